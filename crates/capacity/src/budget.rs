@@ -5,14 +5,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tiermark_model::Bytes;
 
-/// What there is, and what a tenant takes of it.
+/// The available memory, and the memory of one tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
     /// Memory that tenants may take, in bytes: the parent group's limit.
     pub dram: u64,
     /// Of that, what the system and the clients keep, in bytes.
     pub reserve: u64,
-    /// What one tenant takes after its fill, in bytes: the peak of its control group.
+    /// Memory of one tenant after its fill, bytes: the peak of its control group.
     pub footprint: u64,
     /// Size of the tier behind DRAM, in bytes; 0 without one.
     pub tier: u64,
@@ -38,7 +38,7 @@ pub struct Arithmetic {
 
 /// Whole tenants in a room; a footprint of nothing would be any number of them.
 fn fit(room: f64, each: f64) -> u32 {
-    // A cast from a float saturates, and makes 0 of what is no number.
+    // A cast from a float saturates, and makes 0 of NaN.
     if each > 0.0 { (room / each) as u32 } else { 0 }
 }
 

@@ -1,4 +1,4 @@
-//! What tenants cost, from a dated file of prices.
+//! The cost of tenants, from a dated file of prices.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::scenario::Tier;
 const HOURS_A_MONTH: f64 = 730.5;
 /// Prices older than this are worth a remark: memory has halved and doubled within a year.
 const OLD_DAYS: i32 = 365;
-/// The tier that others are held against.
+/// The tier that others are compared with.
 pub const BASE: &str = "dram";
 
 /// The tenants of an answer, as they are priced.
@@ -41,25 +41,26 @@ pub struct Prices {
     pub date: String,
     /// Source of the prices.
     pub source: String,
-    /// Months of running that are counted; 0 counts what is bought and nothing else.
+    /// Months of operation; 0 counts the parts alone.
     pub months: f64,
-    /// What a tenant is to cost less than with DRAM alone, as a share: 0.6 is 60 % less. What may be spent for that is told.
+    /// Target saving per tenant against DRAM alone, as a share: 0.6 is 60 % less. The report gives the cost of the tier
+    /// that reaches it.
     #[serde(default)]
     pub saving_wanted: Option<f64>,
-    /// What electricity costs and how much a server draws.
+    /// Price of electricity, and overhead of the building.
     #[serde(default)]
     pub power: Power,
     /// Rent of a server's place, a month.
     #[serde(default)]
     pub space: f64,
-    /// What can be bought: server, memory modules, devices, licences.
+    /// Parts that can be bought: server, memory modules, devices, licences.
     pub part: BTreeMap<String, PartPrice>,
-    /// What a server of each tier is made of: how many of which part. The key is the tier (`swap:/dev/nvme0n1`), or its kind
+    /// The parts of a server of each tier: how many of which. The key is the tier (`swap:/dev/nvme0n1`), or its kind
     /// (`swap`) for all of that kind.
     pub tier: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// What electricity costs and how much a server draws.
+/// Price of electricity, and overhead of the building.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Power {
@@ -86,7 +87,7 @@ pub struct PartPrice {
     pub watts: f64,
 }
 
-/// A price file with every key, which stands in for what is wrong or missing while mistakes are collected.
+/// A price file with every key, whose values replace wrong or missing ones while mistakes are collected.
 const MODEL: &str = r#"
 currency = "USD"
 date = "2026-11-21"
@@ -203,7 +204,7 @@ impl Prices {
         }
     }
 
-    /// What a server of a tier costs with what it takes over the months; `None` where the file says nothing of the tier.
+    /// Cost of a server of a tier, with power and space over the months; `None` if the file has no such tier.
     #[must_use]
     pub fn of_server(&self, tier: &str) -> Option<f64> {
         let parts = self.tier.get(tier).or_else(|| self.tier.get(&kinds(tier)))?;
@@ -258,10 +259,10 @@ impl Prices {
     }
 }
 
-/// A server of one tier: what it costs, and the tenants that it holds.
+/// A server of one tier: its cost, and its tenants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Configuration {
-    /// Cost of the server, with what it takes over the months.
+    /// Cost of the server, with power and space over the months.
     pub total: f64,
     /// Tenants that the server holds.
     pub tenants: u32,

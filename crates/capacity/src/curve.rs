@@ -4,7 +4,7 @@ use tiermark_model::capacity::{CurvePoint, Outcome};
 
 use crate::level::{Served, pooled};
 
-/// What one trial measured, from its tenants' histograms; `None` where no request was answered.
+/// Results of one trial, from its tenants' histograms; `None` if no request was answered.
 ///
 /// `faults_per_request` stays as it is given.
 #[must_use]

@@ -143,7 +143,7 @@ mod tests {
         assert!((account.held as f64 - wanted).abs() < 4.0 * MIB as f64, "{account:?}");
         assert!((account.held + account.pool).abs_diff(512 * MIB) < 4 * MIB);
         assert_eq!((dram.overdrawn(&account), dram.pool_exhausted(&account)), (None, None));
-        // What fits without is left alone.
+        // Tenants that fit without compressed memory get the whole limit.
         assert_eq!(balanced(500 * MIB, 0.42), (Account { held: 500 * MIB, pool: 0, limit: Some(512 * MIB) }, 0));
         // What does not compress is never held by a pool of DRAM.
         let (account, set) = balanced(600 * MIB, 1.0);

@@ -1,4 +1,4 @@
-//! TimeRange how long searches take, before any of them is begun: the search itself is asked which trials it would make.
+//! Estimates how long searches take before any of them begins, by the trials that the search itself would make.
 
 use std::fmt;
 
@@ -10,11 +10,12 @@ use crate::search::{Limits, Search, Step, TrialRequest};
 use crate::steady::WINDOWS;
 use crate::trial::SIZING;
 
-/// What a server takes for a value of 1 KiB, over its bytes: measured with Redis 7.
+/// Memory of a server for a value of 1 KiB, over its bytes: measured with Redis 7.
 const OVERHEAD: f64 = 1.3;
-/// What it takes for a record however small, bytes.
+/// Memory for a record however small, bytes.
 const ENTRY: f64 = 80.0;
-/// Records that a thread of the client writes a second, and their bytes: two thirds of what was measured with Redis 7 on one cpu of 2024.
+/// Records that a thread of the client writes a second, and their bytes: two thirds of the rate measured with Redis 7
+/// on one cpu of 2024.
 const RECORDS: f64 = 100_000.0;
 const BYTES: f64 = 100e6;
 /// Seconds until a server answers, and until a virtual machine does.
@@ -104,7 +105,7 @@ impl Scenario {
         Estimate { tenants: edge, trials: search.made(), about }
     }
 
-    /// What comes before all searches: one tenant is started to see what it takes.
+    /// The step before all searches: one tenant is started to measure its memory.
     #[must_use]
     pub fn sizing_takes(&self, threads: usize) -> TimeRange {
         match self.backend {
@@ -134,7 +135,7 @@ impl Scenario {
         f64::from(tenants) * (starts + records / rate / clients)
     }
 
-    /// What one tenant takes, as it is likely to be, bytes.
+    /// Likely memory of one tenant, bytes.
     fn likely_bytes(&self) -> u64 {
         match self.backend {
             Backend::Qemu => self.vm_memory(),
@@ -162,7 +163,7 @@ impl Scenario {
         }
         let compressed = |part: &Tier| matches!(part, Tier::Zram(_) | Tier::Zswap);
         let alone = tier.parts().iter().all(compressed);
-        // What is compressed is of the DRAM that there is.
+        // Compressed memory takes its share of the same DRAM.
         let squeezed = f64::from(arithmetic.memory) / (1.0 - self.tenant.compressibility).max(0.01);
         if alone { arithmetic.total.min(squeezed as u32) } else { arithmetic.total }
     }

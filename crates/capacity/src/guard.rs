@@ -1,4 +1,4 @@
-//! When a trial is ended: the machine, or what is measured on it, is beyond what can be borne.
+//! Limits beyond which a trial is ended, because the machine or the load can no longer be measured.
 
 use std::fmt;
 
@@ -8,13 +8,15 @@ use tiermark_model::{Bytes, Note};
 
 /// Share of the swap space that may be used; beyond it the next fault may kill a tenant.
 const SWAP_USED: f64 = 0.95;
-/// Share of what was swapped since a trial began that areas of others may have: beyond it the tier is not what is measured.
+/// Share of the bytes swapped since a trial began that may go to areas outside the tier: with more the trial does not
+/// measure the tier.
 const ELSEWHERE: f64 = 0.01;
 /// Bytes there that are no matter: other programs, too, are swapped.
 const ELSEWHERE_LEAST: u64 = 4 << 20;
 /// Share of the schedule's requests that have to be answered, over [`SLOW_SECONDS`]; of what the level promises, where that is less.
 const ACHIEVED: f64 = 0.95;
-/// Standard deviations of a Poisson count by which answers have to be too few: what is under way at the ends of the time varies by chance.
+/// Standard deviations of a Poisson count by which answers must be too few: requests under way at the ends of the time
+/// vary by chance.
 const CHANCE: f64 = 2.0;
 /// Seconds for which the rate may be missed: a stall of a second is a tail, of three an overload.
 const SLOW_SECONDS: f64 = 3.0;
@@ -25,7 +27,7 @@ const PRESSURE: f64 = 20.0;
 /// Seconds by which the coordinator's own heartbeat may be late: beyond it the whole machine stands still.
 const HEARTBEAT_SECONDS: f64 = 1.0;
 
-/// What is known at one moment of a trial.
+/// The counters at one moment of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Seconds since the trial began, its fill included.
@@ -41,7 +43,7 @@ pub struct Sample {
     pub swap_total: u64,
     /// Bytes by which areas that are not of the tier were filled since the trial began.
     pub elsewhere: u64,
-    /// What was asked and answered since the sample before; `None` before the load starts.
+    /// Requests due and answered since the sample before; `None` before the load starts.
     pub window: Option<Answered>,
     /// Seconds since the load began that runs.
     pub loaded: f64,
@@ -50,7 +52,7 @@ pub struct Sample {
     /// PSI of memory, full, average of 10 s, in percent; `None` in the first 10 s of a stage, and on systems that never
     /// tell.
     pub memory_full: Option<f64>,
-    /// Bytes that can be had without swapping (MemAvailable).
+    /// Bytes available without swapping (MemAvailable).
     pub available: u64,
     /// Seconds by which the coordinator's heartbeat came late.
     pub heartbeat_late: f64,
@@ -104,7 +106,7 @@ pub enum Guard {
     Elsewhere,
     /// Tenants and the pool of compressed memory take more DRAM than there is.
     Dram,
-    /// The server answers fewer requests than the schedule asks for.
+    /// The server answers fewer requests than the schedule requires.
     Rate,
     /// The load is behind its schedule.
     Backlog,
@@ -118,7 +120,7 @@ pub enum Guard {
     Wall,
     /// The client holds more memory than its work needs.
     Client,
-    /// What guards look at cannot be read.
+    /// The counters of the guards cannot be read.
     Blind,
 }
 
@@ -137,7 +139,7 @@ impl fmt::Display for Guard {
             Self::Heartbeat => "machine stalled",
             Self::Wall => "time limit",
             Self::Client => "memory of the client",
-            Self::Blind => "guards see nothing",
+            Self::Blind => "guards without data",
         })
     }
 }
@@ -147,7 +149,7 @@ impl fmt::Display for Guard {
 pub struct Abort {
     /// Which guard it is.
     pub guard: Guard,
-    /// What it saw, with the figures.
+    /// The reason, with the figures.
     pub cause: Note,
     /// The resource that ran out; `None` where nothing points to one.
     pub ended_by: Option<Ended>,
@@ -169,7 +171,7 @@ impl Abort {
         if says_nothing { Outcome::Unclear } else { Outcome::Fail }
     }
 
-    /// What guards look at cannot be read.
+    /// The counters of the guards cannot be read.
     pub(crate) fn blind(why: &str) -> Self {
         Self { guard: Guard::Blind, cause: says::guard_blind(why), ended_by: None }
     }
@@ -210,9 +212,9 @@ impl Abort {
     }
 }
 
-/// The first guard that ends a trial, given all its samples in order; `None` while it may go on.
+/// The first guard that ends a trial, given all its samples in order; `None` while the trial may continue.
 ///
-/// To be asked after every sample: only the last one, and for the rate those of the last seconds, are looked at.
+/// Call it after every sample: it checks only the last sample, and for the rate those of the last seconds.
 #[must_use]
 pub fn abort(samples: &[Sample], guards: &Guards) -> Option<Abort> {
     let last = samples.last()?;
@@ -244,7 +246,7 @@ fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, Note)> {
             (Guard::Client, says::client_too_large(Bytes(last.client), Bytes(guards.client)))
         }
         () if last.heartbeat_late > HEARTBEAT_SECONDS => (Guard::Heartbeat, says::heartbeat_late(last.heartbeat_late)),
-        // Whoever promises nine of ten requests may fall behind by a second in ten.
+        // A required rate of 90 % allows a backlog of 1 s in 10 s.
         () if last.backlog > BACKLOG_SECONDS + (1.0 - guards.rate) * last.loaded => {
             (Guard::Backlog, says::load_behind(last.backlog))
         }
@@ -265,7 +267,7 @@ fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, Note)> {
     let end = samples.last()?.at;
     let missed = |window: &Answered| (window.done as f64) < wanted * window.due as f64;
     let run: Vec<Answered> = samples.iter().rev().map_while(|sample| sample.window.filter(missed)).collect();
-    // A sample tells of the time since the one before it.
+    // A sample covers the time since the sample before.
     let before = samples.len().checked_sub(run.len() + 1).map(|at| samples[at].at);
     let seconds = end - before.or(samples.first().map(|sample| sample.at))?;
     let sum = |of: fn(&Answered) -> u64| run.iter().map(of).sum::<u64>() as f64;

@@ -1,10 +1,11 @@
 //! How many tenants a server holds before their service level breaks, with each kind of memory, and what each costs.
 //!
-//! What is asked ([`scenario`]), when it is met ([`level`]), which number of tenants to try next ([`search`]), what tenants and compressed memory take together ([`dram`]), when a system is steady
-//! ([`steady`]) or has to be stopped ([`guard`]), what the system says meanwhile ([`evidence`]), and what it comes to in money
-//! ([`cost`]) wait for nothing and change nothing. Around them: the memory behind DRAM ([`tier`]), what keeps tenants
-//! ([`backend`]), one [`trial`], and the whole run ([`run`]), [`saved`] line by line. Whatever is changed goes through [`system`],
-//! which notes it first.
+//! Pure modules, which neither wait nor change anything: the request ([`scenario`]), when the service level is met
+//! ([`level`]), which number of tenants to try next ([`search`]), the memory of tenants and compressed pool together
+//! ([`dram`]), when a system is steady ([`steady`]) or has to be stopped ([`guard`]), the counters of the system during
+//! a trial ([`evidence`]), and the cost ([`cost`]). Around them: the memory behind DRAM ([`tier`]), the servers
+//! ([`backend`]), one [`trial`], the whole run ([`run`]), and its file ([`saved`]). Every change goes through
+//! [`system`], which writes it to the journal first.
 
 #![forbid(unsafe_code)]
 

@@ -11,17 +11,17 @@ const LATE: f64 = 0.01;
 /// Share of the time from which on a cpu or a link is as good as always busy: what waits for it waits long (an M/M/1 queue is
 /// ten times as long as the service at nine tenths).
 const BUSY: f64 = 0.90;
-/// Share of the time in which some task waited for memory, from which on memory is what is waited for.
+/// Share of the time in which some task waited for memory, from which on memory is the resource that ran out.
 const MEMORY_WAIT: f64 = 0.10;
 /// Major faults a request from which on a tier is part of every tail: one request in a hundred is its P99.
 const FAULTS: f64 = 0.01;
-/// Share of the time in which some task waited for a cpu, from which on cpus are what is waited for.
+/// Share of the time in which some task waited for a cpu, from which on cpus are the resource that ran out.
 const CPU_WAIT: f64 = 0.50;
 
 /// Share of a limit of the average by which the client may be late on average, beyond which the limit is not the server's alone.
 const LATE_OF_AVERAGE: f64 = 0.25;
 
-/// What resources say, over the time that is judged; `None` where it is not known.
+/// Use of the resources over the judged time; `None` where it is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Signs {
     /// Requests that the client sent later than it meant to though there was room for them, as a share.
@@ -50,10 +50,10 @@ pub struct Signs {
     pub link: Option<f64>,
 }
 
-/// The resource that ran out; `None` where nothing points to one.
+/// The resource that ran out; `None` where no counter points to one.
 ///
-/// The client comes first: where it is late, or the machine that it has for itself is busy, nothing else can be told from its numbers. Memory comes before cpus, since a tier
-/// that swaps also takes cpu time, and before the link.
+/// The client comes first: if it sends late, or the machine that it has to itself is busy, its numbers prove nothing
+/// else. Memory comes before cpus, since a tier that swaps also takes cpu time, and before the link.
 #[must_use]
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
     let over = |sign: Option<f64>, limit: f64| sign.filter(|share| *share > limit);

@@ -126,8 +126,8 @@ fn stopped(known: &SearchState) -> Answer {
     search.map_or_else(nothing, |search| search.given_up(why()))
 }
 
-/// What ran out beyond the tenants that fit, or where the client could not tell any more: of the fewest tenants of which that is so, the last
-/// trial that says it. What failed below was outvoted.
+/// The resource that ran out beyond the tenants that fit, or why the client's numbers decide nothing: from the last
+/// trial that reports one, of the fewest such tenants. Failures of fewer tenants were outvoted.
 fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
     let by_client = |trial: &TrialRecord| trial.ended_by.as_ref().is_some_and(|by| by.resource == Resource::Client);
     let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || by_client(trial));
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(said(&doubtful), (1, Some(8)));
         assert_eq!(said(&known(&way)), (8, Some(8)));
         assert_eq!(said(&known(&way[..2])), (8, None), "nothing has failed yet");
-        // Trials of which nobody knows how they came about.
+        // Saved trials without the limits that led to them.
         assert_eq!(said(&SearchState { limits: None, ..doubtful.clone() }), (0, None));
         assert_eq!(said(&known(&[(5, Start, Pass)])), (0, None));
     }

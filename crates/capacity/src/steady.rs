@@ -1,4 +1,4 @@
-//! Whether a system has come to rest: what is measured while it still fills, swaps out or warms up is no answer.
+//! Whether a system is steady: a measurement during fill, swapping or warm-up decides nothing.
 
 use tiermark_model::Note;
 use tiermark_model::messages::trials as says;
@@ -58,7 +58,7 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
         ("pages swapped out", Chance::Count, last.iter().map(|w| w.swapped_out).collect()),
         ("resident memory", Chance::Error(0.0), last.iter().map(|w| w.resident).collect()),
     ];
-    // What is not counted throughout says nothing.
+    // A series with gaps decides nothing.
     let known: Vec<(&str, Chance, Vec<f64>)> = series
         .into_iter()
         .filter_map(|(name, chance, s)| Some((name, chance, s.into_iter().collect::<Option<_>>()?)))
@@ -72,7 +72,7 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
     Steadiness::Steady
 }
 
-/// What chance alone does to a series.
+/// Variation of a series by chance alone.
 #[derive(Debug, Clone, Copy)]
 enum Chance {
     /// Events are counted: the standard deviation is the root of their number.
@@ -81,7 +81,7 @@ enum Chance {
     Error(f64),
 }
 
-/// What a series does that is not steady.
+/// The trend or variation for which a series is not steady; `None` if it is.
 fn moving(name: &str, values: &[f64], chance: Chance, level: f64) -> Option<Note> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -101,7 +101,7 @@ fn moving(name: &str, values: &[f64], chance: Chance, level: f64) -> Option<Note
         };
     let variation = sigma / mean.abs();
     if let Some(trend) = trend
-        // The test has allowed for chance already. A trend of less than a hundredth changes nothing that is asked here.
+        // The test has already allowed for chance. A trend of less than a hundredth does not change the result.
         && variation > NOTHING
     {
         return Some(says::series_trends(name, trend.s > 0.0, trend.p_value, n));

@@ -17,10 +17,10 @@ use crate::programs::program;
 /// Formatting and turning on a swap area writes little; a device that takes longer than this hangs.
 const COMMAND_MOST: Duration = Duration::from_secs(60);
 
-/// The running system, with a journal of what is changed on it; without one nothing can be.
+/// The running system, with a journal of the changes to it; without a journal nothing can be changed.
 #[derive(Debug)]
 pub struct System {
-    /// Part of the names of what is made, which nobody else has.
+    /// Part of the names of everything that this run makes; no other run has the same.
     word: String,
     root: Root,
     writer: RootWriter,
@@ -45,7 +45,7 @@ impl System {
         Self { word: word(), writer: RootWriter::new(root.clone()), root, journal: None }
     }
 
-    /// A word for names of what is made: what has such a name is this run's.
+    /// A word in the names of everything that this run makes.
     #[must_use]
     pub(crate) fn word(&self) -> &str {
         &self.word
@@ -66,7 +66,7 @@ impl System {
         Ok((&mut self.writer, journal))
     }
 
-    /// Notes what is about to be changed; what is noted already is not noted twice.
+    /// Writes a change to the journal before it is made; a change that is in it already is not written twice.
     ///
     /// # Errors
     /// A [`Refusal`]: it must not be changed.
@@ -98,7 +98,7 @@ impl System {
         self.writer.write(path, text).map_err(wrong)
     }
 
-    /// Formats a swap area and turns it on. It has to be noted. `priority` is above that of areas that are filled later; `uuid` is that of the
+    /// Formats a swap area and turns it on. The area must be in the journal already. `priority` is above that of areas that are filled later; `uuid` is that of the
     /// header, drawn by mkswap where there is none.
     ///
     /// # Errors
@@ -167,10 +167,10 @@ pub(crate) fn swap_tools() -> Vec<Refusal> {
     lacks.map(|(name, package)| messages::swap_tool_missing(name, package)).collect()
 }
 
-/// Memory that can be had without swapping.
+/// Memory that is available without swapping (`MemAvailable`), bytes.
 ///
 /// # Errors
-/// A [`Refusal`] where the kernel does not tell.
+/// A [`Refusal`] where the kernel does not report it.
 pub fn available(root: &Root) -> Result<u64, Refusal> {
     let host = crate::evidence::Host::read(root, None).map_err(|why| messages::memory_unreadable(&why.to_string()))?;
     host.available.ok_or_else(messages::memory_not_reported)

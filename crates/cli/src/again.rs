@@ -19,12 +19,12 @@ pub(crate) fn reanalysed(mut run: Run, verbose: bool) -> Run {
                 made += 1;
                 changes.extend(saved.observations.iter().zip(&again.observations).filter_map(|(a, b)| change(a, b)));
             }
-            // Of what was refused as a whole there is nothing to estimate.
+            // An experiment that was refused as a whole has nothing to estimate.
             None => kept += usize::from(!saved.observations.is_empty()),
         }
         run.experiments.push(again.unwrap_or(saved));
     }
-    const WHY: &str = "holds no windows, or is of a probe that this version does not have";
+    const WHY: &str = "has no windows, or a probe that this version does not have";
     if made == 0 {
         tell(format_args!("tiermark: note: the run {WHY}: it is shown as it was saved"));
         return run;
@@ -51,7 +51,7 @@ fn experiment(run: &Run, saved: &Experiment) -> Option<Experiment> {
     saved.observations.iter().find(|seen| has_windows(seen))?;
     let probe = tiermark_probes::find(&saved.request.probe)?;
     let again = reanalyse(probe, saved, &run.machine, &run.bench);
-    // The run was held against what the machine's record was then, and is so again.
+    // The saved run was compared with the record of its time, and is so again.
     let mut observations = again.observations.clone();
     let pairs = saved.observations.iter().zip(&mut observations);
     let held = pairs.fold(false, |held, (before, now)| hold_again(before, now) | held);
@@ -62,7 +62,7 @@ fn experiment(run: &Run, saved: &Experiment) -> Option<Experiment> {
     Some(conclude(probe, &saved.request, again.plan, observations, lab))
 }
 
-/// What differs between a number and the same made again, in words.
+/// The difference between a number and its new estimate, in words.
 fn change(saved: &Observation, again: &Observation) -> Option<String> {
     if saved.value == again.value && saved.verdict.grade == again.verdict.grade {
         return None;

@@ -51,7 +51,7 @@ pub(crate) struct Simulation {
     /// Bytes that come together from the simulated memory
     #[arg(long, value_name = "BYTES", global = true, hide = true)]
     pub(crate) sim_pair: Option<u64>,
-    /// Milliseconds after which neighbours have replaced half of what was touched in the simulated last-level cache
+    /// Milliseconds after which neighbours have evicted half of the touched lines from the simulated last-level cache
     #[arg(long, value_name = "MS", global = true, hide = true)]
     pub(crate) sim_half_life: Option<f64>,
 }
@@ -99,7 +99,7 @@ pub(crate) enum PlanCommand {
         #[command(flatten)]
         view: View,
     },
-    /// List the keys of a plan file, with what they take
+    /// List the keys of a plan file and their values
     Keys,
     /// Look for mistakes in a plan file, and for what this machine lacks
     Check {
@@ -143,15 +143,15 @@ pub(crate) enum Document {
     Load,
     /// Events of a run: the lines of --jsonl
     Events,
-    /// What `machine --json` prints
+    /// Schema of `machine --json`
     Machine,
-    /// What `doctor --json` prints
+    /// Schema of `doctor --json`
     Doctor,
-    /// What `tune --json` prints
+    /// Schema of `tune --json`
     Tune,
-    /// What `tune --apply --json` and `--restore --json` print
+    /// Schema of `tune --apply --json` and `--restore --json`
     TuneChanges,
-    /// What `list --json` prints
+    /// Schema of `list --json`
     List,
 }
 
@@ -162,11 +162,11 @@ pub(crate) enum Listing {
     Runs,
     /// Saved runs of capacity: those in $TIERMARK_HOME/capacity, where that is set
     Capacity,
-    /// What can be measured
+    /// Probes: everything that can be measured
     Probes,
     /// Timed loops, and why some cannot run here
     Kernels,
-    /// What of the operating system is measured, how, and why some cannot be measured here
+    /// Primitives of the operating system: how each is measured, and why some cannot be measured here
     Primitives,
     /// Commands
     Commands,
@@ -175,9 +175,9 @@ pub(crate) enum Listing {
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// What to list; without it, what there is to list
+    /// The list to print [default: the names of all lists]
     pub(crate) what: Option<Listing>,
-    /// Print the list as JSON: its schema, what it lists, and the items
+    /// Print the list as JSON, with its schema
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Who else uses the cpus: looked at before a run, and over all of it.
+//! Use of the cpus by other programs: checked before a run, and measured over all of it.
 
 use std::thread;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Watch {
         Ok(Some(Self { cpus: cpus.clone(), begun }))
     }
 
-    /// What others did since then that a reader should know.
+    /// Use of the cpus by other programs since then, as a warning.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let busy = CpuSnapshot::take(&Root::live(), &self.cpus).and_then(|now| now.since(&self.begun));
         busy.map(|busy| warnings(&busy)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The commands. Those that ask one probe are in the catalogue of experiments, the others here.
+//! The commands. Commands of one probe are in the catalogue of experiments, the others here.
 
 mod groups;
 
@@ -43,10 +43,10 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// An experiment: it asks one probe
+    /// An experiment with one probe
     #[command(flatten)]
     Measure(Box<Measure>),
     /// Send requests to Redis servers and measure their latency
@@ -65,7 +65,7 @@ pub(crate) enum Command {
     /// Compare settings with a profile, change and restore them
     #[command(after_long_help = args::system::TUNE_EXAMPLES)]
     Tune(TuneArgs),
-    /// What disturbs measurements on this machine, with cures
+    /// Settings and programs that disturb measurements, with cures
     #[command(after_long_help = args::system::DOCTOR_EXITS)]
     Doctor(DoctorArgs),
     /// Show a saved run or a document again

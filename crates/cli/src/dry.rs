@@ -51,8 +51,8 @@ pub(crate) fn run(
     })
 }
 
-/// The plan without the steps that the machine, as it was discovered, has no room for, and whether something is missing that
-/// was asked for. Points of a curve only draw its shape: without the largest it ends earlier.
+/// The plan without the steps that the machine has no room for, and whether a requested number is missing. Points of a
+/// curve only draw its shape: without the largest it ends earlier.
 fn admitted(request: &Request, mut plan: Plan, host: &dyn Host) -> (Plan, bool) {
     let machine = host.machine();
     let fresh = Fresh::discovered(machine);

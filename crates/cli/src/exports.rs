@@ -13,13 +13,13 @@ pub(crate) struct Export<'a> {
 
 /// A layout in which other tools read runs.
 pub(crate) struct Layout {
-    /// The option that asks for it.
+    /// The option that writes it.
     pub(crate) option: &'static str,
-    /// The experiments that it is made of, for who asks for it without them.
+    /// The experiments that it needs, for the message if there are none.
     pub(crate) needs: &'static str,
     /// Makes its text from a run.
     pub(crate) text: fn(&Run) -> String,
-    /// What a reader of it should know that the layout cannot say.
+    /// Doubts about the numbers that the layout does not show.
     pub(crate) doubts: fn(&Run) -> Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of a finished run: saved, written, printed, and its exit code.
+//! The end of a run: saved, written, printed, and its exit code.
 
 use tiermark_history::{Saved, Store};
 use tiermark_model::{Exit, Run};
@@ -17,14 +17,14 @@ pub(crate) struct Sinks<'a> {
     pub(crate) document: Option<Destination>,
     /// Other texts made of the run.
     pub(crate) exports: Vec<(Destination, Export<'a>)>,
-    /// Those who listened while it ran.
+    /// The sinks of the run's events.
     pub(crate) listeners: Listeners,
 }
 
 /// Saves, prints, and finds the exit code.
 ///
 /// # Errors
-/// A [`Failure`] when what was asked for could not be written.
+/// A [`Failure`] when a requested file could not be written.
 pub(crate) fn finish(
     args: &RunArgs,
     store: &Store,
@@ -46,7 +46,7 @@ pub(crate) fn finish(
     if !measured {
         explain_nothing(run, stopped_by);
     }
-    // A full disk takes the file, not the report: failures are told once that is printed.
+    // A full disk loses the file, not the report: failures are reported after it.
     let mut to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
     to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Destination::Stdout));
     let mut unwritten = vec![
@@ -91,7 +91,7 @@ pub(crate) fn finish(
 fn said_of_missing(missing: usize) -> String {
     let parts = if missing == 1 { "1 part is" } else { &format!("{missing} parts are") };
     let code = Exit::Partial.code();
-    format!("tiermark: {parts} missing of what was asked for: exit code {code}; with --allow-partial it is 0")
+    format!("tiermark: {parts} missing: exit code {code}; --allow-partial makes it 0")
 }
 
 /// Where a run went and what to give to see it again: two lines where one is too narrow, so that path and command stay whole.
@@ -101,7 +101,7 @@ fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
     format!("{saved}{gap}{again}")
 }
 
-/// Saves a run; the journal goes once the document is safe.
+/// Saves a run; the journal is removed once the document is on disk.
 fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<Saved>, Exit) {
     match store.save(run) {
         Ok(saved) => {
@@ -111,7 +111,7 @@ fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) 
         }
         Err(error) => {
             let kept = journal.map_or_else(String::new, |JournalSink(journal)| {
-                format!("; what was measured is in the journal {}", journal.path().display())
+                format!("; the results so far are in the journal {}", journal.path().display())
             });
             complain(&format!("{error}{kept}"));
             (None, Exit::Failure)

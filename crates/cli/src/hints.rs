@@ -1,4 +1,4 @@
-//! What people write who know other tools, and how it is written here: tips under clap's own errors.
+//! Words of other tools, and how to write them here: tips under clap's own errors.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ use tiermark_model::parse_size;
 use crate::command_line::Cli;
 use crate::glossary;
 
-/// Adds to an error of the command line what was probably meant.
+/// Adds a suggestion to an error of the command line.
 pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let arguments: Vec<&str> = arguments.iter().filter_map(|a| a.to_str()).collect();
     let context = |kind| match error.get(kind) {
@@ -148,7 +148,7 @@ mod tests {
         assert!(said.contains("'--sizes'") && !said.contains("tiermark latency"), "{said}");
     }
 
-    /// Whoever types a word of another tool reads the command here, and no name that only looks alike.
+    /// A word of another tool leads to the command here, not to a name that only looks alike.
     #[test]
     fn words_of_peers_lead_on() {
         for (arguments, here, not) in [

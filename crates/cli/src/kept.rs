@@ -76,7 +76,9 @@ impl Kept {
             |error: serde_json::Error| Failure::usage(format!("{from}: {error}; give a file that tiermark wrote"));
         let is_kept = matches!(schema.as_deref(), Some(CAPACITY_SCHEMA | LOAD_SCHEMA));
         if is_kept && !data_fits(bytes) {
-            return Err(Failure::usage(format!("{from} holds more data than any document of its size")));
+            return Err(Failure::usage(format!(
+                "{from} expands to more data than a document of its size can hold; give a file that tiermark wrote"
+            )));
         }
         Ok(match schema.as_deref() {
             Some(CAPACITY_SCHEMA) => Some(Self::Capacity(serde_json::from_slice(bytes).map_err(wrong)?)),
@@ -85,7 +87,8 @@ impl Kept {
         })
     }
 
-    /// What is named like a run of probes and is none: a file, or a saved capacity run by its id, the beginning of it, or `last`.
+    /// A reference that is not a run of probes: a file, or a saved capacity run by its id, the beginning of it, or
+    /// `last`.
     pub(crate) fn find(reference: &str, runs: &Store) -> Result<Option<Self>, Failure> {
         let path = Path::new(reference);
         if reference != "last" && (reference.contains('/') || path.is_file()) {
@@ -114,7 +117,7 @@ impl Kept {
                 true if is_under_way(path) => Err(not_finished(path)),
                 true => Self::read(path),
             },
-            // Several runs of probes are told apart by their own store.
+            // The store of probe runs reports its own ambiguous references.
             (None, several) if several.iter().all(|(at, _)| *at < probes) => Ok(None),
             (None, several) => {
                 let ids: Vec<&str> = several.iter().map(|(_, (id, _))| id.as_str()).collect();
@@ -128,7 +131,7 @@ impl Kept {
     /// The document in a file.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, Failure> {
         let mut bytes = Vec::new();
-        // What cannot be read is told by whoever looks for a run of probes.
+        // A file that cannot be read is reported by the search for a run of probes.
         match File::open(path).and_then(|file| file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut bytes)) {
             Ok(_) => Self::parse(&bytes, &format!("'{}'", path.display())),
             Err(_) => Ok(None),
@@ -156,7 +159,7 @@ pub(crate) fn under_way(directory: &Path) -> Vec<PathBuf> {
 
 fn not_finished(path: &Path) -> Failure {
     Failure::usage(format!(
-        "{} is a capacity run that is not finished: tiermark capacity --resume={} goes on with it",
+        "{} is an unfinished capacity run; to continue it: tiermark capacity --resume={}",
         path.display(),
         shell::quoted(path)
     ))

@@ -42,9 +42,9 @@ use tiermark_model::Exit;
 
 use crate::output::Failure;
 
-/// The program: what it does is in its arguments.
+/// The program, with its arguments.
 pub fn main() -> ExitCode {
-    // Before anything else: how long such a process lives is measured, and what it is made of.
+    // First of all: the memory and the lifetime of such a process are measured.
     if let Some(code) = tiermark_host::reexec(std::env::args_os()) {
         return ExitCode::from(code);
     }
@@ -84,7 +84,7 @@ fn run() -> Exit {
     commands::run(&cli).unwrap_or_else(Failure::told)
 }
 
-/// A defect of the program is said in one sentence; the details are for those who ask for them.
+/// A defect of the program is reported in one sentence; RUST_BACKTRACE=1 shows the details.
 fn install_panic_hook() {
     let default = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -32,10 +32,10 @@ impl Probe for Limited {
     }
 }
 
-/// The plan without the steps above the limit, each of them refused, but for points of a curve, which only ends earlier.
+/// The plan without the steps above the limit, each of them refused, except points of a curve, which then ends earlier.
 ///
 /// # Errors
-/// The first [`Refusal`] when no step is left.
+/// The first [`Refusal`] when the plan has no step below the limit.
 fn within(mut plan: Plan, most: Bytes) -> Result<Plan, Refusal> {
     let (fits, above): (Vec<Step>, Vec<Step>) = plan.steps.into_iter().partition(|s| s.setup.total_bytes() <= most);
     plan.steps = fits;

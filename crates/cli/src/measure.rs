@@ -28,7 +28,7 @@ use crate::{dry, orphans, shell, target, version};
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
 
-/// What a command asks of a machine, with a seed.
+/// The requests of a command to a machine, with a seed.
 pub(crate) type Requests<'a> = dyn Fn(&Machine, u64) -> Result<Vec<Asked>, Failure> + 'a;
 
 /// Requests of which nothing is refused yet.
@@ -36,7 +36,7 @@ pub(crate) fn asked(requests: Vec<Request>) -> Vec<Asked> {
     requests.into_iter().map(|request| (request, None)).collect()
 }
 
-/// What one command measures.
+/// The requests and options of one command.
 pub(crate) struct Job<'a> {
     /// The command's name.
     pub(crate) title: &'a str,
@@ -46,7 +46,7 @@ pub(crate) struct Job<'a> {
     pub(crate) simulation: &'a Simulation,
     /// Makes the requests for a machine and a seed.
     pub(crate) requests: &'a Requests<'a>,
-    /// What is written beside the document.
+    /// Files to write beside the document.
     pub(crate) exports: Vec<Export<'a>>,
     /// The page of the plan whose experiments the requests are: `--max-time` is then for all of them together, shared out as they are
     /// expected to take. `None` for a command of its own.
@@ -121,7 +121,9 @@ fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> 
     let to_stdout: Vec<String> = to_stdout.map(|(option, _)| format!("--{option}")).collect();
     if to_stdout.len() > 1 {
         let options = to_stdout.join(" and ");
-        return Err(Failure::usage(format!("{options} want standard output; give all but one a file: --json=FILE")));
+        return Err(Failure::usage(format!(
+            "{options} would all write to standard output; give all but one a file: --json=FILE"
+        )));
     }
     if args.place.control.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
         return Err(Failure::usage("a plan is printed, not saved: use --json=- --dry-run"));
@@ -129,7 +131,7 @@ fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Plans all that a job asks for, with its share of the time for each.
+/// Plans all requests of a job, with its share of the time for each.
 fn all_plans(job: &Job<'_>, host: &dyn Host, seed: u64) -> Result<Vec<Planned>, Failure> {
     let place = &job.args.place;
     let requests = (job.requests)(host.machine(), seed)?;
@@ -209,7 +211,7 @@ fn shared(plans: &[Planned], seconds: f64) -> Vec<Asked> {
     plans.iter().map(share).collect()
 }
 
-/// A refusal as one of a part of a plan: a cure that is an option only helps whoever gave that option.
+/// A refusal of a part of a plan: a cure that is an option only helps if the user gave that option.
 pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
     let options = [
         ("--cpus", given.cpus.is_some()),
@@ -221,7 +223,7 @@ pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
     if !cited(false) || cited(true) {
         return refusal;
     }
-    let cure = "this part of the plan does not apply here; --allow-partial accepts that".to_owned();
+    let cure = "this machine cannot run this part of the plan; --allow-partial skips it".to_owned();
     Refusal { cure, ..refusal }
 }
 
@@ -243,7 +245,7 @@ fn probe(request: &Request) -> Result<Limited, Failure> {
     found.map(Limited).ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))
 }
 
-/// Lowers the priority if asked, and looks whether other work keeps the cpus in scope busy.
+/// Lowers the priority if requested, and checks whether other work keeps the cpus in scope busy.
 fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Watch>, Failure> {
     if let Some(nice) = place.control.nice {
         let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
@@ -261,7 +263,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, watched: bool) -> Run {
     let machine = host.machine().clone();
     let mut warnings = survey::warnings(&machine);
     if watched {
-        // What others do during the run replaces the load average, which still shows what ended a minute ago.
+        // Other work during the run replaces the load average, which still shows work that ended a minute ago.
         warnings.retain(|w| w.code != "busy");
     }
     Run {
@@ -283,7 +285,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, watched: bool) -> Run {
     }
 }
 
-/// Sets up everyone who listens.
+/// Sets up all sinks of a run.
 fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: &Stop) -> Result<Listeners, Failure> {
     let mut listeners = Listeners::default();
     if let Some(place) = &args.result.jsonl {

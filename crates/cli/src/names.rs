@@ -4,15 +4,15 @@
 use tiermark_model::OsGroup;
 pub(crate) use tiermark_model::{near, nearest};
 
-/// What is said first of a name that is none.
+/// The first words of the message for an unknown name.
 const NONE: &str = "there is no group or primitive of that name";
 
-/// What stands for all of them.
+/// The name that stands for all of them.
 const ALL: &str = "all";
 /// More names than these are no suggestion.
 const SUGGESTED: usize = 4;
 
-/// What a text names of the operating system: groups and primitives, in any case, with hyphens for spaces, and all whose names begin
+/// The groups and primitives that a text names, in any case, with hyphens for spaces, and all whose names begin
 /// with it; of `all`, every group.
 ///
 /// # Errors
@@ -44,7 +44,7 @@ fn begun<'a>(text: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
     if asked.is_empty() {
         return Err("it names no group and no primitive; `tiermark list primitives` shows all".to_owned());
     }
-    // What is a name is meant by it, although others begin so as well.
+    // An exact name means this name, although others begin with it.
     if let Some(name) = known.iter().find(|name| plain(name) == asked) {
         return Ok(vec![name]);
     }

@@ -43,9 +43,9 @@ pub(crate) fn adopt(store: &Store, quiet: bool) {
         match document(store, &journal, quiet) {
             _ if quiet => {}
             Ok(id) => tell(format_args!(
-                "tiermark: note: run {id} was killed; what it had measured is kept: `tiermark show {id}`"
+                "tiermark: note: run {id} was killed; its results so far are saved: `tiermark show {id}`"
             )),
-            Err(why) => tell(format_args!("tiermark: note: the journal {} is left as it is: {why}", journal.display())),
+            Err(why) => tell(format_args!("tiermark: note: the journal {} was not used: {why}", journal.display())),
         }
     }
 }

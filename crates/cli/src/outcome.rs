@@ -30,14 +30,14 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
     if demands.strict && doubted { Exit::Noisy } else { Exit::Done }
 }
 
-/// How much of what was asked for is missing: parts that were refused when they were planned, and steps without a number.
+/// How many requested parts are missing: parts that were refused in planning, and steps without a number.
 pub(crate) fn missing(run: &Run) -> usize {
     let of = |experiment: &Experiment| {
         let known = |refusal: &&Refusal| {
             is_known_otherwise(refusal, |tier| is_found(experiment, tier))
                 || is_lacking_unnamed(refusal, &experiment.request, &experiment.plan, &run.bench.primitives)
         };
-        // What is refused for several primitives alike is told once, and is one part.
+        // A refusal that several primitives share is reported once, and counts as one part.
         let mut refused: Vec<&Refusal> = Vec::new();
         for refusal in experiment.plan.refused.iter().filter(|refusal| !known(refusal)) {
             if !refused.contains(&refusal) {
@@ -54,15 +54,17 @@ fn is_found(experiment: &Experiment, tier: &str) -> bool {
     experiment.findings.iter().any(|f| f.value.is_some() && f.labels.is(Labels::TIER, tier))
 }
 
-/// Whether a refused row of the ladder is a cache that the same experiment has a number of, as `found` tells. Large servers often share a cache
-/// too small for all threads at once (`L3 with 64 threads`); one thread's figure answers for the tier, and no flag could add more.
-/// Memory is never forgiven: what all threads get of it is a question of its own.
+/// Whether a refused row of the ladder is a cache that the same experiment has a number of, which `found` decides.
+/// Large servers often share a cache too small for all threads at once (`L3 with 64 threads`); one thread's figure then
+/// stands for the tier, and no option could add more. Memory always counts as missing: the rate of all threads is a
+/// question of its own.
 pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool) -> bool {
     refusal.code == plan::codes::cache_too_small_for_threads && refusal.text("tier").is_some_and(found)
 }
 
-/// Whether a refused primitive is one that this system lacks (it has no swap, or one node) and that nobody named: all that there is was
-/// measured. A group stands for those of it that there are; where nothing is left of what was asked for, that is missing.
+/// Whether a refused primitive is one that this system lacks (it has no swap, or one node) and that the user did not
+/// name: all others were measured. A group stands for its available primitives; if none of a request is available, it
+/// is missing.
 pub(crate) fn is_lacking_unnamed(refusal: &Refusal, request: &Request, plan: &Plan, known: &[PrimitiveInfo]) -> bool {
     let lacks = |info: &PrimitiveInfo| {
         info.id.0 == refusal.what && info.refusal.as_ref().is_some_and(|own| own.why == refusal.why)
@@ -139,7 +141,7 @@ mod tests {
         Observation { verdict, refusal, ..seen }
     }
 
-    /// A run with one number, before this is done to its verdict, its interval and what else was asked for.
+    /// A run with one number, after this change of its verdict, its interval or the rest of the request.
     fn judged(change: impl FnOnce(&mut Experiment), strict: bool, allow_partial: bool) -> Exit {
         let mut run = document();
         let mut experiment = experiment("L1", Some(1e9), plan::no_pairs());
@@ -195,7 +197,7 @@ mod tests {
             let reason = Reason::PlaceUnseen { how: tiermark_model::messages::setup::move_pages_refused("EPERM") };
             experiment.observations.push(without_number("ladder", reason));
         };
-        // What is missing is worse than what is unsure.
+        // A missing number is worse than an uncertain one.
         assert_eq!([judged(withheld, false, false), judged(withheld, true, false)], [Exit::Partial; 2]);
         assert_eq!(judged(withheld, false, true), Exit::Done);
         let point = |experiment: &mut Experiment| {
@@ -246,7 +248,7 @@ mod tests {
         assert_eq!(run(&["faults", "getppid"], no_swap(), 1), 0, "a group is what there is of it");
         assert_eq!(run(&["getppid", "swap-in"], no_swap(), 1), 1, "named");
         assert_eq!(run(&["faults"], no_swap(), 0), 1, "nothing is left");
-        // What there was no memory for is there, and was to be measured.
+        // A step that was refused for lack of memory exists here, and counts as missing.
         assert_eq!(run(&[], refusal("swap-in", "--max-mem allows 1 MiB"), 1), 1);
         assert_eq!(run(&[], refusal("getppid", "no swap"), 1), 1);
     }

@@ -17,13 +17,13 @@ use crate::harmless;
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nobody reads the output any more.
+    /// The reader of the output has closed the pipe.
     BrokenPipe,
-    /// What was asked cannot be had here.
+    /// The request cannot be carried out here.
     Refused(Refusal),
-    /// Mistakes in what was given, a sentence each.
+    /// Mistakes in the arguments or files, a sentence each.
     Mistakes(Vec<String>),
-    /// All that is wrong with a run before it is begun: mistakes in what was given, and what cannot be had here.
+    /// All problems of a run before it begins: mistakes in the input, and refusals of this machine.
     Wrong(Vec<String>, Vec<Refusal>),
     /// One sentence, and the exit code that goes with it.
     Exit(Exit, String),
@@ -42,10 +42,10 @@ impl Failure {
 }
 
 impl Failure {
-    /// Tells it as errors, and says how the process ends.
+    /// Reports it as errors, and returns the exit code.
     pub(crate) fn told(self) -> Exit {
         match self {
-            // The reader went away: it has what it wanted.
+            // The reader has closed the pipe on purpose: no error.
             Self::BrokenPipe => Exit::Done,
             Self::Refused(refusal) => {
                 complain(&refusal.to_string());
@@ -86,7 +86,7 @@ impl From<io::Error> for Failure {
 /// Writes text to standard output, ending in one newline.
 ///
 /// # Errors
-/// [`Failure::BrokenPipe`] when nobody reads it, else what the system says.
+/// [`Failure::BrokenPipe`] when the reader has closed the pipe, else the system's error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(harmless::text(text.trim_end_matches('\n')).as_bytes())?;
@@ -103,7 +103,7 @@ pub(crate) fn json(found: &impl Serialize) -> Result<String, Failure> {
     Ok(harmless::json(&text).into_owned())
 }
 
-/// What a command found, as indented JSON that begins with the schema that it keeps.
+/// A document as indented JSON that begins with its schema.
 ///
 /// # Errors
 /// A [`Failure`] of the tool where it cannot be written as JSON.
@@ -131,8 +131,7 @@ impl Destination {
         if place == "-" {
             return Ok(Self::Stdout);
         }
-        let unusable =
-            |error| Failure::usage(format!("'{place}' cannot be written: {error}; choose a place that can be"));
+        let unusable = |error| Failure::usage(format!("'{place}' cannot be written: {error}; choose another file"));
         // A link stays a link: the file behind it is replaced.
         let path = fs::canonicalize(place).unwrap_or_else(|_| PathBuf::from(place));
         let existing = match File::options().write(true).open(&path) {
@@ -156,7 +155,7 @@ impl Destination {
         }
     }
 
-    /// Writes text in place of what was there, ending in one newline.
+    /// Replaces the contents by this text, which then ends in one newline.
     ///
     /// # Errors
     /// A [`Failure`] that names the file; one that is replaced whole is as it was then.
@@ -164,7 +163,7 @@ impl Destination {
         self.write_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
     }
 
-    /// Writes bytes in place of what was there.
+    /// Replaces the contents by these bytes.
     ///
     /// # Errors
     /// As for [`Destination::write`].
@@ -202,7 +201,7 @@ pub(crate) fn unwritten(name: &str, error: &io::Error) -> Failure {
     Failure::tool(format!("writing '{name}': {error}; free space, or write it elsewhere"))
 }
 
-/// A line on standard error. Where that is closed there is nobody left to tell.
+/// A line on standard error; ignored if that is closed.
 pub(crate) fn tell(text: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless::plain(&text.to_string()));
 }
@@ -212,7 +211,7 @@ pub(crate) fn complain(text: &str) {
     tell(format_args!("tiermark: error: {}", harmless::line(text)));
 }
 
-/// Tells refusals as errors, each once, and those for the same reason together.
+/// Reports refusals as errors, each once, and those for the same reason together.
 pub(crate) fn complain_once<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) {
     together(refusals).iter().for_each(|refusal| complain(&refusal.to_string()));
 }
@@ -240,7 +239,7 @@ fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal>
     groups.into_iter().map(one).collect()
 }
 
-/// A run in the layout asked for.
+/// A run in the chosen layout.
 pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {
         Format::Text => tiermark_report::run(run, &style(view)),
@@ -248,7 +247,7 @@ pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     }
 }
 
-/// Says on standard error what the layout asked for cannot say of a run.
+/// Reports on standard error which doubts the chosen layout does not show.
 pub(crate) fn tell_doubts(run: &Run, format: Format) {
     let doubts = if format == Format::Mlc { tiermark_report::mlc_doubts(run) } else { None };
     if let Some(doubts) = doubts {

@@ -30,7 +30,7 @@ pub(crate) enum OrUsual<T> {
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     match parse_size(text).map_err(|e| e.why)? {
-        Bytes(0) => Err("there is nothing to measure in 0 bytes; give at least 1K".into()),
+        Bytes(0) => Err("a size of 0 bytes has no memory to measure; give at least 1K".into()),
         size => Ok(size),
     }
 }
@@ -75,7 +75,7 @@ pub(crate) fn threads(text: &str) -> Result<ThreadCount, String> {
     }
 }
 
-/// A selector of cpus that is well formed; which of them there are, the machine tells.
+/// A well-formed selector of cpus; the machine decides later which of them exist.
 pub(crate) fn cpus(text: &str) -> Result<String, String> {
     let mut parts = text.split(',').map(str::trim).filter(|part| !part.is_empty()).peekable();
     if parts.peek().is_none() {
@@ -170,7 +170,7 @@ pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
     if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
 }
 
-/// What a name of `--only` stands for.
+/// The groups and primitives of a name in `--only`.
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen {
     /// As it was typed.
@@ -184,7 +184,7 @@ pub(crate) fn primitive(text: &str) -> Result<Chosen, String> {
     names::of_the_system(text).map(|names| Chosen { asked: text.trim().to_owned(), names })
 }
 
-/// What memory holds: `random` or `zeros`.
+/// Contents of memory: `random` or `zeros`.
 pub(crate) fn data(text: &str) -> Result<DataKind, String> {
     match text {
         "random" => Ok(DataKind::Random),

@@ -1,4 +1,5 @@
-//! The machine's own record in a run: numbers are held against it before anything is derived from them, and a whole run may raise it.
+//! The machine's own record in a run: numbers are compared with it before anything is derived from them, and a whole
+//! run may raise it.
 
 use tiermark_engine::{Event, Lab, Probe, Sink, conclude};
 use tiermark_history::{MachineKey, MachineRecord, Store};
@@ -8,7 +9,7 @@ use tiermark_model::{Experiment, Machine, Observation, Refusal, Run};
 use crate::args::RunArgs;
 use crate::output::remark;
 
-/// The record that a run is held against; none of a simulated run or with `--no-record`.
+/// The record that a run is compared with; none for a simulated run or with `--no-record`.
 #[derive(Default)]
 pub(crate) struct OwnRecord(Option<MachineRecord>);
 
@@ -29,8 +30,8 @@ impl OwnRecord {
         Self(Some(record))
     }
 
-    /// What a killed run, read from its journal, is held against: as it was asked for, and of the machine that it ran on. None of a run
-    /// that was simulated, or made with `--no-record`, or on another machine, as its host name tells.
+    /// The record that a killed run, read from its journal, is compared with: that of its machine. `None` for a run
+    /// that was simulated, made with `--no-record`, or made on another machine, by its host name.
     pub(crate) fn of_killed(store: &Store, run: &Run) -> (Self, Option<Refusal>) {
         let root = Root::live();
         let asked = run.simulated.is_none() && !run.command.iter().any(|word| word == "--no-record");
@@ -39,7 +40,7 @@ impl OwnRecord {
         if !asked || !is_here {
             return (Self::default(), None);
         }
-        // Whoever runs next sets a damaged file aside.
+        // The next run sets a damaged file aside.
         let (record, notice) = MachineRecord::open(store, MachineKey::of(&run.machine, &machine_id(&root)), false);
         (Self(Some(record)), notice)
     }

@@ -1,4 +1,4 @@
-//! What every command that changes the system has in common when changes are taken back.
+//! Code that every command that changes the system shares for taking changes back.
 
 use tiermark_machine::Root;
 use tiermark_model::HeldChanges;
@@ -7,14 +7,14 @@ use tiermark_undo::{RootWriter, restore_own};
 use crate::output::{complain_once, tell};
 use crate::shell;
 
-/// Shows the commands that may be run to stop what was started elsewhere, before any of them is.
+/// Shows the stop commands of servers elsewhere, before any of them is run.
 pub(crate) fn announce_commands(held: &[HeldChanges]) {
     for command in held.iter().flat_map(|held| &held.commands) {
         tell(format!("tiermark: stop command in a journal: {command}"));
     }
 }
 
-/// Takes back what this process changed, after a defect of the program ended what was to take it back.
+/// Takes back the changes of this process, after a defect of the program ended the code that should have.
 pub(crate) fn after_panic() {
     let Some(state) = shell::state() else { return };
     match restore_own(&state, &mut RootWriter::new(Root::live())) {
@@ -27,7 +27,7 @@ pub(crate) fn after_panic() {
         }
         Err(refusal) => {
             complain_once([&refusal]);
-            tell("tiermark: `tiermark tune --restore` takes back what was changed");
+            tell("tiermark: `tiermark tune --restore` takes the changes back");
         }
     }
 }

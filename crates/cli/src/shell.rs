@@ -1,4 +1,4 @@
-//! What the program knows of the shell it runs in: places to write, time, name of a new run.
+//! The program's environment: places to write, time, id of a new run.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};

@@ -1,4 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP ask a run to stop. A second SIGINT ends the process at once, unless it has to take back changes first.
+//! SIGINT, SIGTERM and SIGHUP stop a run. A second SIGINT ends the process at once, unless it has to take back changes
+//! first.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tiermark_model::Exit;
 
-/// What the user asked for by signal.
+/// The signals that the user has sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
     flag: Arc<AtomicBool>,
@@ -19,7 +20,7 @@ impl Stop {
     /// Starts listening.
     ///
     /// # Errors
-    /// What the system says; the signals then keep their usual effect.
+    /// The system's error; the signals then keep their default effect.
     pub(crate) fn listen() -> io::Result<Self> {
         let interrupted = Arc::new(AtomicBool::new(false));
         // Order matters: the second SIGINT finds the flag that the first one set.
@@ -35,7 +36,7 @@ impl Stop {
     pub(crate) fn listen_to_the_end() -> io::Result<Self> {
         let stop = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // Who started it with nohup wants it to go on when the terminal is closed.
+            // A run started with nohup continues when the terminal is closed.
             if signal == SIGHUP && ignores(&std::fs::read_to_string("/proc/self/status")?, SIGHUP) {
                 continue;
             }

@@ -13,7 +13,7 @@ use tiermark_model::{EVENTS_SCHEMA, Finding, Labels, Observation, Run, RunEvent,
 use crate::harmless;
 use crate::output::{Failure, tell, unwritten};
 
-/// Everyone who listens to a run.
+/// All sinks of a run.
 #[derive(Default)]
 pub(crate) struct Listeners {
     pub(crate) journal: Option<JournalSink>,
@@ -63,7 +63,7 @@ pub(crate) struct EventLines {
     place: String,
     /// The first failure to write; nothing is written after it.
     failed: Option<io::Error>,
-    /// Set when nobody reads the events any more: then nobody waits for the rest of the run.
+    /// Set when the reader of the events has closed the pipe: the run then stops.
     stop: Arc<AtomicBool>,
 }
 
@@ -78,7 +78,7 @@ impl EventLines {
         } else {
             let file = File::create(place);
             Box::new(file.map_err(|e| {
-                Failure::usage(format!("events cannot be written to '{place}': {e}; choose a place that can be"))
+                Failure::usage(format!("events cannot be written to '{place}': {e}; choose another file"))
             })?)
         };
         Ok(Self { out, place: place.to_owned(), failed: None, stop })
@@ -89,7 +89,7 @@ impl EventLines {
         self.line(&RunEvent::RunStarted { schema: EVENTS_SCHEMA, run });
     }
 
-    /// What follows from the experiment whose events came last.
+    /// The findings of the experiment whose events came last.
     pub(crate) fn findings(&mut self, findings: &[Finding]) {
         self.line(&RunEvent::Findings { findings });
     }
@@ -98,7 +98,7 @@ impl EventLines {
     pub(crate) fn end(mut self, run: &Run) -> Option<Failure> {
         self.line(&RunEvent::RunDone { complete: run.complete, seconds: run.seconds, warnings: &run.warnings });
         let error = self.failed?;
-        // Standard output's failures are told as print() tells them: a closed pipe is none.
+        // Failures of standard output are reported as by print(): a closed pipe is no error.
         Some(if self.place == "-" { error.into() } else { unwritten(&self.place, &error) })
     }
 
@@ -125,7 +125,7 @@ impl Sink for EventLines {
         self.line(&match *event {
             Event::ExperimentStarted { request, method, plan } => RunEvent::ExperimentStarted { request, method, plan },
             Event::StepsAdded { steps } => RunEvent::StepsAdded { steps },
-            // Visits come by the hundred a second: whoever wants them finds them in the observations.
+            // Visits come by the hundred a second; they are in the observations.
             Event::Visited { .. } => return,
             Event::Observed { observation } => RunEvent::Observed { observation },
             Event::ExperimentDone { states, drift } => RunEvent::ExperimentDone { states, drift },
@@ -133,7 +133,7 @@ impl Sink for EventLines {
     }
 }
 
-/// A bar with the time left, drawn only on a terminal and only between shots: it has no thread of its own.
+/// A bar with the remaining time, drawn only on a terminal and only between shots: it has no thread of its own.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Seconds each experiment of the run is expected to take.
@@ -147,7 +147,7 @@ pub(crate) struct Progress {
 const TICKS: u64 = 1000;
 
 impl Progress {
-    /// A bar over experiments of these expected seconds; `None` where nobody would see it.
+    /// A bar over experiments of these expected seconds; `None` if standard error is not a terminal.
     pub(crate) fn new(expected: Vec<f64>, unicode: bool) -> Option<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|t| t == "dumb");
         if !io::stderr().is_terminal() || dumb {
@@ -161,7 +161,7 @@ impl Progress {
         Some(Self { bar, expected, begun: 0, share: 0.0 })
     }
 
-    /// Never runs backwards: steps that a probe adds take their share of what is left.
+    /// Never runs backwards: steps that a probe adds get a share of the rest of the bar.
     fn advance(&mut self, done: f64, remaining: f64) {
         let all: f64 = self.expected.iter().sum();
         let before: f64 = self.expected.iter().take(self.begun.saturating_sub(1)).sum();
@@ -196,7 +196,7 @@ impl Drop for Progress {
     }
 }
 
-/// Says on standard error what is measured, as it is measured.
+/// Prints progress on standard error, line by line.
 pub(crate) struct Talk;
 
 impl Sink for Talk {

@@ -76,12 +76,12 @@ pub(crate) fn open(
         keep_bytes: max_mem.map_or(defaults.keep_bytes, |bytes| bytes.0),
         ..defaults
     };
-    // What a kernel offers is no property of a captured tree: the primitives are those of this program.
+    // A captured tree does not show which primitives its kernel has: the primitives are those of this program.
     let primitives = tiermark_primitives::primitives(&machine);
     Ok(Box::new(SimHost::new(machine, simulated_kernels(), options).with_primitives(primitives)))
 }
 
-/// What a simulated machine's memories and links carry.
+/// Rates of a simulated machine's memories and links.
 fn ceilings(simulation: &Simulation) -> Result<Ceilings, Failure> {
     let usual = Ceilings::default();
     let rate = |asked: Option<f64>| match asked {
@@ -102,7 +102,7 @@ fn ceilings(simulation: &Simulation) -> Result<Ceilings, Failure> {
     })
 }
 
-/// Who else uses the simulated machine.
+/// Other work on the simulated machine.
 fn neighbours(simulation: &Simulation) -> Result<Neighbours, Failure> {
     let evicts_after_seconds = match simulation.sim_half_life {
         Some(ms) if !(ms > 0.0 && ms.is_finite()) => return Err(Failure::usage(format!("{ms} ms is not a half-life"))),
@@ -111,7 +111,7 @@ fn neighbours(simulation: &Simulation) -> Result<Neighbours, Failure> {
     Ok(Neighbours { evicts_after_seconds, ..Neighbours::default() })
 }
 
-/// What the simulated cores really have.
+/// The cores of a simulated machine, where they differ from the declaration.
 fn core(simulation: &Simulation) -> SimCore {
     let caches = simulation.sim_caches.iter().zip(1..);
     let defaults = SimCore::default();

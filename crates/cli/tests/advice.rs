@@ -69,7 +69,7 @@ fn what_a_plan_asks_in_vain_is_not_the_users_option() {
         let told = ran.out.clone() + &ran.err;
         let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("this machine has one node with memory"), "{words}");
-        assert!(words.contains("does not apply here") && words.contains("--allow-partial"), "{words}");
+        assert!(words.contains("cannot run this part") && words.contains("--allow-partial"), "{words}");
         assert!(!words.contains("leave --mem-node"), "{words}");
     }
     let told = plan(&[]).expect(5).err;

@@ -233,7 +233,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
     let file = format!("--tiers=swap:{}", user.path("mine").display());
     for (more, code, said) in [
         ("--server=/nonexistent/redis", 4, "install redis-server"),
-        ("--server=true", 4, "the server ended at once"),
+        ("--server=true", 4, "the server ended before it answered"),
         ("--tiers=zram:zippy", 4, "this kernel compresses with"),
         (&file, 4, "existing files are not touched"),
         ("--tiers=node:77", 4, "the node does not exist"),
@@ -320,8 +320,8 @@ fn a_dry_run_is_a_scenario_to_begin_with() {
         "#   a zram device of 2 GiB",
         "--maxmemory-policy noeviction",
         "#   client: 1 thread, on any cpu; it waits up to 60 s for an answer",
-        "#   256 MiB of the machine's memory stay free",
-        "# On this machine, as it is now:",
+        "#   the run keeps 256 MiB of the machine's memory free",
+        "# On this machine, in its present state:",
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }

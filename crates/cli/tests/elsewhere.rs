@@ -180,7 +180,7 @@ fn servers_that_hold_something_are_not_written_to_unasked() {
     // It holds the records of that run now.
     let refused = user.run(&words(&own)).expect(4);
     let said = format!("{}{}", refused.out, refused.err);
-    assert!(said.contains("holds keys already (db0:keys=2000,") && said.contains("--overwrite"), "{said}");
+    assert!(said.contains("already holds keys (db0:keys=2000,") && said.contains("--overwrite"), "{said}");
     user.run(&words(&[servers.targets(), "--most-tenants=1".to_owned(), "--overwrite".to_owned()])).expect(0);
     assert_eq!(servers.running().len(), 2, "nobody asked for them to be stopped");
 }

@@ -89,7 +89,7 @@ fn doubts_and_bad_answers_are_told_and_leave_a_code() {
     let errors = user.run(&[&common[..], &["--gets", "0"]].concat()).expect(0);
     assert!(errors.out.contains("500 SETs"), "{}", errors.out);
     let full = user.run(&[&common[..], &["--fill"]].concat()).expect(1);
-    assert!(full.out.contains("was given up: it refuses: OOM"), "{}", full.out);
+    assert!(full.out.contains("was stopped early: it refuses: OOM"), "{}", full.out);
     let errors = user.run(&[&common[..], &["--gets", "0"]].concat()).expect(5);
     assert!(errors.out.contains("of the answers were errors, the first: OOM"), "{}", errors.out);
 }
@@ -219,7 +219,7 @@ fn what_cannot_be_loaded_is_refused_with_a_cure() {
     let user = User::new();
     let nobody = free_port();
     let refused = user.run(&["load", "-t", &nobody, "--duration", "1"]).expect(4);
-    assert!(refused.err.contains("nobody listens there (start the server"), "{}", refused.err);
+    assert!(refused.err.contains("no server listens there (start the server"), "{}", refused.err);
     assert!(refused.out.is_empty(), "{}", refused.out);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();

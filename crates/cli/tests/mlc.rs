@@ -62,9 +62,9 @@ fn what_the_layout_cannot_say_is_said_beside_it() {
     let told = |words: &[&str]| user.run(words).expect(0).err;
     let server = ["--simulate", "synth:sockets=1,cores=4,mem=16G", "--format", "mlc", "--no-save"];
     let tlb = told(&[&["tlb", "--quick"][..], &server].concat());
-    assert!(tlb.contains("mlc-compatible layout: it holds") && tlb.contains("nothing of these was measured"), "{tlb}");
+    assert!(tlb.contains("mlc-compatible layout: it shows only") && tlb.contains("measured none of them"), "{tlb}");
     let noisy = told(&[&["matrix", "--quick", "--op", "latency", "--sim-noise=0.1"][..], &server].concat());
-    assert!(noisy.contains("numbers are not trusted, which it cannot say"), "{noisy}");
+    assert!(noisy.contains("numbers are not trusted, which it does not mark"), "{noisy}");
     let clean = told(&[&["matrix", "--quick", "--op", "latency", "--sim-noise=0"][..], &server].concat());
     assert!(!clean.contains("mlc-compatible"), "{clean}");
 }

@@ -29,7 +29,7 @@ fn the_holder_says_what_it_is_to_whoever_types_it() {
     let said = |run: &mut Command| {
         let ran = Ran::from(run.output().unwrap()).expect(2);
         assert!(ran.out.is_empty() && ran.err.lines().count() == 1, "{}{}", ran.out, ran.err);
-        assert!(ran.err.starts_with("tiermark: __hold is how tiermark starts itself"), "{}", ran.err);
+        assert!(ran.err.starts_with("tiermark: __hold is internal"), "{}", ran.err);
     };
     said(user.command(&["__hold"]).stdin(Stdio::null()));
     // A socket whose other side asks nothing of it, as a remote shell may give it.

@@ -116,7 +116,7 @@ fn a_document_without_windows_is_shown_as_it_is() {
     let document = include_bytes!("../../history/tests/fixtures/run-1.json");
     std::fs::write(user.path("old.json"), document).unwrap();
     let again = user.run(&["show", "./old.json", "--reanalyse"]).expect(0);
-    assert!(again.err.contains("holds no windows"), "{}", again.err);
+    assert!(again.err.contains("has no windows"), "{}", again.err);
     assert_eq!(again.out, user.run(&["show", "./old.json"]).expect(0).out);
 }
 

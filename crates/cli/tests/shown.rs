@@ -236,7 +236,7 @@ fn capacity_is_shown_again_from_its_document_and_listed() {
     // Without its document it is one that was killed.
     std::fs::remove_file(user.path(&format!("capacity/{id}.json"))).unwrap();
     let told = user.run(&["show", &id]).expect(2).err;
-    assert!(told.contains("is not finished: tiermark capacity --resume="), "{told}");
+    assert!(told.contains("is an unfinished capacity run; to continue it: tiermark capacity --resume="), "{told}");
     assert!(user.run(&["list", "capacity"]).expect(0).out.contains("not finished: tiermark"));
     assert!(user.run(&["show"]).expect(0).out.contains("latency"), "the last that has a document");
 }

@@ -186,7 +186,7 @@ fn real_knobs_are_changed_and_taken_back() {
         assert_eq!(value(path), *advised);
         assert!(ran.out.contains(&format!("{path} {old} → {advised}")), "{}", ran.out);
     }
-    assert!(words(&user.run(&["tune", "--diff"]).expect(0).out).contains("Changed before, and not taken back"));
+    assert!(words(&user.run(&["tune", "--diff"]).expect(0).out).contains("Earlier changes, not taken back yet"));
     assert!(user.run(&["doctor"]).out.contains("2 changes"));
     // Again: there is nothing to change, and nothing is noted twice.
     assert!(patient(&user, &APPLY).expect(0).out.contains("Nothing to change"));
@@ -194,7 +194,7 @@ fn real_knobs_are_changed_and_taken_back() {
     fs::write(HARMLESS[0].1, "7\n").unwrap();
     let ran = patient(&user, &["tune", "--restore"]).expect(5);
     assert!(
-        ran.out.contains("left alone") && value(HARMLESS[0].1) == "7" && value(HARMLESS[1].1) == old[1],
+        ran.out.contains("not changed") && value(HARMLESS[0].1) == "7" && value(HARMLESS[1].1) == old[1],
         "{}",
         ran.out
     );

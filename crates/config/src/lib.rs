@@ -18,10 +18,10 @@ pub use typed::{Problem, read};
 /// Bytes of the largest file: what people write is far smaller, and a device has no end.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The text of a file that somebody wrote.
+/// The text of a configuration file.
 ///
 /// # Errors
-/// The system's answer; `FileTooLarge` beyond 1 MiB, `InvalidData` for what is not UTF-8.
+/// The system's answer; `FileTooLarge` beyond 1 MiB, `InvalidData` if it is not UTF-8.
 pub fn text_of(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;

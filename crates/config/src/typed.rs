@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::mistakes::{Mistake, Mistakes, parse};
 
-/// Mistakes told of one file: who made more of them wrote something else.
+/// Most mistakes reported for one file: with more, it is no file of this kind.
 const MOST: usize = 100;
 
 /// A value that cannot be, by its key: `load.rate`.
@@ -65,8 +65,8 @@ impl KeySpan {
     }
 }
 
-/// Reads a file as what it describes, and holds that against what it may say. What is wrong or missing is told, and stands as in the model from
-/// there on, so that one mistake does not hide the others.
+/// Reads a file into its type, and checks it against the model. A key that is wrong or missing is reported, and takes
+/// its value from the model, so that one mistake does not hide the others.
 ///
 /// # Errors
 /// Every [`Mistake`] in the order of the lines; what the whole file lacks comes last.
@@ -123,7 +123,7 @@ pub fn read<T: DeserializeOwned>(
         let is_missing = missing.is_some() && known.is_none();
         put(table.get_mut(), &path, known);
         if is_missing {
-            // Nobody knows how it is written, and what is beyond it is not seen.
+            // The form of this value is unknown, so mistakes below it cannot be found.
             break;
         }
     }

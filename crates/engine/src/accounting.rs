@@ -1,8 +1,8 @@
-//! What the blocks of each thread of a step count for.
+//! The numbers that the blocks of each thread of a step count for.
 
 use tiermark_model::{Labels, Metric, Role, Step, Unit};
 
-/// What a thread's blocks are.
+/// Kind of a thread's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Accesses that wait for one another: their time counts.
@@ -10,7 +10,7 @@ pub enum Work {
     /// Accesses to what was touched a while ago: one window holds a whole visit, and the middle of all visits counts, since a cache that
     /// forgets has no undisturbed end.
     Revisits,
-    /// Operations of the kernel that one thread asks for: as accesses.
+    /// Calls of the operating system that one thread makes, counted as accesses.
     Calls,
     /// Operations of the kernel that other threads and processes take part in: their turns come when the scheduler likes.
     Meetings,
@@ -26,12 +26,12 @@ pub enum Work {
     Service,
 }
 
-/// What a part of a step says of its threads.
+/// The number of a part of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gauge {
-    /// What their own work comes to, as in the value of a step.
+    /// Their own work, counted as for the value of a step.
     Own(Work),
-    /// Time from one turn on the line to the next, whoever has it.
+    /// Time from one turn on the line to the next, by any thread.
     Line,
     /// The turns of the one that got the fewest over those of the one that got the most.
     Evenness,
@@ -41,8 +41,8 @@ pub enum Gauge {
 pub const LINE: &str = "line";
 /// The name of the part that says how evenly they got their turns.
 pub const EVENNESS: &str = "evenness";
-/// The statistic by which a step asks for the middle of its windows, whatever its roles are: it is held against what describes a load, and
-/// an edge beside a middle would make the noise of the windows a part of the difference.
+/// The statistic by which a step uses the middle of its windows, whatever its roles are. It is compared with a number
+/// that describes a load, and an edge beside a middle would make the noise of the windows a part of the difference.
 pub const MEDIAN: &str = "median";
 
 /// A named part of a step.
@@ -56,10 +56,10 @@ pub struct PartAccounting {
     pub members: Vec<usize>,
 }
 
-/// What is counted of a step: the value asked for, and the named parts.
+/// The numbers of a step: its value, and the named parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepAccounting {
-    /// What the value is.
+    /// Kind of the value.
     pub metric: Metric,
     /// The work of each thread, in setup order.
     pub threads: Vec<Work>,
@@ -115,7 +115,7 @@ impl StepAccounting {
     }
 }
 
-/// What the blocks of a role are.
+/// Kind of the blocks of a role.
 fn work(role: &Role, metric: Metric) -> Work {
     match role {
         Role::Chase { .. } | Role::Ping { .. } | Role::Take => Work::Accesses,
@@ -144,7 +144,7 @@ impl Work {
 }
 
 impl Gauge {
-    /// The unit of what it says.
+    /// Unit of its value.
     pub(crate) fn unit(self) -> Unit {
         match self {
             Self::Own(Work::Bytes | Work::Transfers) => Unit::BytesPerSecond,

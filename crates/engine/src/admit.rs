@@ -1,5 +1,5 @@
 //! Whether a machine can carry a setup at all: the checks that need no system call. Pure, so that simulated and real
-//! machines refuse alike; a real one says what is free at the moment.
+//! machines refuse alike; a real one uses the free memory of the moment.
 
 mod room;
 
@@ -11,7 +11,7 @@ pub use room::{Fresh, Pool};
 /// More than any processor can map (57-bit addresses).
 const MOST_BYTES: u64 = 1 << 56;
 
-/// Checks cpus, nodes, huge page pools and memory of a setup against a machine and what is free on it.
+/// Checks cpus, nodes, huge page pools and memory of a setup against a machine and its free memory.
 ///
 /// # Errors
 /// A [`Refusal`] for the first thing that cannot be had, with its cure.
@@ -61,7 +61,8 @@ pub fn nearest_memory_node(cpu: CpuId, machine: &Machine) -> Option<NodeId> {
         .map(|n| n.id)
 }
 
-/// Whether this process may take memory from a node. Where nobody says which it may, the kernel will have the last word.
+/// Whether this process may take memory from a node. If the system does not report this, the kernel decides at the
+/// binding.
 fn allowed(node: NodeId, machine: &Machine) -> bool {
     machine.allowed_nodes.is_empty() || machine.allowed_nodes.contains(node)
 }
@@ -173,7 +174,7 @@ mod tests {
         let setup = setup(0, GIB, "", PageKind::Thp);
         assert_eq!(region_nodes(&setup, 0, &machine), IdSet::from_iter([4]));
         assert_eq!(fits(&setup, &machine), Ok(()));
-        // Where nobody says which nodes are allowed, all are.
+        // If the system does not report the allowed nodes, all are allowed.
         machine.allowed_nodes = IdSet::new();
         assert_eq!(nearest_memory_node(0, &machine), Some(0));
     }

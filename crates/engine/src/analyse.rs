@@ -17,7 +17,7 @@ pub use account::merge;
 pub(crate) use track::WINDOW_NS;
 use track::{Track, block_windows, common_windows, durations, whole_window};
 
-/// What one shot came to.
+/// The windows of one shot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ShotResult {
     /// Its windows: the value (ns per access, or bytes per second, stamp cost subtracted), each named part, and, of two to eight threads,
@@ -27,7 +27,7 @@ pub struct ShotResult {
     pub disturbance: Disturbance,
     /// ns per access of every block as the clock gave it, gaps included, the stamp not subtracted (latency only).
     pub blocks_ns: Vec<f32>,
-    /// What a stamp adds to each of them, ns per access.
+    /// Cost of a stamp in each of them, ns per access.
     pub stamp_per_access: f64,
     /// Work in one block: accesses, or useful bytes.
     pub block_work: f64,
@@ -75,7 +75,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
         ([only], [Work::Calls | Work::Meetings | Work::Transfers]) => block_windows(only),
         _ => common_windows(&tracks),
     };
-    // A shot whose worker left its cpu, or waited for a disk, measured something else.
+    // A shot is not valid if its worker changed cpus or waited for a disk.
     let whole = result.disturbance.migrations == 0 && result.disturbance.major_faults == 0;
     let gauges = gauges(accounting, &members);
     for span in spans {
@@ -92,7 +92,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
     result
 }
 
-/// What each value of a window is, and of which threads.
+/// Kind of each value of a window, and its threads.
 fn gauges(accounting: &StepAccounting, members: &[usize]) -> Vec<(Gauge, Vec<usize>)> {
     let own = |index: usize| Gauge::Own(accounting.threads[index]);
     let mut gauges = vec![(own(members[0]), members.to_vec())];

@@ -21,12 +21,12 @@ const BLOCKS_BEYOND: f64 = 10.0;
 const KNOWN_TO: f64 = 1e-6;
 /// Tail blocks kept a step: bounds the memory of long runs at 4 MiB a step.
 const MAX_TAIL_BLOCKS: usize = 1 << 20;
-/// Share of the windows near the edge from which a step is measured well enough before its time is up: where most are there, more visits
-/// tell nothing new; where they are not, a calmer moment may come.
+/// Share of the windows near the edge from which a step is settled before its time is up: where most are near it, more
+/// visits add no knowledge; where they are not, a calmer moment may come.
 const CALM: f64 = 0.5;
 /// Moments apart that were visited before the most visits are enough: an edge must be reached in as many, and one may miss it.
 const MOMENTS: usize = tiermark_stats::VISITS + 1;
-/// The stop rule is looked at again after this share more visits: an estimate takes milliseconds.
+/// The stop rule is evaluated again after this share more visits: an estimate takes milliseconds.
 const LOOK_AGAIN: f64 = 1.15;
 
 /// A step under way.
@@ -99,13 +99,13 @@ impl Cell {
         }
     }
 
-    /// Whether it was visited on this allocation.
+    /// Whether the step was visited on this allocation.
     pub(crate) fn was_on(&self, allocation: u32) -> bool {
         self.allocations.contains(&allocation)
     }
 
-    /// Notes that memory it had was given back, so that it was made again. What asks the kernel for something has fresh memory at each visit by
-    /// design.
+    /// Records that the step's memory was unmapped, so that it was prepared again. Steps of the operating system have
+    /// fresh memory at each visit by design.
     pub(crate) fn remade(&mut self) {
         self.disturbance.allocations_remade += u64::from(!self.step.is_os());
     }
@@ -136,7 +136,7 @@ impl Cell {
         self.rivals.undecided() && now < self.compares_until
     }
 
-    /// Takes over what was seen of a step that does the same on the same memory.
+    /// Takes over the visits of a step that does the same on the same memory.
     pub(crate) fn inherit(&mut self, other: &Self) {
         self.visits = other.visits.clone();
         self.disturbance = other.disturbance.clone();
@@ -187,7 +187,7 @@ impl Cell {
         for (node, pages) in proof.by_node {
             *worst.by_node.entry(node).or_default() += pages;
         }
-        // What is said of the proof is said of the one that saw least: it is why the whole is unproven.
+        // The proof that saw least decides: it is why the whole is unproven.
         let less = |worst: Option<f64>, now: Option<f64>| worst.is_some() && now.is_none();
         if less(worst.on_target, proof.on_target) || less(worst.page_share, proof.page_share) {
             worst.how = proof.how;

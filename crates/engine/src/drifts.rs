@@ -5,7 +5,7 @@ use tiermark_stats::{Side, VisitWindows, bare_edge, change_point};
 
 use crate::states::PingGroups;
 
-/// A change this likely by chance is none, over all steps that are looked at.
+/// A change this likely by chance is not reported, over all steps that are tested.
 const CHANCE: f64 = 0.001;
 /// Changes up to this are what a trusted number may be off.
 const LEAST: f64 = 0.03;

@@ -25,7 +25,7 @@ const RESAMPLES: usize = 200;
 /// A middle whose interval reaches this share of it differs from visit to visit: its visits do not describe one thing.
 const SCATTERED: f64 = 0.05;
 
-/// What the windows of a step came to.
+/// The number of a step, from its windows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Estimate {
     pub(crate) value: Option<f64>,
@@ -47,7 +47,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) metric: Metric,
     /// Whether the value is their edge, or their middle.
     pub(crate) has_edge: bool,
-    /// What its threads share.
+    /// Caches and memory that its threads share.
     pub(crate) sharing: Sharing,
     pub(crate) groups: &'a PingGroups,
     pub(crate) stop: &'a StopRule,
@@ -141,7 +141,7 @@ impl Reading<'_> {
         })
     }
 
-    /// What the step came to in a state, where there is enough to tell.
+    /// The number of the step in a state; `None` if it has too few visits there.
     fn in_state(&self, state: StateKind, visits: &Visits, chosen: &[&Visit]) -> Option<InState> {
         let bare = Reading { intervals: false, ..*self };
         let edge = bare.found(visits, chosen).map(|found| found.edge).filter(Edge::has_enough)?;

@@ -1,4 +1,4 @@
-//! What happens during a run, told to whoever listens. Nothing prints inside a measurement.
+//! Events of a run, sent to sinks (progress, journal). Nothing prints inside a measurement.
 
 use tiermark_model::{Drift, Observation, Plan, Request, State, Step};
 
@@ -30,7 +30,7 @@ pub enum Event<'a> {
     },
     /// All that is known of a step so far, every few seconds and at the end; a later event of the same step replaces it.
     Observed {
-        /// What was seen of the step.
+        /// Results of the step.
         observation: &'a Observation,
     },
     /// The probe is done.

@@ -32,7 +32,7 @@ pub trait Host {
     /// Seconds since the host was made, by the host's own clock (simulated hosts have a simulated one).
     fn now(&self) -> f64;
 
-    /// Whether the user asked to stop; checked before each visit, and by preparation itself. Shots take milliseconds.
+    /// Whether the user wants to stop; checked before each visit, and by preparation itself. Shots take milliseconds.
     fn stopped(&self) -> bool;
 }
 
@@ -55,7 +55,7 @@ pub trait Rig {
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault>;
 }
 
-/// Something broke inside a rig; the step ends with what it has.
+/// An error inside a rig; the step ends with its results so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -76,21 +76,21 @@ pub struct Shot {
     pub pings: [Vec<f64>; 2],
 }
 
-/// What one worker noted.
+/// Results of one worker.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ThreadShot {
     /// Work between two stamps: accesses (all chains together) of a chase, useful bytes of a stream.
     pub per_block: f64,
     /// Clock stamps in ns since an origin common to all workers: the start, then the end of each block. Rising.
     pub stamps_ns: Vec<f64>,
-    /// What the system saw of the worker meanwhile.
+    /// The system's counters of the worker during the shot.
     pub guard: Guard,
 }
 
 /// The worker's own account of a shot, taken outside the stamped part.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Guard {
-    /// The cpu it was told to run on.
+    /// The cpu that it is pinned to.
     pub cpu: CpuId,
     /// The cpus it was on at the start and at the end.
     pub seen_on: [CpuId; 2],
@@ -106,6 +106,7 @@ pub struct Guard {
     pub major_faults: u64,
     /// Time runnable but waiting, ns, where schedstat is readable.
     pub run_delay_ns: Option<f64>,
-    /// Core clock just before and just after, by a dependent chain, cycles per second; `None` when a preempted chain told nothing.
+    /// Core clock just before and just after the shot, by a dependent chain, cycles per second; `None` when the chain
+    /// was preempted.
     pub core_hz: [Option<f64>; 2],
 }

@@ -44,7 +44,7 @@ pub(crate) fn judge(
     verdict
 }
 
-/// What of a disturbance is not left out with the windows that it hit.
+/// Judges disturbances that affect more than the windows that they hit.
 fn judge_disturbance(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     let account = &seen.disturbance;
     if account.migrations > 0 {
@@ -53,8 +53,8 @@ fn judge_disturbance(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     if account.major_faults > 0 {
         verdict.suspect(Reason::MajorFaults { faults: account.major_faults });
     }
-    // The memory is faulted in before the clock starts: a fault a shot means that something takes pages away or splits them.
-    // What asks the kernel for processes and mappings makes faults itself.
+    // The memory is faulted in before the clock starts: a fault a shot means that the kernel takes pages away or splits
+    // them. Calls that make processes and mappings cause faults themselves.
     if account.minor_faults > account.shots && !step.is_os() {
         verdict.suspect(Reason::MinorFaults { faults: account.minor_faults, shots: account.shots });
     }

@@ -1,4 +1,4 @@
-//! Whether a rate of memory can be: held against the theoretical peak of the nodes it came from. Pure.
+//! Whether a rate of memory is possible: compared with the theoretical peak of its nodes. Pure.
 
 use tiermark_model::{
     IdSet, Labels, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Unit, Verdict, total,
@@ -10,7 +10,8 @@ use crate::admit::nearest_memory_node;
 const PEAK_SLACK: f64 = 1.02;
 /// Where no label says that memory answers, it does beyond so many times the caches in reach: as the probes size their buffers.
 const BEYOND_CACHES: u64 = 4;
-/// Cells of a matrix are of memory by what they are called; where little of it is free they are at least this many times the caches.
+/// Cells of a matrix are of memory by their name; where little memory is free they are at least this many times the
+/// caches.
 const BEYOND_CACHES_CELL: u64 = 2;
 
 /// Bytes a second that streams moved: the value of a bandwidth, or of the load beside a latency.
@@ -23,9 +24,9 @@ pub(crate) fn rate(step: &Step, seen: &Observation) -> Option<f64> {
     (!rates.is_empty()).then(|| rates.iter().sum())
 }
 
-/// Holds a rate of memory against the theoretical peak of its nodes, whoever asks them: what comes over a link is no faster than
-/// what it comes from. A guest's memory modules may be made up, and lines of zeros need not cross the channels whole: there it
-/// casts doubt, no more.
+/// Compares a rate of memory with the theoretical peak of its nodes, whichever cpus read it: a link is no faster than
+/// the memory behind it. A guest's memory modules may be made up, and lines of zeros need not cross the channels whole:
+/// there a rate above the peak makes the number suspect, not invalid.
 pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Verdict) {
     if !of_memory(step, machine) {
         return;
@@ -149,7 +150,7 @@ mod tests {
         }
         let own = step(cell(), &[0, 1], &[], 64 * MIB);
         assert_eq!((grade(&own, 79.0, &server), grade(&own, 83.0, &server)), (Grade::Trusted, Grade::Invalid));
-        // Nobody knows what memory without cpus gives; small cells lie in the caches.
+        // The peak of memory without cpus is unknown; small footprints lie in the caches.
         assert_eq!(grade(&step(cell(), &[0], &[2], 64 * MIB), 500.0, &server), Grade::Trusted);
         assert_eq!(grade(&step(cell(), &[0], &[0], MIB), 500.0, &server), Grade::Trusted);
         assert_eq!(grade(&step(cell(), &[0], &[0], 2 * MIB), 500.0, &server), Grade::Invalid);

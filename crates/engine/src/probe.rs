@@ -1,8 +1,8 @@
-//! What a contributor writes to add a question.
+//! The interface of a probe.
 
 use tiermark_model::{Bench, Finding, Machine, Observation, Plan, Refusal, Request, Step};
 
-/// What a probe sees of the host when it plans: data only.
+/// Facts about the host that a probe may use when it plans: data only.
 #[derive(Debug, Clone, Copy)]
 pub struct Lab<'a> {
     /// The machine that is measured.
@@ -11,7 +11,7 @@ pub struct Lab<'a> {
     pub bench: &'a Bench,
 }
 
-/// What a probe says of itself.
+/// Name, summary and page of a probe.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
     /// Id, also the subcommand.
@@ -24,7 +24,7 @@ pub struct About {
     pub page: &'static str,
 }
 
-/// A question: plans steps, and derives findings from what was seen. Pure.
+/// A probe: plans steps, and derives findings from observations. Pure.
 pub trait Probe: Sync {
     /// Its id, method and texts.
     fn about(&self) -> &'static About;
@@ -40,6 +40,6 @@ pub trait Probe: Sync {
         Vec::new()
     }
 
-    /// What follows from the observations.
+    /// Findings from the observations.
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding>;
 }

@@ -1,4 +1,4 @@
-//! Kernels that do the same job, held against the first of them in pairs.
+//! Kernels for the same job, compared with the first of them in pairs.
 
 use tiermark_model::{KernelId, RIVALRY, Rival, Role, Step};
 
@@ -27,12 +27,12 @@ pub(crate) struct Rivals {
 #[derive(Debug, Clone)]
 struct Other {
     kernel: KernelId,
-    /// How what it is compared with compares to the first.
+    /// The ratio of its reference to the first kernel.
     against: f64,
     /// Comparisons made, those that say nothing included.
     rounds: usize,
     pairs: Vec<Pair>,
-    /// What its ratio to the first came to, once it needs no further comparison.
+    /// Its ratio to the first, once it needs no further comparison.
     ended: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ struct Pair {
     rival: f64,
 }
 
-/// Whether a rival is better than what it is compared with.
+/// Whether a rival is better than its reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     /// Too little is known; whether it leads so far.
@@ -61,18 +61,18 @@ impl Other {
         Self { kernel: kernel.clone(), against: 1.0, rounds: 0, pairs: Vec::new(), ended: None }
     }
 
-    /// Its best window over that of what it is compared with, in the same moments: disturbance only takes from either.
+    /// Its best window over that of its reference, at the same moments: disturbance only slows either.
     fn ratio(&self, reference: f64) -> Option<f64> {
         let calm = self.calm(reference);
         ratio(if calm.is_empty() { &self.pairs } else { &calm })
     }
 
-    /// Comparisons in calm moments: what it is compared with came near the best that it ever did both before and after.
+    /// Comparisons in calm moments: the reference came near its best window both before and after.
     fn calm(&self, reference: f64) -> Vec<Pair> {
         self.pairs.iter().filter(|pair| pair.around.0 >= RIVALRY.calm * reference).copied().collect()
     }
 
-    /// How it stands, when what it is compared with reached this at its best.
+    /// Its standing, with this best window of its reference.
     fn standing(&self, reference: f64) -> Standing {
         let calm = self.calm(reference);
         let (counted, enough) =
@@ -82,7 +82,7 @@ impl Other {
         };
         let [.., last] = RIVALRY.worse;
         let worse = RIVALRY.worse.get(self.pairs.len().saturating_sub(1)).copied().unwrap_or(last);
-        // One that had no clean window at all may have been unlucky, once.
+        // A rival without any clean window may have been unlucky once.
         let is_unlucky = self.pairs.len() == 1 && ratio <= 0.0;
         let is_hopeless = ratio < worse && !is_unlucky;
         let is_clear = |pair: &Pair| pair.rival > RIVALRY.clear * pair.around.1;
@@ -94,14 +94,14 @@ impl Other {
         match ratio > 1.0 + RIVALRY.better {
             _ if is_hopeless => Standing::NoBetter,
             true if enough && 2 * wins > counted.len() => Standing::Better,
-            // One that is clearly better wins most of so many comparisons.
+            // A clearly better rival wins most of so many comparisons.
             _ if self.rounds >= RIVALRY.most => Standing::NoBetter,
             leads if enough && !leads => Standing::NoBetter,
             leads => Standing::Unknown { leads },
         }
     }
 
-    /// Whether it needs no further comparison.
+    /// Whether the rival needs no further comparison.
     fn is_decided(&self, reference: f64) -> bool {
         self.ended.is_some() || !matches!(self.standing(reference), Standing::Unknown { .. })
     }
@@ -208,7 +208,7 @@ impl Rivals {
         let ratio = other.ratio(self.reference).unwrap_or(1.0);
         let against = other.against * ratio;
         self.taken = Some(index);
-        // What was decided stays so; the rest begins anew.
+        // Decided comparisons stay so; the rest begins anew.
         for (at, other) in self.others.iter_mut().enumerate().filter(|(_, other)| other.ended.is_none()) {
             if at == index || other.is_decided(self.reference) {
                 other.ended = other.ratio(self.reference).map(|ratio| ratio * other.against);
@@ -246,7 +246,7 @@ mod tests {
         Rivals { first: Some("first".into()), others, ..Rivals::default() }
     }
 
-    /// Who is taken after these comparisons, whether more are wanted, and whether the rival may be better.
+    /// The chosen kernel after these comparisons, whether more are needed, and whether the rival may be better.
     fn after(pairs: &[Option<Pair>]) -> (String, bool, bool) {
         let mut rivals = rivals(&["b"]);
         pairs.iter().for_each(|pair| rivals.compared(0, *pair));

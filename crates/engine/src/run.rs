@@ -32,7 +32,8 @@ const POINT_ROUNDS: u64 = 4;
 const POINT_SHARES: [f64; 2] = [0.35, 0.5];
 /// Runs one probe's request on a host: plans, measures, refines, finds states and changes, derives.
 ///
-/// Every event goes to `sink`. Returns what was seen also when the user stopped it; the caller asks the host.
+/// Every event goes to `sink`. Returns the results so far if the user stopped the run; the caller checks this with
+/// [`Host::stopped`].
 ///
 /// # Errors
 /// The probe's [`Refusal`] when nothing of the request can be measured here.
@@ -67,7 +68,7 @@ pub fn run_experiment(
         let seen = run.observations();
         let mut steps = probe.refine(request, run.lab(), &seen);
         steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
-        // Where the time did not suffice for what is known, nothing is added.
+        // If the time does not suffice for the known steps, none is added.
         if steps.is_empty() || run.over() || run.lacks_a_number() {
             break;
         }
@@ -121,7 +122,7 @@ pub fn reanalyse(
         let mut verdict = seen.verdict.clone();
         verdict.reasons.retain(|reason| !reason.is_of_estimate());
         if verdict.grade <= tiermark_model::Grade::Bound {
-            // What other reasons it has, make it a bound still.
+            // Other reasons keep it a bound.
             let bare = verdict.reasons.is_empty();
             verdict.grade = if bare { tiermark_model::Grade::Trusted } else { tiermark_model::Grade::Bound };
             estimate.bound.iter().for_each(|reason| verdict.bound(reason.clone()));
@@ -152,7 +153,7 @@ struct Runner<'a> {
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
     keep: Keep,
-    /// When each cell was told to the listeners.
+    /// When each cell's state was last sent to the sinks.
     told: Vec<f64>,
     groups: PingGroups,
     began: f64,
@@ -267,7 +268,7 @@ impl Runner<'_> {
         visited && !self.over()
     }
 
-    /// What comes first where there is no time for all.
+    /// Order of the steps if the time does not suffice for all.
     fn precedence(&self, index: usize) -> f64 {
         let step = &self.cells[index].step;
         let is_headline =
@@ -279,7 +280,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether one more visit to a cell can be expected to end in time. The very first is made in any case: a run is asked for a number.
+    /// Whether one more visit to a cell can be expected to end in time. The very first visit is always made, so that a
+    /// run has a number.
     fn fits(&self, index: usize) -> bool {
         let cell = &self.cells[index];
         let preparing = if self.keep.has(cell.family) { 0.0 } else { self.making_seconds(index) };
@@ -287,7 +289,7 @@ impl Runner<'_> {
         self.host.now() + next <= self.deadline || self.cells.iter().all(|c| c.visited() == 0)
     }
 
-    /// Share of the expected work that is done, and seconds left.
+    /// Share of the expected work that is done, and remaining seconds.
     fn progress(&self) -> (f64, f64) {
         let now = self.host.now();
         let left = |cell: &Cell| {

@@ -1,8 +1,8 @@
-//! What the threads of a step share, as the machine declares it. Pure.
+//! Caches and memory that the threads of a step share, as the machine declares them. Pure.
 
 use tiermark_model::{Cache, IdSet, Labels, Machine, Role, Step, ThreadSetup};
 
-/// What the threads of a step share.
+/// Caches and memory that the threads of a step share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
     /// Nothing: by declaration, each has an L1 or L2 that no other thread of the step uses.
@@ -24,10 +24,11 @@ impl Sharing {
             |thread: &ThreadSetup| step.setup.regions.get(thread.region).map_or(u64::MAX, |region| region.bytes.0);
         let level = |cache: &Cache| match step.labels.get(Labels::TIER) {
             Some(tier) => tier.strip_prefix('L') == Some(cache.level.to_string().as_str()),
-            // Without a tier it is the footprint that tells: of what fits, half leaves room for everything else.
+            // Without a tier the footprint decides: a footprint of at most half the cache leaves room for everything
+            // else.
             None => threads.iter().all(|thread| cache.bytes.is_some_and(|size| bytes(thread) <= size / 2)),
         };
-        // What is declared of a last level is often made up; two cpus of a core, or of a cluster, are not.
+        // The declaration of a last level is often made up; that of two cpus of a core, or of a cluster, is not.
         let own = |thread: &ThreadSetup| {
             let of_cpu = |cache: &&Cache| cache.level <= 2 && cache.cpus.contains(thread.cpu) && level(cache);
             machine.data_caches().find(of_cpu).is_some_and(|cache| cache.cpus.intersection(&cpus).len() == 1)

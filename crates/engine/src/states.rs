@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use tiermark_model::{Labels, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
 use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
-/// Visits that could have seen a state, at least, for its share to be told.
+/// Least visits that could have seen a state, for its share to be reported.
 const FEWEST: usize = 20;
-/// A state with a smaller share of the visits is left out of the report, and a step need not have met it: a few visits may be chance.
+/// A state with a smaller share of the visits is not reported, and a step need not have met it: a few visits may be
+/// chance.
 const LEAST_SHARE: f64 = 0.02;
 /// Visits of all threads in the first level below this share of its edge: on one core both threads get about half (0.55 was seen), and
 /// with each a neighbour of its own 0.75 and more.
@@ -22,7 +23,8 @@ const SIBLING: f64 = 0.95;
 /// Visits of one thread to a shared cache or memory below this share of its edge shared it with others.
 const SHARED: f64 = 0.9;
 
-/// Groups of round trips over all visits of all steps: the states that can be told apart, and those that a step should have met.
+/// Groups of round trips over all visits of all steps: the states that can be separated, and those that a step should
+/// have met.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PingGroups {
     limits: Vec<f64>,
@@ -30,7 +32,7 @@ pub struct PingGroups {
     near: usize,
     /// Whether the fastest group is known to be of cpus on one core.
     one_core: bool,
-    /// By the number of pairs that were asked: the states that enough of such visits saw.
+    /// By the number of pinged pairs: the states that enough of such visits saw.
     common: BTreeMap<usize, Vec<StateKind>>,
     /// The same for threads with private caches.
     common_of_cores: BTreeMap<usize, Vec<StateKind>>,
@@ -104,8 +106,9 @@ impl PingGroups {
         seen == Some(state)
     }
 
-    /// Whether what all threads do in the first level gets slower while a pair of cpus answers fastest: then the pair shares a core, and no
-    /// two cpus with one last-level cache do. `None` where too few visits tell. Declared hardware threads of one core are always one.
+    /// Whether the work of all threads in the first level gets slower while a pair of cpus answers fastest: then the
+    /// pair shares a core, and no two cpus are fastest only because they share a last-level cache. `None` if too few
+    /// visits decide it. Declared hardware threads of one core are always one.
     fn halves<'a>(&self, steps: impl Iterator<Item = (&'a Step, &'a Visits)>) -> Option<bool> {
         let (mut fastest, mut others) = (Vec::new(), Vec::new());
         let streams = |step: &Step| step.metric == Metric::Bandwidth && !loads(step) && threads(step) > 1;
@@ -125,7 +128,7 @@ impl PingGroups {
     }
 }
 
-/// By the number of pairs that were asked: the states that enough of such visits saw.
+/// By the number of pinged pairs: the states that enough of such visits saw.
 fn common<'a>(
     visits: impl Iterator<Item = &'a Visit>,
     state: impl Fn(&Visit) -> Option<StateKind>,
@@ -147,7 +150,7 @@ fn common<'a>(
 /// The states of a run, from all steps with their observations: those of cpus first.
 pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> {
     let mut found = of_pings(steps, groups);
-    // Where pings do not tell one core from another, the first level does.
+    // Where pings cannot separate one core from another, the first level does.
     if !groups.one_core {
         found.extend(of_level(steps, StateKind::OneCore, ONE_CORE, |step| first_level(step) && threads(step) > 1));
     }
@@ -271,7 +274,7 @@ mod tests {
         vec![Visit { before: vec![ping], after: vec![ping], windows, ..Visit::default() }; 20]
     }
 
-    /// The states that pings tell where a step of two threads in the first level came to these values.
+    /// The states by pings where a step of two threads in the first level has these values.
     fn told(values: [f64; 3]) -> [Option<StateKind>; 3] {
         let step = streams(Some("L1"));
         let pings = [31.0, 57.0, 300.0];
@@ -301,7 +304,7 @@ mod tests {
                 && told.is_in(&between(31.0, 31.0), StateKind::OneCore)
         );
         assert_eq!(told.common_of_cores(1), [StateKind::OneCore, StateKind::OwnCores]);
-        // Too few visits of the fastest group to know what it is.
+        // Too few visits of the fastest group to name it.
         let few = groups([240.0, 470.0, 465.0], [3, 20, 20]);
         assert_eq!(
             pings.map(|ping| few.state(&between(ping, ping))),

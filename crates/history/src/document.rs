@@ -20,7 +20,7 @@ pub const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
 /// Where a document came from, for error texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A file.
+    /// A file with this path.
     File(PathBuf),
     /// Bytes without a name, such as standard input.
     Bytes,
@@ -68,7 +68,7 @@ pub enum DocumentError {
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// Description of the mistake.
         why: String,
     },
     /// JSON, but of another kind or of a version this program does not know.
@@ -110,7 +110,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Run, DocumentError> {
     let from = || Source::File(path.to_owned());
     let mut bytes = Vec::new();
     File::open(path)
-        // One byte more than the limit tells "at the limit" from "beyond it", also for pipes and devices.
+        // One byte more than the limit separates "at the limit" from "beyond it", also for pipes and devices.
         .and_then(|file| file.take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|why| DocumentError::Io { from: from(), why })?;
     parse_from(&bytes, from())
@@ -120,7 +120,7 @@ pub(crate) fn parse_from(bytes: &[u8], from: Source) -> Result<Run, DocumentErro
     if bytes.len() as u64 > MAX_DOCUMENT_BYTES {
         return Err(DocumentError::TooLarge { from });
     }
-    // The schema is looked at first: a field error in a newer document would only mislead.
+    // The schema is checked first: a field error in a newer document would only mislead.
     let head = weigh(bytes).map_err(|error| malformed(&error, from.clone()))?;
     let length = bytes.len() as u64;
     match head.schema.as_deref() {
@@ -142,7 +142,7 @@ fn most_free(length: u64) -> u64 {
 
 /// Whether the free data of a document of any kind takes no more memory than that of its size may.
 pub fn data_fits(bytes: &[u8]) -> bool {
-    // What is no JSON is refused by whoever reads it.
+    // The reader of the document refuses text that is not JSON.
     weigh(bytes).map_or(true, |found| found.free_bytes <= most_free(bytes.len() as u64))
 }
 

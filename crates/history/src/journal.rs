@@ -40,7 +40,7 @@ pub enum Record {
     },
 }
 
-/// The open journal of this process. It holds a lock, so that others can tell it from one whose writer died.
+/// The open journal of this process. It holds a lock, which distinguishes it from the journal of a process that died.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -69,7 +69,7 @@ impl Journal {
         Err(first.unwrap_or_else(|| refuse(&store.directory_or_cwd(), "no directory to write in is known")))
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -95,7 +95,7 @@ impl Journal {
     }
 }
 
-/// Whether nobody holds the writer's lock. Where locks do not work nothing is called abandoned.
+/// Whether no process holds the writer's lock. On file systems without locks, no journal counts as abandoned.
 pub(crate) fn abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
@@ -104,7 +104,8 @@ fn refuse(directory: &Path, why: &str) -> Refusal {
     says::journal_refused(&directory.display().to_string(), why)
 }
 
-/// Creates a journal with its head. It gets its name only when locked and whole, so that nobody takes it for abandoned.
+/// Creates a journal with its head. It gets its name only when it is locked and complete, so that no process takes it
+/// for abandoned.
 fn start(directory: &Path, name: &str, head: &Run) -> io::Result<Appender> {
     let temporary = temporary_beside(directory, name);
     let records = Appender::create(&temporary, Survives::Kill, head)?;

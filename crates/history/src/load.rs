@@ -18,7 +18,7 @@ pub enum LoadError {
     /// No run of that name.
     #[error("no run '{reference}': it is neither a file nor an id in {}; {}", place(.directory), newest(.known))]
     NotFound {
-        /// What was asked for.
+        /// The reference that the user gave.
         reference: String,
         /// The store.
         directory: PathBuf,
@@ -34,7 +34,7 @@ pub enum LoadError {
     /// Several ids begin so.
     #[error("'{reference}' is the beginning of several runs: {}; give more of the id", .matches.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The reference that the user gave.
         reference: String,
         /// The ids that begin so.
         matches: Vec<String>,

@@ -6,7 +6,8 @@ use tiermark_model::{RUN_SCHEMA, Visits};
 /// The first version: medians of shots, reasons as sentences, one repetition of the first step as drift.
 pub(crate) const RUN_1: &str = "tiermark/run/1";
 
-/// A document of version 1 in the form of this one. Whatever is not as that version had it is left as it is, and refused when it is read.
+/// Converts a document of version 1 to this version. A part that version 1 cannot contain is not changed, and refused
+/// when it is read.
 pub(crate) fn from_1(mut run: Value) -> Value {
     set(&mut run, "schema", RUN_SCHEMA.into());
     for experiment in items(&mut run, "experiments") {

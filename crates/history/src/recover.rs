@@ -23,7 +23,7 @@ pub fn recover(path: &Path) -> Result<Run, DocumentError> {
     for (number, record) in lines.rest::<Record>() {
         let record = record.map_err(|error| error.to_string());
         if let Err(why) = record.and_then(|record| take(&mut run, &mut index, record)) {
-            // What follows could belong to an experiment that was not understood: it is better left out, and said.
+            // Later lines could belong to the experiment of the damaged line: they are dropped, with a warning.
             run.warnings.push(messages::run::journal_damaged(number, &path.display().to_string(), &why));
             break;
         }

@@ -14,18 +14,18 @@ use crate::store::Store;
 /// A saved document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
-    /// Where it is.
+    /// Path of the document.
     pub path: PathBuf,
     /// Whether the store finds it by its id; elsewhere it is shown by its path.
     pub by_id: bool,
-    /// What did not go as planned, when it is not in the store or will not read back: to be shown once.
+    /// A problem with saving or reading back, to be shown once.
     pub notice: Option<Refusal>,
 }
 
 /// One place that could not take the document.
 #[derive(Debug)]
 pub struct Attempt {
-    /// The directory.
+    /// The directory of saved runs.
     pub directory: PathBuf,
     /// The system's answer.
     pub why: io::Error,
@@ -38,7 +38,7 @@ pub struct SaveError {
     pub attempts: Vec<Attempt>,
 }
 
-/// What helps when nothing can be written.
+/// The cure when nothing can be written.
 const CURE: &str =
     "free space or set TIERMARK_HOME to a directory that can be written; --json=- prints the document instead";
 

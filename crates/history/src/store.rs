@@ -1,4 +1,4 @@
-//! The directory of saved runs: where it is and what is in it.
+//! The directory of saved runs: its path and its contents.
 
 use std::fs;
 use std::path::{Path, PathBuf};

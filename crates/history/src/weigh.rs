@@ -13,7 +13,7 @@ const OBJECT: u64 = 700;
 /// Bytes that an element of an array takes at most: a value of 32 bytes, in an array that grows by doubling.
 const ELEMENT: u64 = 64;
 
-/// What the pass found.
+/// Sizes that the pass found.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Weighed {
     /// The schema; `None` where the document names none.
@@ -25,7 +25,7 @@ pub(crate) struct Weighed {
 /// Looks through a document.
 ///
 /// # Errors
-/// Those of JSON.
+/// Errors of the JSON parser.
 pub(crate) fn weigh(bytes: &[u8]) -> serde_json::Result<Weighed> {
     let mut found = Weighed::default();
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -34,16 +34,16 @@ pub(crate) fn weigh(bytes: &[u8]) -> serde_json::Result<Weighed> {
     Ok(found)
 }
 
-/// Where a value stands.
+/// Position of a value in the document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
     /// The document itself.
     Top,
-    /// Its schema.
+    /// The value of its key `schema`.
     Schema,
-    /// What has types.
+    /// A part whose form the schema fixes.
     Typed,
-    /// What has none.
+    /// A part of free form.
     Free,
 }
 

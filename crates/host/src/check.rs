@@ -1,4 +1,4 @@
-//! What of a setup fits together: roles with what their regions hold, kernels with this machine.
+//! Whether the parts of a setup fit together: roles with the contents of their regions, kernels with this machine.
 
 use tiermark_engine::region_nodes;
 use tiermark_kernels::StreamSpec;
@@ -13,7 +13,7 @@ use crate::share;
 /// One stream of one line is the least there is.
 const LEAST_BYTES: u64 = 64;
 
-/// Resolves every region of a setup that was admitted, or says what is wrong with it.
+/// Resolves every region of an admitted setup, or returns the mistake.
 ///
 /// # Errors
 /// A [`Refusal`] for the first thing that does not fit.
@@ -132,7 +132,7 @@ fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Orde
     Ok(Order { setup: region, target, streams, note })
 }
 
-/// What to say where a cpu's memory comes from another node than its own although nobody asked for that.
+/// A note where a cpu's memory comes from another node than its own although the user did not request this.
 fn away(cpu: CpuId, target: &IdSet, machine: &Machine) -> Option<Note> {
     let own = machine.node_of(cpu).filter(|own| !target.is_empty() && !target.contains(*own))?;
     let bare = machine.node(own).is_some_and(|node| node.memory_bytes == Some(0));
@@ -167,7 +167,7 @@ mod tests {
         Setup { regions: vec![region], threads, seed: 1 }
     }
 
-    /// Where memory comes from, and what is said of it.
+    /// The nodes of the memory, and the note on them.
     fn target(setup: &Setup, machine: &Machine) -> (IdSet, Option<Note>) {
         let orders = super::setup(setup, machine).unwrap();
         (orders[0].target.clone(), orders[0].note.clone())
@@ -179,7 +179,7 @@ mod tests {
         let (nodes, note) = target(&chase(1, ""), &machine());
         assert_eq!(nodes, IdSet::from_iter([5]));
         assert_eq!(note, Some(says::memory_from_nearest(2, 1, &nodes, true)));
-        // Asked for, it needs no word.
+        // A node that the user named needs no note.
         assert_eq!(target(&chase(1, "0"), &machine()), (IdSet::from_iter([0]), None));
     }
 

@@ -1,4 +1,4 @@
-//! What is free now: of the machine, of a node, of the control group, of huge pages. Read anew before each allocation.
+//! Free memory now: of the machine, of a node, of the control group, of huge pages. Read anew before each allocation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ impl FreeMemory {
         Self { root: root.into() }
     }
 
-    /// What is free on this machine.
+    /// Free memory of this machine.
     pub(crate) fn fresh(&self, machine: &Machine) -> Fresh {
         let nodes = || machine.nodes.iter().map(|node| node.id);
         Fresh {
@@ -45,7 +45,7 @@ impl FreeMemory {
         entries.flatten().filter_map(|entry| pool(entry.file_name().into_string().ok()?)).collect()
     }
 
-    /// What can be had without swapping: of the machine, and below the control group's limit.
+    /// Memory available without swapping: of the machine, and below the control group's limit.
     pub(crate) fn spare(&self) -> Option<u64> {
         let group = self.group_room().map(|(bytes, _)| bytes);
         [self.available(), group].into_iter().flatten().min()
@@ -55,7 +55,7 @@ impl FreeMemory {
         field_kib(&self.text("proc/meminfo")?, "MemAvailable:")
     }
 
-    /// Bytes of a node that can be had without swapping: free ones, and page cache that is clean.
+    /// Bytes of a node available without swapping: free ones, and clean page cache.
     fn node_free(&self, node: NodeId) -> Option<u64> {
         let text = self.text(&format!("sys/devices/system/node/node{node}/meminfo"))?;
         let field = |name: &str| field_kib(&text, name).unwrap_or_default();

@@ -32,14 +32,14 @@ impl StartGate {
     /// Waits until all workers are here; returns the clock at the opening, the same for all of them.
     ///
     /// `now` reads the clock; `pause(n)` is called on the n-th look at a closed gate: it spins a while and yields after,
-    /// and says whether to go on waiting.
+    /// and returns whether to keep waiting.
     ///
     /// # Errors
-    /// [`Broken`] when a worker failed and will never come, or one was told to wait no longer.
+    /// [`Broken`] when a worker failed and will never arrive, or `pause` returned false.
     pub(crate) fn arrive(&self, now: impl FnOnce() -> u64, mut pause: impl FnMut(u32) -> bool) -> Result<u64, Broken> {
         let round = self.opened.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
-            // Reset before opening: whoever passes may arrive at the next round at once.
+            // Reset before opening: a worker that passes may arrive at the next round at once.
             self.arrived.0.store(0, Ordering::Relaxed);
             self.opened_at.0.store(now(), Ordering::Relaxed);
             self.opened.0.store(round + 1, Ordering::Release);
@@ -103,7 +103,7 @@ mod tests {
                     for round in 1..=ROUNDS {
                         arrivals.fetch_add(1, Ordering::SeqCst);
                         let at = gate.arrive(|| arrivals.load(Ordering::SeqCst), pause).unwrap();
-                        // At the opening everybody had arrived this round, and nobody had begun the next one.
+                        // At the opening all workers had arrived this round, and none had begun the next one.
                         assert_eq!(at, round * WORKERS as u64);
                     }
                 });

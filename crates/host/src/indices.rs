@@ -12,7 +12,7 @@ use crate::region::{Region, stop_refusal};
 /// Indices kept from one allocation to the next: 256 MiB of them cover 4 GiB of lines.
 const CACHE_MOST: usize = 256 << 20;
 
-/// What tells one cycle from another: layout, nodes, page bytes, seed.
+/// The parameters of a cycle: layout, nodes, page bytes, seed.
 type CycleKey = (ChainLayout, usize, usize, u64);
 
 /// The last cycle and the last line order that were built: the next allocation of a step needs the same.
@@ -51,7 +51,7 @@ impl Indices {
     /// The order of so many lines, built where it is not the last one.
     ///
     /// # Errors
-    /// A [`Refusal`] when the user stopped it, or why there is none.
+    /// A [`Refusal`] when the user stopped the run, or the order cannot be made.
     pub(crate) fn order(&mut self, lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<LineOrder, Refusal> {
         let key = (lines, seed);
         if let Some((_, order)) = self.order.as_ref().filter(|(have, _)| *have == key) {
@@ -70,7 +70,7 @@ impl Indices {
     }
 }
 
-/// The indices, whoever panicked with them.
+/// The indices, also after a panic of a thread that held them.
 pub(crate) fn indices(shared: &Mutex<Indices>) -> MutexGuard<'_, Indices> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -22,9 +22,9 @@ use crate::{check, overheads};
 /// How a host is made.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Set by whoever hears that the user wants to stop.
+    /// Set by a signal handler when the user wants to stop.
     pub stopped: Arc<AtomicBool>,
-    /// Bytes that rigs may hold together between visits at most; half of what is free where that is less.
+    /// Most bytes that rigs may hold together between visits; half of the free memory if that is less.
     pub keep_bytes: u64,
     /// Where `proc` and `sys` are read for free memory and huge pages: `/`, but in tests.
     pub root: PathBuf,
@@ -63,7 +63,7 @@ impl LinuxHost {
             primitives: tiermark_primitives::present_primitives(&machine),
         };
         let room = FreeMemory::new(options.root);
-        // Half of what is free: the rest is for other programs.
+        // Half of the free memory: the rest is for other programs.
         let keep_bytes = options.keep_bytes.min(room.spare().map_or(0, |bytes| bytes / 2));
         let resources = Resources {
             machine,

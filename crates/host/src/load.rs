@@ -69,7 +69,7 @@ impl LoadWork {
         Ok(work)
     }
 
-    /// Does one block. Returns a checksum of what was read.
+    /// Does one block. Returns a checksum of the values read.
     #[inline]
     pub(crate) fn block(&mut self) -> u64 {
         let mut sum = 0;

@@ -1,4 +1,4 @@
-//! What measuring costs: a stamp, the gate, a call without work.
+//! The cost of measuring: a stamp, the gate, a call without work.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn gate_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
     ns.is_finite().then_some(ns)
 }
 
-/// The middle one of [`ROUNDS`] series; not a number as soon as one of them is none.
+/// The median of [`ROUNDS`] series; not a number if one of them is not a number.
 fn median(mut series: impl FnMut() -> f64) -> f64 {
     let mut values: [f64; ROUNDS] = std::array::from_fn(|_| series());
     if values.iter().any(|ns| ns.is_nan()) {

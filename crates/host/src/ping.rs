@@ -12,7 +12,8 @@ const TRIPS: u32 = 25;
 const BATCHES: u32 = 5;
 /// How long a partner may not answer, ns: it lost its cpu.
 const PATIENCE_NS: f64 = 200_000.0;
-/// Rounds of pairs at most: partners at distance 1, 2 and 4 tell which of eight cpus lie together, and take as long for any number.
+/// Most rounds of pairs: partners at distance 1, 2 and 4 show which of eight cpus lie together, in the same time for
+/// any number of cpus.
 const ROUNDS: usize = 3;
 
 /// A word alone on its cache lines: 128 bytes, because adjacent-line prefetchers pair lines of 64.

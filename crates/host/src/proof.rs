@@ -10,14 +10,14 @@ use tiermark_model::{Bytes, NodeId, Note, PageKind, PlacementProof};
 
 use crate::region::Region;
 
-/// At least one page in this many is looked at.
+/// At least one page in this many is checked.
 const SAMPLE_EVERY: usize = 100;
 /// Small regions are looked at whole, up to this many pages.
 const SAMPLE_LEAST: usize = 64;
 /// A look at a page costs about 0.1 µs; this bounds a proof to some ms a region, at 1 % for regions up to 25 GiB of base pages.
 const SAMPLE_MOST: usize = 1 << 16;
 
-/// What is proven of one region.
+/// The proof of one region.
 #[derive(Debug, Default)]
 struct Seen {
     pages: u64,
@@ -67,7 +67,7 @@ pub(crate) fn prove(
     }
 }
 
-/// Asks the kernel for the node of a sample of pages spread over the whole region.
+/// Reads from the kernel the node of a sample of pages spread over the whole region.
 fn by_move_pages(region: &Region, rng: &mut Rng) -> std::io::Result<Seen> {
     let pages = region.used.div_ceil(region.grain);
     let count = (pages / SAMPLE_EVERY).clamp(SAMPLE_LEAST, SAMPLE_MOST).min(pages);
@@ -117,7 +117,7 @@ fn by_elimination(region: &Region, one_node: Option<NodeId>) -> Seen {
     }
 }
 
-/// The share of all regions' memory that has the page size asked for.
+/// The share of all regions' memory that has the requested page size.
 fn page_share(regions: &[Arc<Region>]) -> Option<f64> {
     let smaps = fs::read_to_string("/proc/self/smaps").ok()?;
     let areas = areas(&smaps);
@@ -131,7 +131,7 @@ fn page_share(regions: &[Arc<Region>]) -> Option<f64> {
     (total > 0.0).then(|| right / total)
 }
 
-/// What this process holds beside the regions: what a fork copies of it, and who else runs in it.
+/// Memory and threads of this process beside the regions, which add to the cost of a fork.
 pub(crate) fn beside(regions: &[Arc<Region>]) -> Option<Note> {
     let smaps = fs::read_to_string("/proc/self/smaps").ok()?;
     let threads = fs::read_dir("/proc/self/task").ok()?.count();
@@ -192,7 +192,7 @@ fn areas(smaps: &str) -> BTreeMap<u64, Area> {
     areas
 }
 
-/// The page sizes asked for, in words.
+/// The requested page sizes, in words.
 fn page_words(regions: &[Arc<Region>]) -> String {
     let mut kinds: Vec<String> = regions.iter().map(|region| region.page.to_string()).collect();
     kinds.sort();

@@ -24,7 +24,7 @@ use tiermark_system::{Advice, Mapping};
 pub(crate) const SKEW: usize = 22 * 64;
 /// Starts differ modulo this.
 pub(crate) const SKEW_PAGE: usize = 4096;
-/// What skewing can take of a mapping for each stream after the first: the rest of a page, and twice the skew.
+/// Bytes of a mapping that skewing uses for each stream after the first: the rest of a page, and twice the skew.
 pub(crate) const SKEW_ROOM: usize = SKEW_PAGE + 2 * SKEW;
 /// Filled in pieces, so that a request to stop is heard.
 const FILL_PIECE: usize = 16 << 20;
@@ -33,36 +33,36 @@ const FILL_PIECE: usize = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Region {
     pub(crate) mapping: Arc<Mapping>,
-    /// Footprint asked for.
+    /// Requested footprint, bytes.
     pub(crate) bytes: usize,
     /// The part that is filled and may be walked: the footprint and room for skewed streams.
     pub(crate) used: usize,
     /// Nodes the pages shall be on.
     pub(crate) target: IdSet,
-    /// The page size asked for.
+    /// The requested page size.
     pub(crate) page: PageKind,
     /// Its bytes.
     pub(crate) page_bytes: usize,
-    /// Pages that may each lie elsewhere: of the size asked for where they are reserved, base pages otherwise, because
-    /// transparent huge pages are not promised.
+    /// Size of the pieces that may each lie on another node: the requested page size where such pages are reserved,
+    /// base pages otherwise, because transparent huge pages are not guaranteed.
     pub(crate) grain: usize,
     pub(crate) layout: Layout,
     touch: Touch,
-    /// What fell short.
+    /// Requests on page size and placement that the system refused.
     pub(crate) notes: Vec<Note>,
-    /// The proof of its chain, once written, and where parallel chains begin, once somebody asked.
+    /// The proof of its chain, once written, and the starts of parallel chains, once requested.
     chain: Mutex<Option<(Proof, Vec<u64>)>>,
 }
 
-/// What the host knows before it maps a region.
+/// Facts that the host needs before it maps a region.
 #[derive(Debug, Clone)]
 pub(crate) struct Order<'a> {
     pub(crate) setup: &'a RegionSetup,
-    /// The nodes, none left open.
+    /// The nodes, resolved.
     pub(crate) target: IdSet,
     /// Arrays that the kernels at work here walk at once.
     pub(crate) streams: usize,
-    /// What is not as asked already.
+    /// What already differs from the request.
     pub(crate) note: Option<Note>,
 }
 
@@ -72,7 +72,7 @@ impl Order<'_> {
         self.setup.bytes.0 as usize + self.streams.saturating_sub(1) * SKEW_ROOM
     }
 
-    /// Bytes that are mapped: whole pages of the size asked for.
+    /// Mapped bytes: whole pages of the requested size.
     pub(crate) fn mapped(&self, machine: &Machine) -> usize {
         // Reserved huge pages are scarce: streams are shortened instead where the skew would cost another page.
         let bytes = if let PageKind::Huge(_) = self.setup.page { self.setup.bytes.0 as usize } else { self.used() };
@@ -178,8 +178,8 @@ impl Region {
         Ok(())
     }
 
-    /// Where the chains of all workers on this region begin; empty where it holds no chain. Those who ask while another
-    /// still looks wait for what it finds.
+    /// The starts of the chains of all workers on this region; empty if it holds no chain. A caller waits while another
+    /// searches, and shares its result.
     ///
     /// # Errors
     /// [`stop_refusal`].
@@ -213,8 +213,8 @@ impl Region {
             };
         };
         deal.carry_out(cpu, |index| self.touch_pages(|page| deal.order[page % deal.order.len()] == index, stopped))?;
-        // Automatic balancing leaves bound memory alone, and moves no page that is there already. Where binding is refused, the proof
-        // after the last shot tells what moved.
+        // Automatic balancing does not move bound memory. If binding is refused, the proof after the last shot shows
+        // which pages moved.
         let _ = self.mapping.bind(&MemPolicy::Bind, &self.target);
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Region {
     }
 }
 
-/// What a preparation that was interrupted says.
+/// The refusal of an interrupted preparation.
 pub(crate) fn stop_refusal() -> Refusal {
     says::preparation_stopped()
 }
@@ -250,7 +250,7 @@ pub(crate) fn chain_refused(chain: ChainLayout, bytes: usize, error: &ProofError
     says::chain_refused(chain, Bytes(bytes as u64), &error.to_string())
 }
 
-/// Tells the kernel about page sizes and what to leave alone; what it refuses is noted where it matters.
+/// Gives the kernel advice on page sizes, merging and dumps; a refusal is noted where it affects numbers.
 fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<Note>) {
     let advice = match page {
         PageKind::Base => Some(Advice::NoHugePage),

@@ -1,4 +1,4 @@
-//! What the rigs of a host are made with.
+//! Resources that the rigs of a host share.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};

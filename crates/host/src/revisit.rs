@@ -1,4 +1,4 @@
-//! Chasing what was touched a while ago: reads a region, waits, and stamps a bounded chase through it.
+//! Chase through a range touched before: reads a region, waits, and stamps a bounded chase through it.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use crate::region::Region;
 
 /// Accesses of a block: 2 µs of hits, so that a stamp is 1 % of it, and a preemption spoils few.
 const BLOCK: usize = 128;
-/// A wait that ended so much too late, ns, was one in which something else had the cpu: what it did to the caches is not what neighbours do.
+/// If a wait ends so much too late, ns, other work had the cpu, and changed the caches in another way than neighbours
+/// do.
 const LATE_NS: f64 = 20_000.0;
 /// Rounds begun again for that reason; a shot without an undisturbed one has no stamps and is set aside.
 const TRIES: usize = 3;
 
-/// What a round is.
+/// Kind of a round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Round {
     /// Between touch and chase, ns.
@@ -88,7 +89,7 @@ impl RevisitWork {
         }
     }
 
-    /// Touches all of the region and waits; whether the wait was as long as asked for.
+    /// Touches all of the region and waits; returns whether the wait was as long as requested.
     fn touched_in_peace(&self, clock: &Clock) -> bool {
         self.touch();
         let touched = clock.now();

@@ -22,10 +22,11 @@ use crate::streams::{Share, stream_plan};
 use crate::team::{Job, Pool, Reply, Team};
 use crate::worker::Worker;
 
-/// Memory of which less lies where it should, or has pages of the size asked for, is given back to the system: the next step gets other pages.
+/// Memory with a smaller share on the right nodes, or with the requested page size, is unmapped: the next step gets
+/// other pages.
 const LEAST_PROVEN: f64 = 0.99;
 
-/// What a worker answers to any job.
+/// The reply of a worker to a job.
 type Answer = Result<Option<(ThreadShot, [Vec<f64>; 2])>, Refusal>;
 
 /// The rig of setups on this machine.
@@ -57,7 +58,7 @@ impl LinuxRig {
         let moved = machine.system.hypervisor.is_some() && setup.threads.len() > 1;
         let workers = (0..setup.threads.len()).map(|index| resources.worker(setup, index, &regions));
         let workers = workers.map(|worker| (worker.cpu, worker)).collect();
-        // Threads that ask the system are changed by what they ask: they are of this rig alone.
+        // System calls change the threads that make them: these threads belong to this rig alone.
         let asks = setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)));
         let mut own = Pool::default();
         let team = Team::new(if asks { &mut own } else { &mut resources.pool }, workers)?;
@@ -162,7 +163,7 @@ impl Rig for LinuxRig {
                 Ended::Failed(why) => says::shot_failed(&why),
             })
         }));
-        // Of those that failed, the one that began it comes first: others only followed.
+        // Of several failures the first cause comes first: the others only followed.
         let followed =
             |reply: &Reply<Answer>| matches!(reply, Ok(Err(refusal)) if refusal.code == says::codes::shot_followed);
         let leader = replies.iter().position(|reply| !matches!(reply, Ok(Ok(_))) && !followed(reply));

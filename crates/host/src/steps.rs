@@ -99,7 +99,7 @@ fn every_primitive_gives_back_what_its_steps_took() {
             continue;
         }
         let setup = setup(&info, &machine);
-        // What is made once for all: the C library's arenas, stacks of threads that once were.
+        // Made once for all: the C library's arenas, stacks of threads that have ended.
         step(&mut host, &setup).unwrap_or_else(|why| panic!("{}: {why}", info.id));
         let (mut before, mut taken) = (held(), room());
         assert_eq!(before[2], 0, "{}: children", info.id);
@@ -145,7 +145,7 @@ fn what_was_measured_before_has_been_given_back() {
     let before = areas(&mut host);
     const EARLIER: usize = 50;
     (0..EARLIER).for_each(|_| drop(host.prepare(&chases).unwrap()));
-    // Each left an area or more, which the fork of a partner would look at; a few are the C library's.
+    // Each test may add mappings, which a fork copies; a few are the C library's.
     let after = areas(&mut host);
     assert!(after < before + EARLIER / 2, "{before} areas, then {after}");
 }
@@ -200,7 +200,7 @@ fn what_a_filter_forbids_is_refused_and_the_rest_is_measured() {
     if !in_own_process("steps::what_a_filter_forbids_is_refused_and_the_rest_is_measured") {
         return;
     }
-    // What the machine lacks anyway.
+    // Primitives that the machine lacks anyway.
     let lacking: Vec<String> = {
         let machine = discover(&Root::live(), &live_facts()).unwrap();
         let all = present_primitives(&machine).into_iter();
@@ -256,7 +256,7 @@ fn each_refusal_of_a_forbidden_call_says_what_forbids_it() {
         let infos = present.iter().filter(|info| info.refusal.is_none() && names.contains(&info.id.0.as_str()));
         for info in infos {
             let (call, _) = first_call(info, &machine);
-            // A filter is for ever, but for one thread and what it starts only.
+            // A filter lasts for ever, but only for one thread and its children.
             let refusal = scope(|scope| {
                 let confined = || {
                     refuse(&[number]).unwrap();

@@ -6,7 +6,8 @@ use tiermark_system::StreamPlan;
 
 use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
 
-/// What a stream block aims at: longer than a chase's, because kernels with fenced stores drain at the end of each block.
+/// Target length of a stream block: longer than a chase's, because kernels with fenced stores drain at the end of each
+/// block.
 /// At 9 µs that took 2 % of triad.nt in 16 KiB (A B A B).
 pub(crate) const STREAM_BLOCK_NS: f64 = 36_000.0;
 

@@ -1,8 +1,8 @@
-//! A setup in a small process of its own, the subprocess: what makes children costs what its process is made of, and this one holds the results
-//! of a whole run and has several threads.
+//! A setup in a small separate process, the subprocess: creating children costs more the larger the parent is, and this
+//! process holds the results of a whole run and has several threads.
 //!
-//! The subprocess is this program again, with one thread. It maps and fills the memory, makes the calls between stamps of its own, and watches
-//! itself, with the same code that does it here; it is asked in lines of JSON over a socket and answers in such lines.
+//! The subprocess is this program again, with one thread. It maps and fills the memory, makes the calls between stamps
+//! of its own, and guards itself, with the same code as here; requests and answers are lines of JSON over a socket.
 
 mod call;
 mod serve;
@@ -28,7 +28,7 @@ use call::{Limits, Lost, Subprocess};
 /// The argument with which this program is the subprocess.
 const HOLD: &str = "__hold";
 
-/// What is refused where there is none.
+/// The subject of a refusal of the subprocess.
 const WHAT: &str = "a process that holds the memory";
 
 /// How long the subprocess may do nothing: far beyond any operation, far below a user's patience.
@@ -38,19 +38,19 @@ const LIMIT: Duration = Duration::from_secs(10);
 const WHOLE: Duration = Duration::from_secs(60);
 const SLOWEST: u64 = 50_000_000;
 
-/// What a subprocess is told first. It answers with `Result<(), Refusal>`.
+/// The first request to a subprocess. It answers with `Result<(), Refusal>`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
     setup: Setup,
     machine: Machine,
-    /// Nodes of its memory, and what is not as asked.
+    /// Nodes of its memory, and a note where they differ from the request.
     target: IdSet,
     note: Option<Note>,
     clock: Clock,
     stamp_ns: f64,
 }
 
-/// What it is asked then, until nobody asks any more.
+/// The later requests, until the socket is closed.
 #[derive(Debug, Serialize, Deserialize)]
 enum Ask {
     /// Where its memory is, looked at by this seed. It answers with a `PlacementProof`.
@@ -59,12 +59,12 @@ enum Ask {
     Shot { budget_ns: f64, number: u64 },
 }
 
-/// What this process was started for by another of ours, by the arguments it has (its own name before them): to hold memory, which it has
-/// done when this returns, or what [`tiermark_primitives::reexec`] does. It has to end then, with the code given. `None` where it was
-/// started for something else.
+/// Serves another process of this program that started this one, by its arguments (the program's name first): as the
+/// subprocess until its end, or as [`tiermark_primitives::reexec`] does. Returns the exit code, with which the caller
+/// has to end; `None` where the arguments start something else.
 ///
-/// A program that measures must ask this first of all in its `main`; otherwise processes are refused, since it would be started again and
-/// again.
+/// A program that measures must call this first in its `main`. Otherwise primitives with processes are refused, since
+/// the program would start itself without end.
 pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let hold = matches!(arguments.as_slice(), [_, only] if only == HOLD);
@@ -123,7 +123,7 @@ impl Rig for SubprocessRig {
     }
 
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
-        Err(Fault(format!("kernel {kernel}: a process that makes children runs none")))
+        Err(Fault(format!("kernel {kernel}: the process that makes children runs no kernels")))
     }
 
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
@@ -135,7 +135,7 @@ impl Rig for SubprocessRig {
     }
 }
 
-/// What of a machine says where memory comes from: the subprocess shall be small.
+/// The part of a machine's description that decides where memory comes from: the subprocess must be small.
 fn brief(machine: &Machine) -> Machine {
     Machine {
         cpu_model: CpuModel::default(),
@@ -154,7 +154,8 @@ fn whole(setup: &Setup) -> Duration {
     WHOLE + Duration::from_secs(setup.total_bytes().0.saturating_add(made.sum()) / SLOWEST)
 }
 
-/// This program as a subprocess: the same file, also where its name has gone, and nothing of what the user's environment asks of libraries.
+/// This program as a subprocess: the same file, even if it was renamed or deleted, without the environment variables
+/// that load libraries.
 fn itself() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg(HOLD).env_clear();

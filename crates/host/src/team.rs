@@ -17,19 +17,19 @@ use tiermark_model::{CpuId, Refusal};
 /// Enough for the deepest call of a worker, and 2,048 of them take 512 MiB of address space, not of memory.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What every member does with its state.
+/// The job of every member, on its state.
 pub(crate) type Job<S, R> = Arc<dyn Fn(&mut S) -> R + Send + Sync>;
 
 /// The same of its state and whether it is still there.
 type Each<S, R> = Arc<dyn Fn(&mut Option<S>) -> Reply<R> + Send + Sync>;
 
-/// What a member answered; the message of its panic otherwise.
+/// The reply of a member; the message of its panic otherwise.
 pub(crate) type Reply<R> = Result<R, String>;
 
 /// Something for a thread to do.
 type Task = Box<dyn FnOnce() + Send>;
 
-/// A thread that does what it is sent, and ends when nobody can send any more.
+/// A thread that carries out jobs, and ends when all senders are dropped.
 struct Seat {
     tasks: Option<Sender<Task>>,
     thread: Option<JoinHandle<()>>,
@@ -52,7 +52,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.tasks = None;
-        // Panics of jobs are caught where they happen; there is nothing left to report here.
+        // Panics of jobs are caught where they happen, so the join has none to report.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -145,7 +145,7 @@ impl<S: Send + 'static, R: Send + 'static> Team<S, R> {
     /// Has every member do the job and sleeps until all have; replies in the order of the states.
     pub(crate) fn run(&self, job: Job<S, R>) -> Vec<Reply<R>> {
         let with = move |state: &mut Option<S>| {
-            let Some(state) = state else { return Err("the worker has gone".to_owned()) };
+            let Some(state) = state else { return Err("the worker thread has ended".to_owned()) };
             // The state may be half changed after a panic; the rig that owns the team faults and is dropped then.
             catch_unwind(AssertUnwindSafe(|| job(state))).map_err(|panic| message(&*panic))
         };
@@ -160,7 +160,7 @@ impl<S: Send + 'static, R: Send + 'static> Team<S, R> {
             let (state, job, replies) = (Arc::clone(state), Arc::clone(job), Arc::clone(&self.replies));
             seat.send(Box::new(move || {
                 let reply = job(&mut state.lock().unwrap_or_else(PoisonError::into_inner));
-                // What the job holds is given back before the reply: who waits for it may be the last to hold the rest.
+                // The job's data are dropped before the reply: the receiver may then hold the last reference to them.
                 drop((state, job));
                 replies.put(index, reply);
             }));

@@ -1,4 +1,4 @@
-//! What a worker does between two stamps: blocks of equal work, sized by a short calibration.
+//! The work between two stamps: blocks of equal work, sized by a short calibration.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(crate) enum Work {
     Revisit(RevisitWork),
     /// Not in blocks of its own: it plays with others, a whole shot at a time.
     Share(ShareWork),
-    /// Not in blocks of memory: it asks the kernel.
+    /// System calls, without blocks of memory.
     Os(OsWork),
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct ChaseWork {
 }
 
 impl Work {
-    /// Major page faults so far that are what is measured.
+    /// Major page faults so far that are the measured operation.
     pub(crate) fn major_faults(&self) -> u64 {
         if let Self::Os(work) = self { work.major_faults() } else { 0 }
     }
@@ -150,7 +150,8 @@ impl Work {
         Ok(Self::Chase(work))
     }
 
-    /// Does one block. Returns a checksum of what was read, where the kernel adds it up, so that nothing can be left out.
+    /// Does one block. Returns a checksum of the values read, if the kernel makes one, so that the compiler keeps every
+    /// load.
     #[inline]
     pub(crate) fn block(&mut self) -> u64 {
         match self {
@@ -205,8 +206,9 @@ impl Work {
         }
     }
 
-    /// Where streams of a kernel that walks so many arrays of a region go on after this work, as a share of their span: where it stopped, or, as the
-    /// streams of others lie elsewhere, as far as possible before what it has just left in the caches.
+    /// Where the next streams of a kernel with so many arrays begin after this work, as a share of their span: where
+    /// this one stopped or, if another number of streams has other spans, as far as possible before the lines that are
+    /// still in the caches.
     pub(crate) fn next_from(&self, region: &Region, streams: usize) -> Option<f64> {
         let Self::Stream(work) = self else { return None };
         let share = work.next as f64 / work.blocks as f64;
@@ -251,7 +253,8 @@ impl StreamWork {
         sum
     }
 
-    /// Doubles the work of a block until its length can be told, then cuts the span into equal blocks of the length aimed at.
+    /// Doubles the work of a block until its length can be measured, then cuts the span into equal blocks of the target
+    /// length.
     fn calibrate(&mut self, least: usize, from: f64, clock: &Clock) {
         let span = self.call.span();
         let mut amount = least.min(span);
@@ -271,7 +274,7 @@ impl StreamWork {
         } else {
             // Rounded down: no block is shorter than the least.
             let blocks = (1.0 / rounds).max(1.0) as usize;
-            // Whole lines, and the same number in each block: the span's last few lines are left out.
+            // Whole lines, and the same number in each block: the last few lines of the span are not used.
             let bytes = (span / blocks / SPAN_QUANTUM * SPAN_QUANTUM).max(SPAN_QUANTUM);
             (self.bytes, self.passes, self.blocks) = (bytes, 1, span / bytes);
         }

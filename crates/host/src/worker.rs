@@ -22,8 +22,8 @@ use crate::share::{ShareWork, Watch};
 use crate::streams::Share;
 use crate::work::Work;
 
-/// Operations of one look at the core's clock: 4 to 8 µs, short enough to miss most preemptions, long enough that
-/// counters which step by 10 ns tell it to a quarter of a percent.
+/// Operations of one measurement of the core's clock: 4 to 8 µs, short enough to miss most preemptions, long enough
+/// that a counter with steps of 10 ns is exact to a quarter of a percent.
 const CHAIN_LENGTH: u64 = 16_384;
 /// Looks; the shortest counts when another comes close.
 const CHAIN_LOOKS: usize = 5;
@@ -44,7 +44,7 @@ pub(crate) struct Worker {
     pub(crate) region: Arc<Region>,
     /// Among the workers of its region; the first fills it.
     pub(crate) share: Share,
-    /// What it does.
+    /// Its role.
     pub(crate) role: Role,
     /// Its number among the workers of the rig.
     pub(crate) index: usize,
@@ -59,7 +59,8 @@ pub(crate) struct Worker {
     /// Nodes that the setup names for its memory, where there are several.
     pub(crate) nodes: IdSet,
     pub(crate) work: Option<Work>,
-    /// Where in their span its next streams begin, as a share of it: at first, those who share a region are evenly spread over it.
+    /// Where in their span the next streams begin, as a share of it: at first, workers that share a region are spread
+    /// over it evenly.
     pub(crate) from: f64,
     /// Outlives the work that was made under it.
     pub(crate) placed: Option<Placed>,
@@ -68,7 +69,7 @@ pub(crate) struct Worker {
     pub(crate) checksum: u64,
 }
 
-/// What the worker saw of itself at one end of a shot.
+/// The worker's own counters at one end of a shot.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     cpu: Option<CpuId>,
@@ -151,7 +152,7 @@ impl Worker {
     /// Runs one shot, of the given number.
     ///
     /// # Errors
-    /// That there is no work, that another worker broke the gate, or what failed here.
+    /// There is no work, another worker broke the gate, or the shot failed here.
     pub(crate) fn shot(
         &mut self,
         gate: &StartGate,
@@ -175,7 +176,7 @@ impl Worker {
         let hz_before = core_hz(&self.clock, self.stamp_ns);
         let clock = self.clock;
         let stopped = &self.stopped;
-        // Asked only by those who wait long: a shot that can begin is short.
+        // Checked only after a long wait: a shot that can begin is short.
         let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
         let answers = |_| match stopped.load(Ordering::Relaxed) {
             true => Ended::Failed("the run was stopped".to_owned()),
@@ -195,7 +196,7 @@ impl Worker {
         let blocks = match &mut *work {
             Work::Share(work) => {
                 let watch = Watch { gate, stopped, clock: &clock, deadline, stamp_ns: self.stamp_ns };
-                // Those who play with this one must not wait for it.
+                // The other side of a shared line must not wait for this one.
                 work.play(&mut self.stamps, &watch).inspect_err(|_| gate.break_open())?
             }
             Work::Revisit(work) => work.play(&mut self.stamps, &clock),
@@ -206,7 +207,7 @@ impl Worker {
             }
         };
         let mut after = Moment::end(&clock);
-        // Faults that are what is measured say nothing of the system.
+        // Faults on purpose say nothing about the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
         let pings_after = ask()?;
         let hz_after = core_hz(&self.clock, self.stamp_ns);
@@ -214,7 +215,7 @@ impl Worker {
         self.checksum = std::hint::black_box(self.checksum ^ checksum);
         let shot = ThreadShot {
             per_block: work.per_block(),
-            // Those who only serve stamp nothing.
+            // Threads that only answer stamp nothing.
             stamps_ns: self.stamps[..blocks + usize::from(blocks > 0)]
                 .iter()
                 .map(|stamp| clock.between(opened, *stamp))

@@ -1,4 +1,4 @@
-//! What brings memory out of the caches.
+//! Instructions that flush memory from the caches.
 
 #[cfg(target_arch = "aarch64")]
 use crate::arm::cache as arch;
@@ -9,7 +9,7 @@ use crate::x86::cache as arch;
 /// costs time, no more.
 const LINE: usize = 64;
 
-/// Drops `bytes` bytes from every cache, dirty lines written back first. Returns when they have left.
+/// Flushes `bytes` bytes from every cache, dirty lines written back first. Returns when all lines are flushed.
 ///
 /// # Safety
 /// `bytes` bytes from `start` on are mapped.

@@ -13,9 +13,9 @@ pub const SPAN_QUANTUM: usize = 64;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct StreamArgs {
-    /// Start of what is written (or updated in place).
+    /// Start of the destination (written, or updated in place).
     pub dst: *mut u8,
-    /// Start of what is read.
+    /// Start of the source.
     pub src: *const u8,
     /// Start of the second array read, of kernels that have one.
     pub src2: *const u8,
@@ -56,7 +56,7 @@ impl StreamArgs {
 /// kernel must be available on this cpu.
 pub type StreamFn = unsafe extern "C" fn(*const StreamArgs) -> u64;
 
-/// What a stream kernel does with its arguments: its meaning is that of the portable kernel of the same name.
+/// A stream kernel as a function of its arguments: its meaning is that of the portable kernel of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Op {
     name: &'static str,
@@ -99,7 +99,7 @@ impl Op {
     }
 }
 
-/// What a storing kernel makes of [`StreamArgs::value`].
+/// The value that a storing kernel writes, from [`StreamArgs::value`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
     /// Stores all eight bytes of it.
@@ -121,7 +121,7 @@ impl Fill {
     }
 }
 
-/// What a kernel declares about itself; [`KernelInfo`] as static data.
+/// The declaration of a kernel; [`KernelInfo`] as static data.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelRow {
     /// `operation/variant`.
@@ -139,11 +139,11 @@ pub struct KernelRow {
     pub unroll_bytes: u32,
     /// How stores reach memory.
     pub store_kind: StoreKind,
-    /// What stores make of the value.
+    /// The stored value.
     pub fill: Fill,
     /// Whether it is the plain form of its operation for its instruction set.
     pub plain: bool,
-    /// Of a kernel that keeps nothing of what it loads: the one that makes the same loads in the same order and adds up.
+    /// For a kernel that only loads: the kernel that makes the same loads in the same order and adds up.
     /// A pass of that one, apart from the timed one, says by its checksum which bytes are read. A test holds the
     /// instructions of the two side by side.
     pub checked_by: Option<&'static str>,
@@ -192,10 +192,10 @@ impl From<&KernelRow> for KernelInfo {
     }
 }
 
-/// One kernel: what it declares, its code, and whether this cpu can run it.
+/// One kernel: its declaration, its code, and whether this cpu can run it.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamSpec {
-    /// What it declares.
+    /// Its declaration.
     pub info: KernelRow,
     /// Its code.
     pub run: StreamFn,

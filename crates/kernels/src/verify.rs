@@ -112,7 +112,7 @@ mod tests {
         assert!(verify(&wrong).unwrap_err().contains("dst"));
         wrong.available = || false;
         assert!(verify(&wrong).unwrap_err().contains("cannot run"));
-        // One that leaves the adding up to another returns nothing of its own.
+        // A kernel whose loads another kernel adds up returns no checksum of its own.
         for id in ["read/portable", "read/nonsense"] {
             let mut wrong = find("read/portable");
             wrong.info.checked_by = Some(id);

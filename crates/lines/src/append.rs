@@ -87,7 +87,7 @@ impl Appender {
 }
 
 impl Appender {
-    /// Whether nobody but this user or root can have written the file.
+    /// Whether only this user and root can have written the file.
     ///
     /// # Errors
     /// The system's answer.

@@ -80,7 +80,7 @@ pub fn temporary_beside(directory: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Removes what a killed process left half-written. An hour is far beyond any save that still runs.
+/// Removes half-written files of killed processes. An hour is far longer than any save that still runs.
 fn remove_stale(directory: &Path) {
     const STALE: Duration = Duration::from_secs(3600);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -39,14 +39,14 @@ pub(crate) trait Clock {
     fn now(&self) -> u64;
 
     /// Waits until a connection on `epoll` has something or `until` has come, whichever is first; with `None` only looks. Appends the
-    /// connections' tokens and what they have. A signal may end it early.
+    /// tokens of connections and their events. A signal may end it early.
     ///
     /// # Errors
-    /// What the system says of the epoll or the timer.
+    /// The system's error of the epoll or the timer.
     fn wait(&mut self, epoll: &OwnedFd, events: &mut Vec<Event>, until: Option<u64>) -> io::Result<()>;
 }
 
-/// The token of a connection and what it has.
+/// The token of a connection and its events.
 pub(crate) type Event = (u64, epoll::EventFlags);
 
 /// CLOCK_MONOTONIC and a timer on it.
@@ -103,7 +103,7 @@ impl Alarm {
     /// An alarm that reports as [`ALARM`] on an epoll.
     fn new(epoll: BorrowedFd<'_>) -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // Edge-triggered: setting it anew is all that is needed after it went off, and nobody has to read it.
+        // Edge-triggered: a timer that is set anew reports again, so its counter is never read.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(epoll, timer.as_fd(), epoll::EventData::new_u64(ALARM), flags)?;
         Ok(Self { timer, at: 0 })

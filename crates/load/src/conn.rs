@@ -1,4 +1,4 @@
-//! One connection: what is to be written, and what is under way, in order.
+//! One connection: bytes to write, and requests under way, in order.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,7 +17,7 @@ pub(crate) const MOST_UNWRITTEN: usize = 1 << 20;
 pub(crate) struct Pending {
     /// When it was due, ns on the monotonic clock; 0 in a closed loop: when it is sent.
     pub(crate) due: u64,
-    /// For how long after that the server left no room for it, ns.
+    /// Time after that during which the connection had no room because the server had not answered, ns.
     pub(crate) excuse: u64,
     /// When a write was first tried, though the socket may have taken nothing; 0 before.
     pub(crate) tried: u64,
@@ -69,7 +69,7 @@ pub(crate) struct Conn {
     written: usize,
     /// Bytes that were written before those of `out`.
     before: u64,
-    /// Whether the epoll tells when more can be written.
+    /// Whether the epoll reports when more can be written.
     pub(crate) waits_to_write: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Wrote {
     Part,
 }
 
-/// What a read brought.
+/// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Took {
     /// Nothing for now.
@@ -154,7 +154,7 @@ impl Conn {
         self.unsent += 1;
     }
 
-    /// Writes what can be written; `left` is told every request that goes out now.
+    /// Writes as much as the socket takes; `left` is called with every request that goes out now.
     pub(crate) fn write(&mut self, clock: &impl Clock, mut left: impl FnMut(&mut Pending)) -> io::Result<Wrote> {
         while self.is_dirty() {
             let now = clock.now();
@@ -193,7 +193,7 @@ impl Conn {
         Ok(Wrote::All)
     }
 
-    /// Forgets what was written, so that a socket that always takes only a part does not make this grow.
+    /// Drops the written bytes, so that the buffer does not grow with a socket that always takes only a part.
     fn compact(&mut self) {
         if self.written > self.out.len() / 2 {
             self.before += self.written as u64;
@@ -202,7 +202,7 @@ impl Conn {
         }
     }
 
-    /// Reads once and tells every request that is answered by it, with the answer and the time.
+    /// Reads once, and calls `answered` with every request that this answers, the answer and the time.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -222,15 +222,15 @@ impl Conn {
         let (pending, sent) = (&mut self.pending, self.unsent);
         let mut unasked = false;
         let fed = self.parser.feed(&buffer[..n], |reply| {
-            // What is not on its way cannot be answered.
+            // A request that was not sent cannot be answered.
             match if pending.len() > sent { pending.pop_front() } else { None } {
                 Some(request) => answered(request, reply, at),
                 None => unasked = true,
             }
         });
         match fed {
-            Err(garbage) => Err(format!("what it sends is no answer: {garbage}")),
-            Ok(()) if unasked => Err("it answers what nobody asked".into()),
+            Err(garbage) => Err(format!("the server's answer cannot be parsed: {garbage}")),
+            Ok(()) if unasked => Err("the server sent an answer without a request".into()),
             Ok(()) => Ok(Took::Bytes { at }),
         }
     }

@@ -13,7 +13,7 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Moves the calling thread to a cpu.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
@@ -58,7 +58,7 @@ mod tests {
         let told = check(&[beyond]).unwrap_err();
         let online = std::fs::read_to_string(ONLINE).unwrap();
         assert_eq!(told, says::client_cpus_unusable(&[beyond], online.trim(), true));
-        // The thread that asks stays where it was.
+        // The calling thread keeps its affinity.
         let allowed = || rustix::thread::sched_getaffinity(None).unwrap().count();
         let before = allowed();
         let first = (0..beyond).find(|cpu| rustix::thread::sched_getaffinity(None).unwrap().is_set(*cpu)).unwrap();

@@ -6,7 +6,8 @@ use crate::workload::Workload;
 
 /// Two distributions of latencies ([`Latencies::ready`](crate::Latencies)), which every tenant has from its start.
 const DISTRIBUTIONS: u64 = 2 * (216 << 10);
-/// What a connection has in the kernel (its socket's buffers grow to some megabytes only where a server does not read) and around its queue.
+/// Memory of a connection in the kernel (its socket's buffers grow to some megabytes only where a server does not read)
+/// and around its queue.
 const CONNECTION: u64 = 64 << 10;
 /// Code, stacks of threads, tables of keys, results of earlier trials.
 const BASE: u64 = 64 << 20;
@@ -18,9 +19,9 @@ const MARGIN_BYTES: u64 = 1 << 30;
 /// Memory of a client, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientBytes {
-    /// What it needs while servers answer.
+    /// Memory that it needs while servers answer.
     pub usual: u64,
-    /// What it never exceeds, servers that read nothing included; beyond that something is wrong.
+    /// Memory that it never exceeds, even with servers that read nothing; more is a defect.
     pub most: u64,
 }
 

@@ -4,19 +4,19 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use tiermark_model::load::LoadHistogram;
 
-/// Longest latency that is told apart, ns: one minute. Longer ones count as this.
+/// Longest latency with a bucket of its own, ns: one minute. Longer ones count as this.
 pub const LONGEST_NS: u64 = 60_000_000_000;
 /// Significant decimal digits that are kept.
 const DIGITS: u8 = 3;
 
 /// A distribution of latencies: 1 ns to 60 s with three significant digits (Tene's HdrHistogram).
 ///
-/// As a document it is the list of its values, each with its count; read back and merged, it is what it was.
+/// In documents it is the list of its values, each with its count; it survives reading back and merging.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "LoadHistogram", try_from = "LoadHistogram")]
 pub struct Latencies {
     counts: Histogram<u64>,
-    /// Sum of what was recorded, ns: the mean does not pass through the buckets.
+    /// Sum of the recorded values, ns: the mean is exact, without buckets.
     sum: u128,
 }
 
@@ -62,7 +62,7 @@ impl Latencies {
         }
     }
 
-    /// The counts themselves, for those who take more than one figure of them.
+    /// The counts themselves, for callers that derive several figures.
     #[must_use]
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.counts
@@ -128,7 +128,7 @@ impl TryFrom<LoadHistogram> for Latencies {
         for (value, count) in stored.counts {
             // Longer values would make the histogram grow without a limit. The last bucket's name lies above the last value.
             if value > 2 * LONGEST_NS {
-                return Err(format!("a latency of {value} ns is longer than any that is recorded"));
+                return Err(format!("a latency of {value} ns is above the range of the histogram"));
             }
             left = left.checked_sub(count).ok_or("more latencies than can be counted")?;
             latencies.counts.record_n(value, count).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! For whom a request waited before it was sent: for the server, which left no room for it, or for this client, which came late.
+//! Why a request was sent after it was due: the server left no room for it on the connection, or this client was late.
 
 /// When a tenant's requests found no room, in ns on the monotonic clock.
 ///
@@ -11,7 +11,7 @@ pub(crate) struct Hold {
     since: Option<u64>,
     /// When an answer last made room.
     room: u64,
-    /// Whether there is none now.
+    /// Whether the connection has no room now.
     is_full: bool,
 }
 
@@ -35,7 +35,7 @@ impl Hold {
         self.since = None;
     }
 
-    /// For how long the server left no room for a request that was due at `due` and can be made now.
+    /// For how long, in ns, the server left no room for a request that was due at `due` and can be sent now.
     pub(crate) fn excuse(&self, due: u64) -> u64 {
         self.since.map_or(0, |since| self.room.saturating_sub(due.max(since)))
     }

@@ -1,4 +1,4 @@
-//! What an answer says.
+//! The meaning of an answer.
 
 use crate::conn::Pending;
 use crate::form::Form;

@@ -1,4 +1,5 @@
-//! Which keys are asked for: distributions over `0..count`, and whether neighbours in popularity are neighbours in order.
+//! Which keys are requested: distributions over `0..count`, and whether neighbours in popularity are neighbours in
+//! order.
 
 mod brief;
 mod scramble;
@@ -16,7 +17,7 @@ use brief::Brief;
 use scramble::Scramble;
 use zipf::Zipf;
 
-/// How often each key is asked for. In documents it stands as it is written: `zipf:0.99`.
+/// How often each key is requested. Documents hold the text of the option: `zipf:0.99`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum KeyDist {
@@ -24,14 +25,14 @@ pub enum KeyDist {
     #[default]
     Uniform,
     /// The published swap-tier test's mapping with this width, bit for bit: uniform keys drawn towards the middle by
-    /// exp(−(t − 50)²/2D²), t uniform in 0..=100. A mixture of 101 uniform distributions, not a normal one: 1 % of the requests
-    /// ask for the middle key alone. 0 is uniform.
+    /// exp(−(t − 50)²/2D²), t uniform in 0..=100. A mixture of 101 uniform distributions, not a normal one: 1 % of the
+    /// requests are for the middle key alone. 0 is uniform.
     Brief(u32),
     /// Normal, drawn again where it falls outside; in keys. Without numbers the deviation is a sixth of the keys, the mean their middle.
     Normal {
-        /// Standard deviation.
+        /// Standard deviation in keys; `None`: a sixth of the keys.
         sigma: Option<f64>,
-        /// Mean.
+        /// Mean key; `None`: the middle one.
         mean: Option<f64>,
     },
     /// The key of rank r (from 1) as often as r^−theta.
@@ -48,7 +49,7 @@ pub enum KeyDist {
 /// Widest normal distribution, in numbers of keys: one draw in 25 falls on a key.
 const WIDEST: f64 = 10.0;
 
-/// What distributions are called.
+/// Names of the distributions.
 const NAMES: [&str; 5] = ["uniform", "brief", "normal", "zipf", "hotspot"];
 
 /// Whether keys that are alike in popularity lie together.
@@ -87,11 +88,11 @@ impl Keys {
     pub(crate) fn new(dist: KeyDist, order: KeyOrder, count: u64) -> Result<Self, Refusal> {
         let refuse = |why: &str, cure: &str| Err(says::workload_impossible(&format!("keys {dist}"), why, cure));
         if count == 0 {
-            return refuse("there are no keys to draw from", "ask for at least 1");
+            return refuse("there are no keys to draw from", "use at least 1 key");
         }
         let sampler = match dist {
             KeyDist::Brief(_) if count > i32::MAX as u64 => {
-                return refuse("that mapping is one of 32-bit integers", "ask for fewer than 2^31 keys");
+                return refuse("this distribution maps 32-bit integers", "use fewer than 2^31 keys");
             }
             KeyDist::Uniform | KeyDist::Brief(0) => Sampler::Uniform,
             KeyDist::Brief(width) => Sampler::Brief(Brief::new(width, count)),
@@ -119,7 +120,7 @@ impl Keys {
                     return refuse("both shares must lie between 0 and 1", "such as hotspot:0.2,0.8");
                 }
                 let hot = ((count as f64 * keys).round() as u64).clamp(1, count);
-                // Where all keys are hot, nothing is left for the others.
+                // If all keys are hot, no request goes to other keys.
                 Sampler::Hotspot { hot, requests: if hot == count { 1.0 } else { requests } }
             }
         };

@@ -42,7 +42,8 @@ pub use target::{Address, Answer, Client, Target};
 pub use values::{SMALLEST_CHECKED, ValueShape};
 pub use workload::{ClientSetup, Length, Mix, Pace, Workload};
 
-/// Takes replies from pieces of bytes, as fuzzing gives them, and keeps so many bytes of each: the number of replies until one is none.
+/// For fuzzing: parses replies from pieces of bytes, keeps so many bytes of each, and returns the number of replies
+/// before the first error.
 #[cfg(fuzzing)]
 pub fn replies(keep: usize, pieces: &[&[u8]]) -> usize {
     let (mut parser, mut count) = (resp::Parser::new(keep), 0);

@@ -1,4 +1,4 @@
-//! What can be seen of a run while it goes on.
+//! Progress of a run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

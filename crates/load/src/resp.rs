@@ -122,7 +122,7 @@ impl Parser {
     /// Takes the next bytes and gives each reply that they complete to `reply`.
     ///
     /// # Errors
-    /// [`Garbage`] for what is no reply; nothing after it can be understood.
+    /// [`Garbage`] for bytes that are no reply; the rest of the stream cannot be parsed.
     pub(crate) fn feed(&mut self, mut bytes: &[u8], mut reply: impl FnMut(Reply<'_>)) -> Result<(), Garbage> {
         while !bytes.is_empty() {
             bytes = match self.state {
@@ -140,7 +140,7 @@ impl Parser {
             if bytes.len() >= room {
                 return Err(Garbage(format!("a line without an end: '{}'", shown(&self.line))));
             }
-            // Told by its first byte, without waiting for the end of a line that may never come.
+            // The first byte shows that it is no reply, without waiting for the end of a line that may never come.
             kind(&self.line)?;
             return Ok(&[]);
         };
@@ -157,7 +157,7 @@ impl Parser {
         Ok(rest)
     }
 
-    /// What follows a whole line, which ends in a line feed.
+    /// The state after a whole line, which ends in a line feed.
     fn line_done(&mut self, line: &[u8], reply: &mut impl FnMut(Reply<'_>)) -> Result<State, Garbage> {
         let kind = kind(line)?;
         let Some(text) = line[1..].strip_suffix(b"\r\n") else {
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a parser that is fed these pieces says, in words, and how it ends.
+    /// The replies of a parser that is fed these pieces, in words, and how it ends.
     fn replies<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Option<Garbage>) {
         let (mut parser, mut said) = (Parser::new(usize::MAX), Vec::new());
         for piece in pieces {

@@ -30,12 +30,12 @@ const FILL_DEPTH: usize = 64;
 const FILL_BYTES: usize = 4 << 20;
 /// Time for all threads to be ready after the last has said so, ns.
 const GET_READY: u64 = 5_000_000;
-/// How often the watcher is asked.
+/// Time between two calls of the watcher.
 const WATCH: Duration = Duration::from_secs(1);
 /// How often a request to stop is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a run saw.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Each tenant, in the order of the targets.
@@ -57,7 +57,7 @@ impl Outcome {
     }
 }
 
-/// Who looks after a run while it goes on.
+/// The watcher of a run: stops it, and gets a snapshot each second.
 pub struct Watch<'a> {
     /// Ends the run within a tenth of a second once it is set.
     pub stop: &'a AtomicBool,
@@ -83,7 +83,7 @@ pub fn fill(
         depth: (FILL_BYTES / workload.value.bytes.max(1)).clamp(1, FILL_DEPTH),
         ..workload.clone()
     };
-    // Nobody wants to know how long it takes.
+    // The fill is not timed.
     let client = ClientSetup { spin: Spin::Never, ..client.clone() };
     carry_out(targets, &filling, None, &client, watch)
 }
@@ -181,7 +181,7 @@ fn form(workload: &Workload, phase: Option<Phase>, client: &ClientSetup) -> Form
 
 type Returned = std::io::Result<(Vec<(usize, TenantResult)>, ThreadUse)>;
 
-/// Starts the threads together, watches over them and collects what they saw.
+/// Starts the threads together, watches them and collects their results.
 fn run_clients<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     dealt: Vec<Vec<Tenant>>,
@@ -200,7 +200,7 @@ fn run_clients<'scope, 'env>(
         let cpu = (!client.cpus.is_empty()).then(|| client.cpus[number % client.cpus.len()]);
         let body = move || {
             let worker = cpu.map_or(Ok(()), pin).and_then(|()| Worker::new(number, shared, tenants));
-            // Whoever does not listen any more has given up on another thread.
+            // The receiver is gone if another thread has already failed.
             let _ = ready.send(worker.as_ref().map(|_| ()).map_err(ToString::to_string));
             if let (Ok(worker), Ok(start)) = (worker, opened.recv()) {
                 let _ = done.send(worker.run(start, end));
@@ -242,7 +242,7 @@ fn supervise(
             Err(RecvTimeoutError::Timeout) => {}
         }
         let goes_on = if clock::now() >= next_look {
-            // One that took long is not made up for: what is told of a second has to be of one.
+            // A second that took longer is not made up for: each rate is that of one real second.
             let now = clock::now();
             next_look = now + WATCH.as_nanos() as u64;
             (watch.each_second)(&shared.live.snapshot(start, now))

@@ -12,7 +12,7 @@ pub enum Arrivals {
     #[default]
     /// One every 1/rate seconds.
     Constant,
-    /// A Poisson process: gaps independent and exponential, as from many users who know nothing of each other.
+    /// A Poisson process: gaps independent and exponential, as from many independent users.
     Poisson,
 }
 

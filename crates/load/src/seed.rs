@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A measurement that repeats the warm-up's keys finds them all in memory, so each phase and iteration draws its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
-    /// Before the measurement; the number tells rounds of warming up apart.
+    /// Before the measurement, with the number of the warm-up round.
     WarmUp(u32),
     /// A measured iteration.
     Measure(u32),

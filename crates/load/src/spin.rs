@@ -10,10 +10,10 @@ const MOST_MISSES: u32 = 10;
 
 /// One thread's spinning.
 ///
-/// With [`Spin::Auto`] it pays only where answers come sooner than a sleeping thread wakes, and only if whoever answers has another cpu:
-/// a server that shares this one cannot answer while it is looked for. Both are found out by trying. A spell in vain doubles the number
-/// of sleeps before the next one, an answer within one ends that: answers may come in bursts, as those of a server that writes them
-/// together.
+/// With [`Spin::Auto`] a thread spins only while this pays: where answers arrive sooner than a sleeping thread wakes,
+/// and the server runs on another cpu (a server that shares this one cannot answer meanwhile). Both are found out by
+/// trying. A spell without an answer doubles the number of sleeps before the next spell, an answer within one resets
+/// it: answers may come in bursts, as from a server that writes them together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spinner {
     mode: Spin,
@@ -36,7 +36,7 @@ enum Spell {
 }
 
 impl Spinner {
-    /// That of a thread whose tenants are asked in a closed loop, or in an open one.
+    /// The state of a thread whose tenants run a closed loop, or an open one.
     pub(crate) fn new(mode: Spin, is_closed: bool) -> Self {
         // In an open loop the time of the next request is known, and between answers there may be nothing to do for long.
         let mode = if mode == Spin::Auto && !is_closed { Spin::Never } else { mode };
@@ -87,7 +87,8 @@ impl Spinner {
 mod tests {
     use super::*;
 
-    /// Runs a closed loop whose server takes `answer` ns, and tells the time spent looking and the number of sleeps in `rounds` answers.
+    /// Runs a closed loop whose server takes `answer` ns; returns the time spent spinning and the number of sleeps in
+    /// `rounds` answers.
     fn of(mode: Spin, answer: u64, rounds: usize) -> (u64, usize) {
         let (mut spinner, mut now, mut looked, mut slept) = (Spinner::new(mode, true), 0, 0, 0);
         for _ in 0..rounds {
@@ -122,7 +123,7 @@ mod tests {
             let share = looked as f64 / (100_000 * answer) as f64;
             assert!(share < 1e-3, "{share} of the time for answers that take {answer} ns");
             assert_eq!(slept, 100_000);
-            // Told to, it does so every time.
+            // With `Always` it spins after every answer.
             assert_eq!(of(Spin::Always, answer, 1000), (999 * WINDOW, 1000));
         }
     }

@@ -1,4 +1,4 @@
-//! What was seen of a tenant.
+//! Results of a tenant.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ impl Window {
     }
 }
 
-/// What one run saw of one tenant.
+/// Results of one run for one tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TenantResult {
     /// From the intended start to the answer; in a closed loop from the send. Requests that got no answer by the end of an open

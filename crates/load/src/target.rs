@@ -14,7 +14,7 @@ use tiermark_model::messages::load as says;
 use crate::resp::{self, Parser, Reply, shown};
 use crate::stream::{Stream, Wait};
 
-/// The port that Redis listens on unless told otherwise.
+/// Redis's default port.
 const PORT: u16 = 6379;
 
 /// Bytes of an answer to a single command that are kept: the longest, that of INFO, has some thousand.
@@ -53,7 +53,7 @@ impl Target {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever prints a target does not mean to print its password.
+        // A printed target must not show its password.
         let password = self.password.as_ref().map(|_| "…");
         f.debug_struct("Target")
             .field("address", &self.address)

@@ -53,7 +53,7 @@ pub(crate) struct Tenant {
     key: Vec<u8>,
 }
 
-/// What comes after the requests that are due.
+/// Phase after the last due request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// More at this time, ns after the start.
@@ -256,7 +256,7 @@ impl Tenant {
     /// The longest that an answer has been waited for, ns.
     pub(crate) fn longest_wait(&self, now: u64) -> u64 {
         let oldest = self.conns.iter().flatten().filter_map(Conn::oldest);
-        // What the socket does not take waits as well, from when it was due.
+        // A request that the socket does not take waits too, from when it was due.
         let since = |p: &Pending| if p.sent > 0 { Some(p.sent) } else { (p.due > 0).then_some(p.due) };
         oldest.filter_map(since).map(|since| now.saturating_sub(since)).max().unwrap_or(0)
     }
@@ -278,7 +278,7 @@ impl Tenant {
         due.map_or(0, |due| now.saturating_sub(due))
     }
 
-    /// Ends the run that lasted until `end` ns after the start and was left at `now` on the clock.
+    /// Ends the run, which lasted until `end` ns after the start and stopped at `now` on the clock.
     pub(crate) fn finish(mut self, end: u64, now: u64) -> (usize, TenantResult) {
         let waiting: Vec<Pending> = self.conns.iter().flatten().flat_map(Conn::unanswered).copied().collect();
         self.leave(&waiting, now);
@@ -292,8 +292,8 @@ impl Tenant {
             self.tally.response = self.tally.service.clone();
             return (self.index, self.tally);
         }
-        // The users of a tenant that was given up go on asking, and nobody answers. Where the tenant is through with all that was sent,
-        // what came after is that of others.
+        // Users of a tenant that failed keep sending requests, which stay unanswered. If the tenant has answered all
+        // that was sent, requests due later do not count.
         let until = if waiting.is_empty() { now.min(self.start.saturating_add(end)) } else { now };
         let is_lost = self.tally.fault.is_some();
         while self.left != Some(0) && self.schedule.as_ref().is_some_and(|schedule| schedule.due() < end) {

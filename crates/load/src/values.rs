@@ -1,4 +1,4 @@
-//! Values: each can be checked by anyone who knows its key, whoever wrote it and when.
+//! Values: each can be checked with its key alone, whichever run wrote it.
 
 use serde::{Deserialize, Serialize};
 use tiermark_stats::Rng;
@@ -9,7 +9,7 @@ use crate::seed::mix;
 const NONCE: usize = 8;
 /// Smallest value that can be checked: half of it then follows from the other half.
 pub const SMALLEST_CHECKED: usize = 2 * NONCE;
-/// What the part that compresses is filled with: no zero, since pages of zeros are special to zswap, zram and KSM.
+/// Filler of the compressible part: not zero, since pages of zeros are special to zswap, zram and KSM.
 const FILLER: u8 = b'.';
 
 /// How values are made.
@@ -80,7 +80,7 @@ mod tests {
             let made = value(shape, key, nonce);
             prop_assert_eq!(made.len(), bytes);
             prop_assert!(shape.is_for(key, &made));
-            // With 16 bytes of which half may be filler nothing but the nonce may be left.
+            // Of 16 bytes, half of them filler, only the nonce may be random.
             if shape.random_bytes() >= SMALLEST_CHECKED {
                 prop_assert!(!shape.is_for(key ^ 1, &made));
             }
@@ -115,7 +115,7 @@ mod tests {
         let shape = ValueShape { bytes: 1024, compressible: 0.75 };
         let made = value(shape, 9, 9);
         assert_eq!(made.iter().rev().take_while(|byte| **byte == FILLER).count(), 768);
-        // What is random is random: 256 bytes of 256 values have about 162 that differ.
+        // The random part is random: 256 bytes of 256 values have about 162 different ones.
         let distinct: std::collections::HashSet<u8> = made[..256].iter().copied().collect();
         assert!(distinct.len() > 130, "{}", distinct.len());
     }

@@ -25,7 +25,7 @@ const VISITS: usize = 64;
 /// Bytes that one read takes at most.
 const BUFFER: usize = 64 << 10;
 
-/// What all threads of a run share.
+/// Data that all threads of a run share.
 pub(crate) struct Shared<'a> {
     pub(crate) stop: &'a AtomicBool,
     pub(crate) live: &'a Live,
@@ -42,7 +42,7 @@ pub(crate) struct ThreadUse {
     pub(crate) wall: u64,
 }
 
-/// A thread's tenants and what it waits for.
+/// A thread's tenants and its timer.
 pub(crate) struct Worker<'a, C> {
     number: usize,
     shared: &'a Shared<'a>,
@@ -62,7 +62,7 @@ pub(crate) struct Worker<'a, C> {
     looked: u64,
     next_tick: u64,
     buffer: Vec<u8>,
-    /// What the epoll told, kept between looks for its space.
+    /// Events of the epoll; kept between calls to reuse the allocation.
     events: Vec<Event>,
 }
 
@@ -186,11 +186,12 @@ impl<'a, C: Clock> Worker<'a, C> {
 
     fn is_over(&mut self) -> bool {
         if self.shared.stop.load(Ordering::Relaxed) {
-            // Nobody waits for what is under way: a server that stalled would hold up whoever wants to end it.
+            // Requests under way are not waited for: a server that stalls would delay the end.
             self.end = self.end.min(self.elapsed());
             return true;
         }
-        // What was due before the end is sent even if the thread comes to it later; what waits for an answer then is not.
+        // A request that was due before the end is sent even if the thread is late; one without an answer by then is
+        // not waited for.
         let is_due = self.due.peek().is_some_and(|next| next.0.0 < self.end);
         let makes_more = is_due || self.tenants.iter().any(Tenant::has_more) && self.elapsed() < self.end;
         !makes_more && self.tenants.iter().all(|tenant| tenant.under_way() == 0)
@@ -218,7 +219,7 @@ impl<'a, C: Clock> Worker<'a, C> {
         Ok(())
     }
 
-    /// Writes what a connection has to write, and sees to being told when it can write the rest.
+    /// Writes the queued bytes of a connection, and registers for the event when the rest can be written.
     fn write(&mut self, slot: usize, place: usize) -> io::Result<()> {
         let tenant = &mut self.tenants[slot];
         self.starved |= tenant.starved;
@@ -286,12 +287,12 @@ impl<'a, C: Clock> Worker<'a, C> {
         if due == Some(wake) {
             wake -= self.spinner.early().min(wake);
         }
-        // Where no request is due, an answer is what is waited for.
+        // Without a due request, the thread waits for an answer.
         let looks = due.is_none() && self.spinner.looks(now);
         let sleeps = wake > now && !looks;
         let mut events = std::mem::take(&mut self.events);
         self.clock.wait(&self.epoll, &mut events, sleeps.then_some(wake))?;
-        // What came while it slept woke it; else it came after the last look.
+        // An event that came during the sleep woke it; otherwise it came after the last check.
         let since = if sleeps { self.clock.now() } else { self.looked };
         self.looked = if sleeps { since } else { now };
         if !events.is_empty() {
@@ -301,7 +302,7 @@ impl<'a, C: Clock> Worker<'a, C> {
             let (slot, place) = ((token >> 32) as usize, (token & 0xffff_ffff) as usize);
             if flags.contains(EventFlags::OUT) {
                 self.write(slot, place)?;
-                // What was not made because the socket was full.
+                // A request that was not sent because the socket was full.
                 let now = self.clock.now();
                 if now.saturating_sub(self.start) < self.end
                     && let Some(due) = self.tenants[slot].unblock(now)

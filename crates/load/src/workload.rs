@@ -1,4 +1,4 @@
-//! What is asked of every tenant, and how the client goes about it.
+//! The workload of every tenant, and the settings of the client.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ const HIGHEST_RATE: f64 = 1e8;
 /// When requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Pace {
-    /// The next request follows an answer: as many as the server takes. Its latency leaves out the waiting of users who do not wait.
+    /// The next request follows an answer: as many as the server takes. Latencies miss the waiting time of users who
+    /// would not wait for the answer.
     Closed,
     /// Requests are due at their times, whatever the server does.
     Open {
@@ -65,7 +66,7 @@ impl Mix {
     }
 }
 
-/// What is asked of every tenant.
+/// The workload of every tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// When requests are sent.
@@ -79,17 +80,17 @@ pub struct Workload {
     pub depth: usize,
     /// Keys of each tenant, `0..keys` in decimal digits.
     pub keys: u64,
-    /// What stands before each key.
+    /// Text in front of each key.
     pub key_prefix: String,
     /// Digits that a key has at least: zeros stand before the others. redis-benchmark's have 12.
     pub key_digits: usize,
-    /// How often each key is asked for.
+    /// How often each key is requested.
     pub key_dist: KeyDist,
     /// Whether popular keys are neighbours.
     pub key_order: KeyOrder,
     /// GETs and SETs.
     pub mix: Mix,
-    /// Values.
+    /// Size and compressibility of values.
     pub value: ValueShape,
     /// Whether every value that comes back is checked.
     pub verify: bool,
@@ -119,20 +120,16 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// Whether this can be asked at all.
+    /// Whether the client can run this workload.
     ///
     /// # Errors
-    /// A [`Refusal`] that names the first thing that cannot.
+    /// A [`Refusal`] that names the first impossible setting.
     pub fn check(&self) -> Result<(), Refusal> {
         let refuse = |what: String, why: &str, cure: &str| Err(says::workload_impossible(&what, why, cure));
         if let Pace::Open { rate, .. } = self.pace
             && !(rate > 0.0 && rate <= HIGHEST_RATE)
         {
-            return refuse(
-                format!("{rate} requests a second"),
-                "no schedule has such a rate",
-                "ask for 1 to 100000000",
-            );
+            return refuse(format!("{rate} requests a second"), "the rate is out of range", "use 1 to 100000000");
         }
         let empty = match self.length {
             Length::Time(time) => time.is_zero(),
@@ -140,28 +137,36 @@ impl Workload {
         };
         if empty || self.connections == 0 || self.depth == 0 {
             let what = "a run without requests".to_owned();
-            return refuse(what, "nothing would be measured", "ask for a time, connections and a depth above 0");
+            return refuse(what, "no request would be sent", "use a time, connections and a depth above 0");
         }
         if !(0.0..=100.0).contains(&self.mix.get_percent) {
-            return refuse(format!("a mix of {} % GETs", self.mix.get_percent), "it is no share", "use 0 to 100");
+            return refuse(
+                format!("a mix of {} % GETs", self.mix.get_percent),
+                "the percentage is out of range",
+                "use 0 to 100",
+            );
         }
         if self.key_digits > MOST_DIGITS {
             let what = format!("keys of {} digits", self.key_digits);
-            return refuse(what, "no number here has more than 20", "ask for 20 or fewer");
+            return refuse(what, "key numbers have at most 20 digits", "use 20 or fewer");
         }
         if self.value.bytes > LARGEST_VALUE || !(0.0..=1.0).contains(&self.value.compressible) {
             let what = format!("values of {} bytes, {} compressible", self.value.bytes, self.value.compressible);
-            return refuse(what, "Redis holds at most 512 MiB, and a share lies between 0 and 1", "ask for less");
+            return refuse(
+                what,
+                "a value of Redis has at most 512 MiB, and a share is from 0 to 1",
+                "use smaller numbers",
+            );
         }
         if self.verify && self.value.bytes < SMALLEST_CHECKED {
             let what = format!("checking values of {} bytes", self.value.bytes);
-            return refuse(what, "they are too short to tell what they should be", "use 16 bytes or more");
+            return refuse(what, "the values are too short to hold a checksum", "use 16 bytes or more");
         }
         Keys::new(self.key_dist, self.key_order, self.keys).map(|_| ())
     }
 }
 
-/// How the client works: none of it changes what is asked.
+/// Settings of the client, which do not change the requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientSetup {
     /// Threads; tenants are dealt to them in turn, and each is served by one.
@@ -185,8 +190,8 @@ impl ClientSetup {
         if self.threads == 0 || self.timeout.is_zero() {
             return Err(says::workload_impossible(
                 "the client",
-                "it needs a thread and time to wait for answers",
-                "ask for 1 and 10 s",
+                "the client needs a thread and a timeout above 0",
+                "use 1 thread and 10 s",
             ));
         }
         cpus::check(&self.cpus)
@@ -200,7 +205,8 @@ impl Default for ClientSetup {
             cpus: Vec::new(),
             spin: Spin::Auto,
             timeout: Duration::from_secs(10),
-            // What sleeping and serving others may cost without being told apart from a scheduler's tick; wrk2 keeps to the same.
+            // Delays from sleeping and serving other connections stay below a scheduler's tick; wrk2 uses the same
+            // limit.
             late_after: Duration::from_millis(1),
         }
     }

@@ -61,7 +61,7 @@ fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<View> {
         .collect()
 }
 
-/// Who shares each cache: what the mask says where all its members say the same, else the list likewise, else (some
+/// The cpus that share each cache: the mask if all its members report the same, else the list likewise, else (some
 /// firmware shows empty sets) the threads of the core.
 ///
 /// The mask comes first: it is older than the list, and kernels before 5.16 cut long lists at one page.
@@ -83,7 +83,7 @@ fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[View]) -> Vec<IdSet> {
                 claims.insert((view.level, view.kind, view.cpu), reader.among(&claim, &online));
             }
         }
-        // Every member of a set asks the same question; the answer is kept.
+        // Every member of a set needs the same comparison; its result is kept.
         let mut answers: HashMap<(u8, CacheKind, &IdSet), bool> = HashMap::new();
         for (view, settled) in views.iter().zip(&mut settled).filter(|(_, settled)| settled.is_none()) {
             let of = |cpu: CpuId| claims.get(&(view.level, view.kind, cpu));

@@ -16,14 +16,14 @@ use crate::{dmi, identity, pages, system};
 /// The directory that wraps everything in the archive.
 const TOP: &str = "machine";
 
-/// What a capture holds.
+/// Contents of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureSummary {
     /// Files written.
     pub files: usize,
     /// Bytes of their contents, uncompressed.
     pub bytes: u64,
-    /// What was left out or replaced, in words.
+    /// Omitted or replaced parts, in words.
     pub redacted: Vec<&'static str>,
 }
 
@@ -42,7 +42,7 @@ pub fn capture(root: &Root, live: &LiveFacts, out: impl Write) -> Result<Capture
     write(&recording, out, redacted).map_err(|source| DiscoverError::Io { path: "the capture".to_owned(), source })
 }
 
-/// Takes out what identifies the machine, and adds what only system calls told.
+/// Removes data that identify the machine, and adds facts that only system calls give.
 fn redact(recording: &mut Recording, machine: &Machine, live: &LiveFacts) -> Vec<&'static str> {
     let mut redacted = Vec::new();
     let files = &mut recording.files;

@@ -77,7 +77,8 @@ fn mounts(reader: &Reader<'_>) -> Vec<Mount> {
     if let Some(text) = reader.lines("proc/self/mountinfo") {
         return text.lines().filter_map(mountinfo_line).take(MOST_MOUNTS).collect();
     }
-    // Trees captured by other tools often have only the older table, which does not tell what is mounted where.
+    // Trees captured by other tools often have only the older table, which does not show which controller is mounted
+    // where.
     let text = reader.lines("proc/mounts").unwrap_or_default();
     text.lines()
         .filter_map(|line| {

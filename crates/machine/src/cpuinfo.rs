@@ -1,4 +1,4 @@
-//! `/proc/cpuinfo`: who the processor is, and a cpu list where sysfs has none.
+//! `/proc/cpuinfo`: the processor's name, and a cpu list where sysfs has none.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ const ARM: &[Implementer] = &[
     (0xc0, "Ampere", &[(0xac3, "Ampere-1"), (0xac4, "Ampere-1A"), (0xac5, "Ampere-1B")]),
 ];
 
-/// Reads `/proc/cpuinfo`; everything is empty where there is none.
+/// Reads `/proc/cpuinfo`; all fields are empty if the file does not exist.
 pub(crate) fn read(reader: &Reader<'_>) -> CpuInfo {
     reader.lines("proc/cpuinfo").map(|text| parse(&text)).unwrap_or_default()
 }

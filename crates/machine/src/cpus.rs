@@ -54,7 +54,7 @@ fn from_dirs(reader: &Reader<'_>, dirs: &IdSet) -> IdSet {
     dirs.iter().filter(|id| reader.word(&format!("{CPU_DIR}/cpu{id}/online")).as_deref() != Some("0")).collect()
 }
 
-/// What sysfs says about one cpu's position; `None` where it does not.
+/// One cpu's position by sysfs; `None` if sysfs does not have it.
 #[derive(Default, Clone)]
 struct CpuTopology {
     package: Option<i64>,
@@ -65,7 +65,7 @@ struct CpuTopology {
     siblings: Option<IdSet>,
 }
 
-/// Reads the topology of the online cpus. Node, last-level cache and kind are left to others.
+/// Reads the topology of the online cpus. Node, last-level cache and kind of core are filled in elsewhere.
 pub(crate) fn topology(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo) -> Vec<Cpu> {
     let places: BTreeMap<CpuId, CpuTopology> = online.iter().map(|id| (id, place(reader, online, info, id))).collect();
     let sockets = sockets(&places);
@@ -108,7 +108,7 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuT
     }
 }
 
-/// The socket of each cpu: the kernel's package id where it tells packages apart, else packages are numbered.
+/// The socket of each cpu: the kernel's package id if these differ between packages, else packages are numbered.
 ///
 /// On s390 all ids are -1, and some Itanium boards repeat ids: only the sets of siblings differ there.
 fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {

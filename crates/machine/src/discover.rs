@@ -85,7 +85,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     })
 }
 
-/// The peak of the memory channels, or a word on why there is none.
+/// The theoretical peak of the memory channels; if `None`, the reason is noted.
 fn peak(reader: &Reader<'_>, dimms: &[Dimm]) -> Option<TheoreticalPeak> {
     let peak = dmi::theoretical_peak(dimms);
     if peak.is_none() && dimms.iter().any(|dimm| dimm.populated) {

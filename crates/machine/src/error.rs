@@ -14,7 +14,7 @@ pub enum DiscoverError {
     Io {
         /// Path below the root.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file was read and makes no sense.
@@ -24,7 +24,7 @@ pub enum DiscoverError {
         path: String,
         /// The start of what the file holds.
         text: String,
-        /// What is wrong with it.
+        /// Description of the mistake.
         why: String,
     },
     /// The file or archive is larger than anything a kernel writes.
@@ -48,7 +48,7 @@ pub enum DiscoverError {
     NotATree {
         /// The path given.
         path: String,
-        /// What was found instead.
+        /// What the path leads to instead.
         why: String,
     },
     /// The tree describes no cpu at all.

@@ -41,7 +41,7 @@ pub fn excerpt(text: &str) -> String {
     text.trim().chars().take(QUOTED).map(|c| if c.is_control() { '.' } else { c }).collect()
 }
 
-/// For those to whom a file that cannot be read is as one that is not there.
+/// For callers that treat a file that cannot be read like a missing one.
 impl Root {
     /// The text of a file; `None` where it is not there or cannot be read.
     pub fn text(&self, path: &str) -> Option<String> {
@@ -90,7 +90,7 @@ pub fn number_or_max(text: &str) -> Result<Option<u64>, Malformed> {
     if text.trim() == "max" { Ok(None) } else { number(text).map(Some) }
 }
 
-/// Process numbers, one a line, as in `cgroup.procs`; other lines are left out.
+/// Process numbers, one a line, as in `cgroup.procs`; other lines are skipped.
 pub fn pids(text: &str) -> impl Iterator<Item = u32> {
     text.lines().filter_map(|line| line.trim().parse().ok())
 }

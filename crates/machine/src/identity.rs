@@ -11,7 +11,7 @@ use crate::reader::Reader;
 pub(crate) const TABLE: &str = "sys/firmware/dmi/tables/DMI";
 const EDAC_DIR: &str = "sys/devices/system/edac/mc";
 
-/// What the board says about itself.
+/// Vendor, product and firmware of the board.
 #[derive(Debug, Default)]
 pub(crate) struct Identity {
     pub(crate) vendor: Option<String>,

@@ -1,4 +1,4 @@
-//! What this machine is, read from `/sys`, `/proc`, control groups and SMBIOS.
+//! The description of this machine, read from `/sys`, `/proc`, control groups and SMBIOS.
 //!
 //! Every reader starts from a [`Root`]: the running system, a captured directory, or an archive of one. Nothing here
 //! makes a system call but to read files below that root; facts that need one come in as [`LiveFacts`]. An absent file

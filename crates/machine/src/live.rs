@@ -11,13 +11,13 @@ pub struct LiveFacts {
     pub allowed_nodes: Option<IdSet>,
     /// `sysconf(_SC_PAGESIZE)`, in bytes.
     pub page_bytes: Option<u64>,
-    /// `uname`.
+    /// Names and versions that `uname` returns; `None` for a captured machine.
     pub uname: Option<Uname>,
     /// The CPUID hypervisor signature (leaf 0x4000_0000), where the processor has one.
     pub hypervisor: Option<String>,
 }
 
-/// What `uname` says.
+/// Names and versions that `uname` returns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Uname {
     /// Kernel release.

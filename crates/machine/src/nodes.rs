@@ -14,7 +14,7 @@ const MAX_NODES: u32 = 1024;
 /// Classes of access to a node that are read: two are known.
 const MOST_CLASSES: usize = 16;
 
-/// Reads the NUMA nodes, and tells each cpu its node. One node 0 stands for the whole machine where there are none.
+/// Reads the NUMA nodes, and sets the node of each cpu. Without NUMA, one node 0 stands for the whole machine.
 pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
     let ids = node_ids(reader);

@@ -1,4 +1,4 @@
-//! `/proc/stat` and `/proc/PID/stat`: who used the cpus.
+//! `/proc/stat` and `/proc/PID/stat`: use of the cpus, by process.
 
 use crate::Root;
 use crate::files::ProcessStat;
@@ -119,7 +119,7 @@ impl ProcessTime {
         })
     }
 
-    /// Every process of the system; one that ended meanwhile is left out.
+    /// Every process of the system; one that ends meanwhile is skipped.
     pub fn all(root: &Root) -> Vec<Self> {
         root.numbered("proc", "").unwrap_or_default().into_iter().filter_map(|pid| Self::of(root, pid)).collect()
     }
@@ -134,7 +134,7 @@ impl ProcessTime {
     }
 }
 
-/// When a process started, in ticks since the system did; `None` where there is none of that number that still runs.
+/// When a process started, in ticks since the system started; `None` if no such process runs.
 pub fn start_ticks(root: &Root, pid: u32) -> Option<u64> {
     ProcessTime::of(root, pid).filter(ProcessTime::runs).map(|process| process.start_ticks)
 }

@@ -9,7 +9,7 @@ pub fn swap_names(text: &str) -> impl Iterator<Item = String> {
     lines(text).filter_map(|line| line.split_ascii_whitespace().next()).map(unescape)
 }
 
-/// The areas in the text of `/proc/swaps`; a line that is none as it stands.
+/// The areas in the text of `/proc/swaps`; a line that cannot be parsed is returned as it is.
 pub fn swap_areas(text: &str) -> impl Iterator<Item = Result<Swap, &str>> {
     lines(text).map(|line| area(line).ok_or(line))
 }

@@ -1,4 +1,4 @@
-//! Machines that nobody owns, built from parameters: for tests, for the simulator, and for questions of scale.
+//! Machines built from parameters: for tests, for the simulator, and to plan for machines of any size.
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 64;
 const MOST_SWAPS: usize = 64;
 const DAMON_DIR: &str = "sys/kernel/mm/damon/admin/kdamonds";
 const CLOCK_DIR: &str = "sys/devices/system/clocksource/clocksource0";
-/// Where the host name stands; captures replace it.
+/// The file of the host name; captures replace its contents.
 pub(crate) const HOSTNAME: &str = "proc/sys/kernel/hostname";
 
 /// Reads everything but the control group, which discovery reads for the cpu sets too.

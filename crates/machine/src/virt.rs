@@ -5,7 +5,7 @@ use tiermark_model::CpuModel;
 use crate::identity::Identity;
 use crate::reader::Reader;
 
-/// CPUID hypervisor signatures (leaf 0x4000_0000) and who signs so.
+/// CPUID hypervisor signatures (leaf 0x4000_0000) and the hypervisors that use them.
 const SIGNATURES: &[(&str, &str)] = &[
     ("KVMKVMKVM", "KVM"),
     ("Microsoft Hv", "Hyper-V"),
@@ -38,7 +38,7 @@ const BOARDS: &[(&str, &str)] = &[
 const CLOCKS: &[(&str, &str)] =
     &[("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen"), ("hyperv", "Hyper-V")];
 
-/// The hypervisor this machine is a guest of; `None` on bare metal or where nothing tells.
+/// The hypervisor that this machine is a guest of; `None` on bare metal, or if nothing identifies it.
 pub(crate) fn hypervisor(
     reader: &Reader<'_>,
     cpu: &CpuModel,
@@ -87,7 +87,7 @@ fn printable(text: &str) -> String {
     text.chars().take(16).map(|c| if c.is_control() { '.' } else { c }).collect()
 }
 
-/// Words in a control group's or an overlay's path that name who made the container.
+/// Words in the path of a control group or an overlay, and the container runtime that uses them.
 const RUNTIMES: &[(&str, &str)] = &[
     ("kubepods", "Kubernetes"),
     ("libpod", "Podman"),
@@ -119,7 +119,7 @@ pub(crate) fn container(reader: &Reader<'_>) -> Option<String> {
     if reader.lines(".dockerenv").is_some() {
         return Some("Docker".to_owned());
     }
-    // In a cgroup namespace all paths are "/"; the layers under the root directory still tell.
+    // In a cgroup namespace all paths are "/"; the layers under the root directory still identify the runtime.
     let mounts = reader.lines("proc/self/mountinfo").unwrap_or_default();
     let root = mounts.lines().find(|line| line.split(' ').nth(4) == Some("/") && line.contains(" - overlay "));
     root.and_then(by_path)

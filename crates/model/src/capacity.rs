@@ -23,7 +23,7 @@ pub fn tenants(count: u32) -> String {
 pub struct Capacity {
     /// [`CAPACITY_SCHEMA`].
     pub schema: String,
-    /// What measured.
+    /// The program that measured.
     pub tool: Tool,
     /// When it began, RFC 3339.
     pub started: String,
@@ -33,18 +33,18 @@ pub struct Capacity {
     pub machine: Machine,
     /// Name of the scenario.
     pub scenario: String,
-    /// What a tenant is and what is asked of it, in one line.
+    /// The tenant and its workload, in one line.
     pub workload: String,
     /// The service level, in the words of its definition: `average < 50 µs, P99 < 300 µs of every tenant`.
     pub level: String,
     /// One search each: a tier under one load.
     pub cases: Vec<Case>,
-    /// What tenants cost; `None` without a price file.
+    /// Costs of tenants; `None` without a price file.
     pub cost: Option<CostTable>,
     /// Searches that could not be made here, and why.
     #[serde(default)]
     pub refused: Vec<Refusal>,
-    /// What a reader should know, with cures.
+    /// Warnings for the reader, with cures.
     pub warnings: Vec<Warning>,
 }
 
@@ -58,11 +58,11 @@ pub struct Case {
     pub load: String,
     /// How many tenants.
     pub answer: Answer,
-    /// Tenants over those of `dram` under the same load; `None` where either is no single number.
+    /// Tenants over those of `dram` under the same load; `None` where either is not a single number.
     pub over_dram: Option<f64>,
-    /// What ended it: the resource that ran out first, in words; `None` where nothing did.
+    /// Why no more tenants fit: the resource that ran out first, in words; `None` if none did.
     pub ended_by: Option<Ended>,
-    /// What was measured at each number of tenants, rising; several trials of one number stand one after another.
+    /// Results of each trial, by rising number of tenants; several trials of one number stand one after another.
     pub curve: Vec<CurvePoint>,
     /// Every trial, in the order in which they were made.
     #[serde(rename = "probes")]
@@ -78,12 +78,12 @@ pub enum Answer {
     Exactly {
         /// Tenants within the service level.
         tenants: u32,
-        /// Votes for so many, all of them.
+        /// All votes for this number of tenants.
         votes: Votes,
         /// Votes for one tenant more: of full trials from a fresh fill, since only those prove a failure.
         beyond: Votes,
     },
-    /// Somewhere between, where trials of the same number disagree, cannot tell, or ran out.
+    /// Between two numbers: at some number of tenants the trials disagree, are unclear, or were not all made.
     Between {
         /// The most tenants below which nothing failed.
         low: u32,
@@ -100,12 +100,12 @@ pub enum Answer {
     },
     /// Not even one.
     None {
-        /// What its trials said.
+        /// Outcomes of its trials.
         why: Note,
     },
 }
 
-/// What trials of one number of tenants said.
+/// Outcomes of the trials of one number of tenants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Votes {
@@ -113,18 +113,19 @@ pub struct Votes {
     pub passed: u32,
     /// Trials outside of it.
     pub failed: u32,
-    /// Trials whose interval straddles the limit after measuring for as long as was allowed, and those that the client or a disturbance spoilt.
+    /// Trials whose interval straddles the limit even after the longest measurement, and those that the client or a
+    /// disturbance spoilt.
     pub unclear: u32,
 }
 
 impl Votes {
-    /// All of them; the largest number there is where a document says more.
+    /// Their sum; saturates at the largest number.
     pub fn all(&self) -> u32 {
         self.passed.saturating_add(self.failed).saturating_add(self.unclear)
     }
 }
 
-/// What one trial was made for.
+/// Purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -135,7 +136,7 @@ pub enum Phase {
     Start,
     /// Upwards, adding tenants to those that run.
     Ramp,
-    /// Between what passed and what failed, each from a fresh fill.
+    /// Between the last pass and the first failure, each from a fresh fill.
     Bisection,
     /// Again, to be sure.
     Verification,
@@ -153,7 +154,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What a trial said.
+/// Outcome of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -173,27 +174,28 @@ pub enum Outcome {
 pub struct TrialRecord {
     /// Its number, from 1.
     pub number: u32,
-    /// Tenants.
+    /// Number of tenants, from 1.
     pub tenants: u32,
-    /// What it was made for.
+    /// Its purpose.
     pub phase: Phase,
     /// Whether all tenants were made anew, or added to those that ran.
     pub fresh: bool,
     /// Why it was made.
     pub why: Note,
-    /// What it showed.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What decided that: which limit, which tenant, which guard.
+    /// The reason of the outcome: a limit, a tenant, a guard.
     #[serde(alias = "said")]
     pub decided_by: Note,
-    /// What ran out; `None` where it passed, or where that is not known.
+    /// The resource that ran out; `None` if the trial passed, or no counter shows it.
     pub ended_by: Option<Ended>,
-    /// What the system said meanwhile; `None` where the trial ended before it measured.
+    /// Counters of the system during the measurement; `None` if the trial ended before it measured.
     #[serde(default)]
     pub evidence: Option<Evidence>,
 }
 
-/// What the system said while a trial measured. What it did not tell is `None`, never zero.
+/// Counters of the system during the measurement of a trial. A counter that the system does not report is `None`, never
+/// zero.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
@@ -201,30 +203,30 @@ pub struct Evidence {
     pub seconds: f64,
     /// Requests that were answered in them.
     pub requests: u64,
-    /// Why the system had not come to rest when it was measured; `None` where it had.
+    /// Why the system was not steady when it was measured; `None` if it was.
     pub not_steady: Option<Note>,
     /// Major page faults a request.
     pub faults_per_request: Option<f64>,
     /// Bytes swapped in and out a request, of the whole machine.
     pub swap_bytes_per_request: Option<f64>,
-    /// Share of what the tenants hold that is in memory.
+    /// Resident share of the tenants' memory, 0 to 1.
     pub resident_share: Option<f64>,
     /// Bytes held over bytes of memory taken for them, of a zram device, or else of zswap.
     pub compression: Option<f64>,
     /// Bytes of DRAM that the server stands for: what tenants hold and the pool of compressed memory have to be within it; `None` where a
     /// node is the tier, or tenants run elsewhere.
     pub dram_budget: Option<u64>,
-    /// Of those, in use when it ended: by tenants, and by the pool.
+    /// Bytes of the budget in use at the end of the trial: by tenants, and by the pool.
     pub dram_used: Option<u64>,
-    /// Of those, what compressed memory (zram, zswap) took that no control group counts; `None` without such a tier.
+    /// Bytes of them that compressed memory (zram, zswap) took and no control group counts; `None` without such a tier.
     pub pool: Option<u64>,
-    /// What that left for tenants: the limit of their memory when it ended.
+    /// Memory limit of the tenants at the end of the trial, bytes: the budget less the compressed pool.
     pub tenants_limit: Option<u64>,
     /// Mean time of a read of the tier's device in ns.
     pub read_ns: Option<f64>,
     /// Mean time of a write to it in ns.
     pub write_ns: Option<f64>,
-    /// Share of the time in which the device had anything to do.
+    /// Share of the time in which the device was busy.
     pub device_busy: Option<f64>,
     /// Seconds of the tenants on cpus, a million requests.
     pub cpu_seconds_per_million: Option<f64>,
@@ -270,9 +272,9 @@ pub struct Evidence {
     pub demoted: Option<u64>,
     /// Bytes a second on the busiest network interface but loopback, in its busier direction; `None` where tenants are on this machine.
     pub link_rate: Option<f64>,
-    /// That over what the interface can carry; `None` where it does not tell its speed.
+    /// `network` over the capacity of the interface; `None` if the interface does not report its speed.
     pub link: Option<f64>,
-    /// Times that a task had to free memory itself before it got some, of the whole machine.
+    /// Times that a task had to reclaim memory itself before its allocation, of the whole machine.
     pub direct_reclaims: Option<u64>,
     /// Processes of tenants that the kernel killed for want of memory, since the trial began.
     pub oom_kills: Option<u64>,
@@ -289,7 +291,7 @@ pub struct Ended {
     pub why: Note,
 }
 
-/// What may run out first.
+/// Resource that may run out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -315,18 +317,19 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What one trial measured. Times are response times, from the intended start; all tenants' requests together.
+/// Results of one trial. Times are response times, from the moment when a request was due; all tenants' requests
+/// together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
-    /// Tenants.
+    /// Number of tenants, from 1.
     pub tenants: u32,
     /// Number of the trial.
     #[serde(rename = "probe")]
     pub trial: u32,
     /// Requests answered.
     pub requests: u64,
-    /// Average in ns.
+    /// Mean response time, ns.
     pub average_ns: f64,
     /// Median in ns.
     pub p50_ns: f64,
@@ -340,15 +343,15 @@ pub struct CurvePoint {
     pub max_ns: f64,
     /// Mean over the tenants of their 99th percentiles, in ns: the brief's figure, and no percentile of anything.
     pub brief_p99_ns: f64,
-    /// Requests answered over those that the schedule asked for.
+    /// Requests answered over requests due by the schedule.
     pub achieved: f64,
     /// Major page faults a request; `None` where they are not counted.
     pub faults_per_request: Option<f64>,
-    /// What the trial said.
+    /// Outcome of the trial.
     pub outcome: Outcome,
 }
 
-/// What tenants cost with each configuration.
+/// Cost of tenants with each configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostTable {
@@ -360,22 +363,22 @@ pub struct CostTable {
     pub source: String,
     /// Months of running that are counted.
     pub months: f64,
-    /// What a tenant is to cost less than with DRAM alone, as a share; `None` where the prices do not say.
+    /// Target saving per tenant against DRAM alone, as a share; `None` if the prices set none.
     #[serde(default)]
     pub saving_wanted: Option<f64>,
     /// One configuration each, that of `dram` first.
     pub rows: Vec<CostRow>,
-    /// What a reader should know: that prices are old.
+    /// Notes for the reader, such as that prices are old.
     pub remarks: Vec<Note>,
 }
 
-/// What tenants cost with one configuration.
+/// Cost of tenants with one configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostRow {
-    /// The tier.
+    /// The tier as the scenario names it: `dram`, `zram:lz4`.
     pub tier: String,
-    /// The load.
+    /// Mix and key distribution, in one line.
     pub load: String,
     /// Tenants that fit.
     pub tenants: u32,
@@ -395,7 +398,7 @@ pub struct CostAgainst {
     pub ratio: f64,
     /// Additional cost as a share of the other's: 0.394 is 39.4 % more.
     pub upgrade: f64,
-    /// What a tenant costs less, as a share: 0.6 is 60 % less; negative where it costs more.
+    /// Saving per tenant, as a share: 0.6 is 60 % less; negative where a tenant costs more.
     pub saving: f64,
     /// Additional cost, as a share, at which a tenant costs the same.
     pub break_even: f64,

@@ -1,33 +1,33 @@
-//! What a check-up of a machine found, as data.
+//! Results of a check-up of a machine, as data.
 
 use serde::{Deserialize, Serialize};
 
-/// What one check says.
+/// Result of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     /// As it should be.
     Ok,
-    /// This system does not tell, or has no such thing.
+    /// The system does not report this, or does not have it.
     NotHere,
-    /// It changes what numbers mean: know it.
+    /// The setting changes what numbers mean: state it with the numbers.
     Note,
     /// Numbers measured so cannot be trusted, or cannot be compared.
     Problem,
 }
 
-/// One check.
+/// A check of `doctor` with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckRow {
-    /// What was looked at.
+    /// Name of the setting or state that was checked.
     pub name: String,
     /// The group it belongs to.
     pub group: String,
-    /// What was found.
+    /// The value found.
     pub value: String,
-    /// What that means.
+    /// How the value affects measurements.
     pub health: Health,
     /// Why it matters.
     pub why: String,

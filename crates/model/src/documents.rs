@@ -1,4 +1,4 @@
-//! What the program prints for programs: its documents, the events of a run, and the schemas of both.
+//! Output for programs: documents, the events of a run, and the schemas of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +20,14 @@ pub const LIST_SCHEMA: &str = "tiermark/list/1";
 /// Schema of the events of a run ([`RunEvent`]).
 pub const EVENTS_SCHEMA: &str = "tiermark/events/1";
 
-/// What a command found, under the schema that it keeps. Adding fields keeps a schema; changing a meaning makes a new number.
+/// The document of a command, with the schema that it follows. Adding fields keeps a schema; changing a meaning makes a
+/// new number.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document<'a, T> {
-    /// The schema.
+    /// Name and version of the JSON Schema: `tiermark/machine/1`.
     pub schema: &'a str,
-    /// What was found; its fields stand beside `schema`.
+    /// The data; its fields stand beside `schema`.
     #[serde(flatten)]
     pub found: &'a T,
 }
@@ -45,7 +46,7 @@ pub enum RunEvent<'a> {
     },
     /// An experiment begins; the lines up to its `experiment_done` belong to it.
     ExperimentStarted {
-        /// What was asked for.
+        /// The user's request.
         request: &'a Request,
         /// Version of the probe's method.
         method: u32,
@@ -54,12 +55,12 @@ pub enum RunEvent<'a> {
     },
     /// Steps that the probe added after it saw the first observations.
     StepsAdded {
-        /// The steps.
+        /// The added steps only.
         steps: &'a [Step],
     },
     /// A step was measured.
     Observed {
-        /// What was seen.
+        /// The results of the step.
         observation: &'a Observation,
     },
     /// All steps of the experiment were measured, or its time is over.
@@ -69,7 +70,7 @@ pub enum RunEvent<'a> {
         /// Steps that the machine changed during.
         drift: &'a [Drift],
     },
-    /// What follows from the experiment before.
+    /// Conclusions from the experiment before.
     Findings {
         /// The numbers.
         findings: &'a [Finding],
@@ -85,24 +86,24 @@ pub enum RunEvent<'a> {
     },
 }
 
-/// What `list --json` prints.
+/// The output of `list --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct List {
-    /// What is listed: `runs`, `probes`, …; `None` for the list of lists.
+    /// Kind of the items: `runs`, `probes`, …; `None` for the list of lists.
     pub what: Option<String>,
     /// The items, all of one kind.
     pub items: Vec<ListItem>,
 }
 
-/// An item of a list.
+/// An item of `tiermark list --json`, by kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ListItem {
     /// A saved run.
     Run {
-        /// Its id.
+        /// Its id, by which `show` and `rerun` find it.
         id: String,
         /// Its document.
         path: String,
@@ -118,20 +119,20 @@ pub enum ListItem {
         /// Whether it has a document.
         finished: bool,
     },
-    /// A probe.
+    /// A probe, and whether it can run here.
     Probe {
-        /// Its id.
+        /// Its id, which is also its command: `latency`.
         id: String,
         /// Version of its method.
         method: u32,
-        /// What it measures.
+        /// Its description, in one line.
         summary: String,
         /// Why it cannot run here.
         refused: Option<Refusal>,
     },
-    /// A kernel.
+    /// A kernel, and whether it can run here.
     Kernel {
-        /// The kernel.
+        /// Its row of the registry.
         kernel: KernelInfo,
         /// Whether this cpu can run it.
         available: bool,
@@ -140,9 +141,9 @@ pub enum ListItem {
     Primitive(PrimitiveInfo),
     /// A command, or a list.
     Named {
-        /// Its name.
+        /// Its name, as one types it.
         name: String,
-        /// What it is for.
+        /// Its description, in one line.
         about: String,
     },
 }
@@ -151,7 +152,7 @@ pub enum ListItem {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
-    /// Each change.
+    /// The changes in the order in which they were made, or taken back.
     pub changes: Vec<ChangeRow>,
     /// Why nothing was changed.
     pub refused: Option<Refusal>,

@@ -11,19 +11,20 @@ pub enum Exit {
     Usage,
     /// A comparison found a regression or an outlier beyond the threshold, or a check-up a problem.
     Regression,
-    /// Nothing asked for can be measured here.
+    /// No part of the request can be measured here.
     Refused,
-    /// Some numbers asked for are missing or withheld; the rest is in the report. Curves with fewer points for lack of time are whole.
+    /// Some requested numbers are missing or withheld; the rest is in the report. A curve with fewer points for lack of
+    /// time is complete.
     Partial,
     /// A number is a bound or doubtful, or its interval is wider than wanted (`--strict` only).
     Noisy,
     /// Some hosts of a fleet failed.
     Fleet,
-    /// SIGINT, after writing what was measured.
+    /// SIGINT, after the results so far were written.
     Interrupted,
-    /// SIGHUP, after writing what was measured.
+    /// SIGHUP, after the results so far were written.
     HungUp,
-    /// SIGTERM, after writing what was measured.
+    /// SIGTERM, after the results so far were written.
     Terminated,
 }
 
@@ -60,16 +61,16 @@ impl Exit {
         }
     }
 
-    /// What it means, in a few words.
+    /// Meaning of the code, in a few words.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done, all measured (warnings allowed)",
             Self::Failure => "failure inside the tool or the run",
             Self::Usage => "bad usage",
             Self::Regression => "a regression or an outlier beyond the threshold, or a problem found by a check-up",
-            Self::Refused => "nothing asked for can be measured here",
+            Self::Refused => "no part of the request can be measured here",
             Self::Partial => {
-                "partial: numbers asked for are missing (points of curves do not count), the rest is in the report"
+                "partial: requested numbers are missing (points of curves do not count), the rest is in the report"
             }
             Self::Noisy => "a number is not trusted, or its interval is wider than wanted (with --strict)",
             Self::Fleet => "some hosts failed or were unreachable",

@@ -18,7 +18,7 @@ const PREPARE_BASE: f64 = 0.5e9;
 /// 0.30 s on base pages, 0.34 s on huge ones).
 const PREPARE_RESIDENT: f64 = 0.85e9;
 
-/// How rival kernels are held against the first: in pairs, A B B A, on several visits.
+/// How rival kernels are compared with the first: in pairs, A B B A, on several visits.
 #[derive(Debug, Clone, Copy)]
 pub struct Rivalry {
     /// Length of a shot: some windows, and several of the millisecond blocks that string instructions need.
@@ -61,8 +61,8 @@ impl Rivalry {
 }
 
 impl Step {
-    /// Whether it asks the operating system for something: what a process holds is part of what that takes, so that its memory is not kept
-    /// from one visit to the next.
+    /// Whether its threads call the operating system. The memory of the process is part of the cost of such calls, so
+    /// these steps keep no memory between visits.
     pub fn is_os(&self) -> bool {
         self.setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)))
     }
@@ -91,7 +91,7 @@ impl Step {
         self.stop.shot_seconds.max(self.operation_seconds()) + BETWEEN_SECONDS
     }
 
-    /// Seconds that its rival kernels take to be held against each other.
+    /// Seconds that the comparisons of its rival kernels take.
     pub fn rivalry_seconds(&self) -> f64 {
         match self.setup.threads.first().map(|thread| &thread.role) {
             Some(Role::Stream { rivals, .. }) if !rivals.is_empty() && !self.labels.is_point() => {

@@ -1,4 +1,4 @@
-//! Timed loops as data: what each one does, declared beside its instructions.
+//! Timed loops as data: the work of each, declared beside its instructions.
 
 use std::fmt;
 
@@ -83,7 +83,7 @@ pub enum Pattern {
     Random,
 }
 
-/// What a kernel does, as declared; tests hold the instructions against it.
+/// Properties of a kernel, as declared; tests compare its instructions with them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelInfo {

@@ -1,4 +1,4 @@
-//! What tells one measurement from another, as named values.
+//! Named values that distinguish one measurement from another.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +37,7 @@ macro_rules! keys {
 }
 
 keys! {
-    /// What the step is in the plan for: the name of a [`Purpose`].
+    /// Purpose of the step in the plan: the name of a [`Purpose`].
     PURPOSE = "purpose";
     /// The tier it stands for: `L1`, `L2`, `L3`, `DRAM`.
     TIER = "tier";
@@ -47,7 +47,7 @@ keys! {
     OP = "op";
     /// The chain layout.
     LAYOUT = "layout";
-    /// The page size asked for.
+    /// The requested page size.
     PAGE = "page";
     /// How many threads.
     THREADS = "threads";
@@ -61,7 +61,7 @@ keys! {
     CHAINS = "chains";
     /// The kernel that did it.
     KERNEL = "kernel";
-    /// What the memory holds, where that is not incompressible data: `zeros`.
+    /// Contents of the memory, if not incompressible data: `zeros`.
     DATA = "data";
     /// The traffic of a load: `read`, `3:1`, `write.nt`, …
     MIX = "mix";
@@ -71,7 +71,8 @@ keys! {
     PLACE = "place";
     /// Time between two pieces of a load, ns.
     PAUSE = "pause";
-    /// What keeps a rate from rising: `core`, `memory`, `link`; or a cache from holding more: `partition`, `contention`, `none`, `unclear`.
+    /// The limit of a rate: `core`, `memory`, `link`; or of what a cache holds: `partition`, `contention`, `none`,
+    /// `unclear`.
     LIMIT = "limit";
     /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the first cpu of a pair.
     FROM = "from";
@@ -85,21 +86,21 @@ keys! {
     REMOTE = "remote";
     /// The part of a setup: `local`, `remote`.
     PART = "part";
-    /// What a pair is held against.
+    /// The other side of a comparison.
     AGAINST = "against";
     /// Which statistic a finding is (`p99`, `plateau`, …).
     STATISTIC = "statistic";
-    /// What the system says of what was measured.
+    /// The value that the system declares.
     DECLARED = "declared";
     /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`, `socket`, `remote` for pairs.
     RELATION = "relation";
     /// The kinds of a pair's cores on a hybrid machine, the larger first: `P-P`, `P-E`, `E-E`, `P-LP`.
     KINDS = "kinds";
-    /// What went on beside the measurement.
+    /// The load beside the measurement.
     BESIDE = "beside";
     /// How many nodes a chain has.
     LENGTH = "length";
-    /// Time since what is accessed was touched, ns.
+    /// Time since the accessed lines were touched, ns.
     WAIT = "wait";
     /// The cpu that answers.
     TO = "to";
@@ -162,13 +163,13 @@ impl Labels {
         self.number(Self::SIZE).map(Bytes)
     }
 
-    /// Adds what the step is in the plan for.
+    /// Adds the purpose of the step.
     #[must_use]
     pub fn purpose(self, purpose: Purpose) -> Self {
         self.text(Self::PURPOSE, purpose)
     }
 
-    /// What the step is in the plan for, where labelled with a purpose that this version knows.
+    /// Purpose of the step; `None` without one, or one that this version does not know.
     pub fn its_purpose(&self) -> Option<Purpose> {
         let name = self.get(Self::PURPOSE)?;
         Purpose::ALL.iter().copied().find(|purpose| purpose.name() == name)
@@ -206,7 +207,7 @@ impl schemars::JsonSchema for Labels {
         };
         let properties: serde_json::Map<String, serde_json::Value> = Self::KEYS.iter().map(about).collect();
         schemars::json_schema!({
-            "description": "What tells one measurement from another. Documents of other versions may have other keys.",
+            "description": "Keys that distinguish one measurement from another. Documents of other versions may have other keys.",
             "type": "object",
             "properties": properties,
             "propertyNames": { "enum": keys },

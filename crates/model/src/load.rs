@@ -1,4 +1,4 @@
-//! What a run of load saw: the document of `tiermark load`, independent of how it is shown.
+//! The document of `tiermark load`, independent of how it is shown.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,17 +21,17 @@ pub struct LoadRun {
     pub started: String,
     /// Whether it ran to its end; otherwise a signal ended it.
     pub complete: bool,
-    /// What was asked of every tenant.
+    /// The workload of every tenant.
     pub workload: LoadWorkload,
-    /// Who asked.
+    /// How the client worked.
     pub client: LoadClient,
-    /// Writing all keys; `None` where that was not asked for.
+    /// Writing all keys; `None` without `--fill`.
     pub fill: Option<LoadPart>,
-    /// What was measured; `None` where it came to nothing.
+    /// The results; `None` if the run ended before it measured.
     pub measured: Option<LoadPart>,
 }
 
-/// What is asked of every tenant.
+/// The workload of every tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadWorkload {
@@ -42,9 +42,9 @@ pub struct LoadWorkload {
     pub arrivals: Option<String>,
     /// Requests a second of each tenant, of an open loop.
     pub requests_per_second: Option<f64>,
-    /// Length in seconds, where that was asked for.
+    /// Length in seconds; `None` if the run was limited by requests.
     pub seconds: Option<f64>,
-    /// Requests of each tenant, where those were asked for.
+    /// Requests of each tenant; `None` if the run was limited by time.
     pub requests: Option<u64>,
     /// Seconds of the same load before anything counts.
     pub warmup_seconds: f64,
@@ -52,19 +52,19 @@ pub struct LoadWorkload {
     pub connections: usize,
     /// Most requests under way on a connection.
     pub pipeline_depth: usize,
-    /// Keys.
+    /// Number of keys of each tenant.
     pub keys: u64,
-    /// What stands before the number of each.
+    /// Text in front of the number of each key.
     pub key_prefix: String,
-    /// Digits that it has at least, zeros before the others.
+    /// Least number of digits of a key's number, padded with zeros.
     pub key_digits: usize,
-    /// How often each is asked for: `uniform`, `zipf:0.99`.
+    /// Distribution of requests over keys: `uniform`, `zipf:0.99`.
     pub key_dist: String,
-    /// Whether keys that are asked for alike are neighbours: `clustered` or `scrambled`.
+    /// Whether equally popular keys are neighbours: `clustered` or `scrambled`.
     pub key_order: String,
-    /// How many of the requests write.
+    /// Share of GETs among the requests.
     pub mix: LoadMix,
-    /// Bytes of a value.
+    /// Size of each value, bytes.
     pub value_bytes: usize,
     /// Share of each value that compression removes.
     pub value_compressible: f64,
@@ -74,7 +74,7 @@ pub struct LoadWorkload {
     pub seed: u64,
 }
 
-/// What a request waits for.
+/// What makes a request due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -100,7 +100,7 @@ pub struct LoadMix {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Spin {
-    /// After an answer of a closed loop, for as long as the next ones come soon.
+    /// After an answer of a closed loop, as long as further answers come soon.
     #[default]
     Auto,
     /// After every answer, and shortly before a request is due.
@@ -109,7 +109,7 @@ pub enum Spin {
     Never,
 }
 
-/// Who asks.
+/// How the client worked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadClient {
@@ -131,9 +131,9 @@ pub struct LoadClient {
 pub struct LoadPart {
     /// Whether it was stopped before its end.
     pub stopped: bool,
-    /// Each tenant.
+    /// Results by tenant, in the order of the targets.
     pub tenants: Vec<LoadTenant>,
-    /// All of them as one: everything added up, the latencies merged.
+    /// All tenants as one: counts added up, latencies merged.
     pub all: LoadTenant,
     /// Cpu time of each of the client's threads.
     pub client_cpu_seconds: Vec<f64>,
@@ -143,7 +143,7 @@ pub struct LoadPart {
     pub client_cpu_seconds_per_request: Option<f64>,
 }
 
-/// What was seen of one tenant.
+/// The results of one tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTenant {
@@ -184,7 +184,7 @@ pub struct LoadTenant {
     /// Answers that may have lain in the socket for as long while the client was at work elsewhere.
     #[serde(default)]
     pub late_answers: u64,
-    /// Requests that the server held back, since it left no room for them.
+    /// Requests sent late because the connection had no room: the server had not answered earlier ones.
     #[serde(default)]
     pub held: u64,
     /// Times that requests were due and as many were under way as are allowed.
@@ -239,7 +239,7 @@ pub struct LoadLatencies {
     pub p999: Option<u64>,
     /// 99.99th percentile.
     pub p9999: Option<u64>,
-    /// All values with their counts, where those were asked for.
+    /// All values with their counts; `None` without `--histograms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<LoadHistogram>,
 }
@@ -248,7 +248,7 @@ pub struct LoadLatencies {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadHistogram {
-    /// Sum of what was recorded, in ns.
+    /// Sum of the recorded values, ns.
     pub sum_ns: u64,
     /// Values in ns, rising, with their counts.
     pub counts: Vec<(u64, u64)>,

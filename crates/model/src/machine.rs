@@ -1,4 +1,4 @@
-//! What a machine is, as data: cpus, caches, nodes, DIMMs and the system's settings.
+//! The description of a machine, as data: cpus, caches, nodes, DIMMs and the system's settings.
 //!
 //! `None` means "the system does not say", never zero.
 
@@ -26,7 +26,7 @@ pub struct Machine {
     pub allowed_cpus: IdSet,
     /// The nodes this process may take memory from.
     pub allowed_nodes: IdSet,
-    /// Every cache instance with who shares it; ordered by level, kind, first cpu.
+    /// Every cache instance with the cpus that share it; ordered by level, kind, first cpu.
     pub caches: Vec<Cache>,
     /// NUMA nodes in rising id order; one synthetic node 0 where the kernel has no NUMA.
     pub nodes: Vec<Node>,
@@ -38,7 +38,7 @@ pub struct Machine {
     pub theoretical_peak: Option<TheoreticalPeak>,
     /// Kernel, tuning and virtualisation state.
     pub system: System,
-    /// What could not be seen, why, and how to see it.
+    /// Parts that could not be read, with reason and cure.
     pub unseen: Vec<Refusal>,
 }
 
@@ -101,7 +101,7 @@ pub struct Cpu {
     pub kind: Option<CoreKind>,
 }
 
-/// What a cache holds.
+/// Contents of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -118,9 +118,9 @@ pub enum CacheKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
-    /// 1, 2, 3, …
+    /// Level from 1, as the kernel numbers it.
     pub level: u8,
-    /// What it holds.
+    /// Its contents.
     pub kind: CacheKind,
     /// Capacity in bytes, where declared and not 0.
     pub bytes: Option<u64>,
@@ -144,7 +144,7 @@ pub struct Node {
     pub cpus: IdSet,
     /// Bytes of memory; `Some(0)` for memory-less nodes, `None` where the tree does not say.
     pub memory_bytes: Option<u64>,
-    /// Bytes to be had without swapping at discovery: free pages and clean file cache.
+    /// Memory available without swapping at discovery, bytes: free pages and clean file cache.
     pub free_bytes: Option<u64>,
     /// Distance to each node, by node id, from the SLIT; empty where the kernel does not say.
     pub distances: BTreeMap<NodeId, u32>,
@@ -178,7 +178,7 @@ pub struct HmatAccess {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugePool {
-    /// Bytes a page.
+    /// Size of one page, bytes.
     pub page_bytes: u64,
     /// Pages reserved.
     pub total: u64,
@@ -204,13 +204,13 @@ pub struct Dimm {
     pub form: Option<String>,
     /// Rated speed in transfers per second.
     pub rated_transfers: Option<f64>,
-    /// Configured speed in transfers per second: what it runs at.
+    /// Configured speed in transfers per second.
     pub configured_transfers: Option<f64>,
     /// Data width in bits, without ECC.
     pub data_width: Option<u32>,
-    /// Ranks.
+    /// Number of ranks of the module.
     pub ranks: Option<u32>,
-    /// Manufacturer.
+    /// Manufacturer, as SMBIOS states it.
     pub manufacturer: Option<String>,
     /// Part number. Serial numbers are never read.
     pub part: Option<String>,
@@ -228,7 +228,7 @@ pub struct TheoreticalPeak {
     pub how: String,
 }
 
-/// The state of the system that decides what a measurement means.
+/// Settings of the system that affect measurements.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct System {
@@ -284,7 +284,7 @@ pub struct System {
     pub perf_event_paranoid: Option<i32>,
     /// CPU vulnerability mitigations, by name.
     pub mitigations: BTreeMap<String, String>,
-    /// What idle cpus do, where the system decides it: a guest's may leave it to the hypervisor.
+    /// Idle states of the cpus; a guest's system may leave them to the hypervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
 }
@@ -295,19 +295,19 @@ pub struct System {
 pub struct Idle {
     /// The driver (`intel_idle`, `acpi_idle`, `haltpoll`).
     pub driver: Option<String>,
-    /// What chooses (`menu`, `teo`, `haltpoll`).
+    /// The governor that chooses a state (`menu`, `teo`, `haltpoll`).
     pub governor: Option<String>,
     /// States of the first cpu, lightest first; none where the driver has none of its own.
     pub states: Vec<IdleState>,
 }
 
-/// One idle state.
+/// An idle state of the cpus, from cpuidle.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleState {
     /// Its name (`POLL`, `C1`, `C6`).
     pub name: String,
-    /// What leaving it takes, as declared, microseconds.
+    /// Declared time to leave the state, microseconds.
     pub latency_us: Option<u64>,
     /// Whether it is switched off.
     pub disabled: bool,
@@ -337,10 +337,10 @@ pub struct Swap {
     pub path: String,
     /// `partition`, `file`, …
     pub kind: String,
-    /// Bytes.
+    /// Size, bytes.
     pub bytes: u64,
     /// Bytes in use.
     pub used_bytes: u64,
-    /// Priority.
+    /// Priority: areas of a higher one are filled first.
     pub priority: i32,
 }

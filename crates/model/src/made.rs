@@ -1,4 +1,5 @@
-//! What operations of the kernel make for themselves beside a step's regions, and how long that takes: estimates from sizes.
+//! Memory that operations of the kernel allocate themselves, beside a step's regions, and how long that takes:
+//! estimates from sizes.
 
 use crate::labels::Labels;
 use crate::os::{OsCall, OsGroup};
@@ -41,7 +42,7 @@ fn made(call: &OsCall, group: OsGroup, metric: Metric) -> u64 {
         // Both sides have a block; what moves between nodes lies on both for a moment.
         OsGroup::Channels | OsGroup::Numa => 2 * bytes + call.capacity.unwrap_or(0),
         OsGroup::Switches => 2 * call.working_set.unwrap_or(0),
-        // What is copied or filled, and its other side; nobody touches what malloc gives.
+        // Source and destination of a copy or fill; memory from malloc is never touched.
         OsGroup::Libc if metric == Metric::Bandwidth => 2 * bytes,
         OsGroup::Libc => 0,
         OsGroup::Syscalls | OsGroup::Processes | OsGroup::Faults => bytes,
@@ -160,7 +161,7 @@ mod tests {
     fn faults_hold_a_round_of_pages_whose_time_is_the_shots() {
         let made =
             |change: &dyn Fn(&mut OsCall)| step(OsGroup::Faults, Metric::Latency, |call| change(call)).made_bytes();
-        // What no size is asked of brings pages all the same.
+        // A primitive without a sweep over sizes takes memory too.
         assert_eq!(made(&|_| ()), Bytes(32 * MIB));
         assert_eq!(made(&|call| call.bytes = Some(4096)), Bytes(32 * MIB));
         assert_eq!(made(&|call| call.bytes = Some(512 * MIB)), Bytes(512 * MIB));

@@ -1,4 +1,4 @@
-//! What was seen: one observation a step, with its proof.
+//! The results of a step: one observation, with its proof.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +32,9 @@ pub struct Interval {
 pub struct Observation {
     /// Id of the step.
     pub step: String,
-    /// The step's labels, and those learnt (the kernel that won).
+    /// The step's labels, and those found by measuring (the kernel that won).
     pub labels: Labels,
-    /// What was measured.
+    /// Its metric.
     pub metric: Metric,
     /// Unit of `value` and of every number beside it: ns, or bytes per second.
     pub unit: Unit,
@@ -43,16 +43,16 @@ pub struct Observation {
     pub value: Option<f64>,
     /// Its interval, bootstrapped over visits.
     pub interval: Option<Interval>,
-    /// What a program got while the run went on.
+    /// What a program got during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Now>,
-    /// How sharp the edge is; `None` for what has none.
+    /// How sharp the edge is; `None` for medians.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<EdgeSeen>,
     /// The state that the value is of; `None` where only one was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateKind>,
-    /// What it came to in each state that was seen often enough.
+    /// Its number in each state with enough visits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_states: Vec<InState>,
     /// Values that the clean windows pile up at, where they fall into groups that lie apart.
@@ -71,7 +71,7 @@ pub struct Observation {
     pub visits: Visits,
     /// Allocations measured.
     pub allocations: u32,
-    /// What disturbed the shots.
+    /// Disturbances of the shots.
     pub disturbance: Disturbance,
     /// Tail of the block durations, for latency.
     pub tail: Option<Tail>,
@@ -81,12 +81,12 @@ pub struct Observation {
     pub core_hz: Option<f64>,
     /// Relative distance of the 5th and the 95th percentile of the chains.
     pub core_hz_spread: Option<f64>,
-    /// What each named part of the setup came to, in the order in which the setup names them.
+    /// The number of each named part of the setup, in the order of the setup.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartResult>,
     /// The kernels that do the same job, where there are several: how each compares with the first.
     pub rivals: Vec<Rival>,
-    /// What the tool's own stamps cost, as a share of the value before it was subtracted.
+    /// Cost of the tool's own stamps, as a share of the value before it was subtracted.
     pub overhead_share: Option<f64>,
     /// Seconds from the start of the run at which the step was first measured.
     pub started_seconds: f64,
@@ -134,13 +134,13 @@ impl Observation {
         }
     }
 
-    /// Whether a number that was asked for is missing. Points of a curve only draw its shape.
+    /// Whether a requested number is missing. Points of a curve do not count: they only draw its shape.
     pub fn is_lacking(&self) -> bool {
         self.value.is_none() && !self.labels.is_point()
     }
 }
 
-/// What a program got while the run went on: the median over visits of all their windows, disturbed ones included.
+/// What a program got during the run: the median over visits of all their windows, disturbed ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Now {
@@ -176,7 +176,7 @@ pub struct Mode {
     pub share: f64,
 }
 
-/// What one part of a setup came to while the whole was measured.
+/// The number of one part of a setup, from the same windows as the whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartResult {
@@ -192,7 +192,7 @@ pub struct PartResult {
     pub max: Option<f64>,
 }
 
-/// What disturbed the shots of a step. Windows are pieces of a shot common to all its threads.
+/// Disturbances of the shots of a step. Windows are pieces of a shot common to all its threads.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disturbance {
@@ -253,21 +253,21 @@ pub struct PlacementProof {
     pub pages: u64,
     /// Pages by node.
     pub by_node: BTreeMap<NodeId, u64>,
-    /// Share of the pages on the nodes asked for; `None` where it could not be seen.
+    /// Share of the pages on the requested nodes; `None` where the nodes could not be read.
     pub on_target: Option<f64>,
-    /// Share of the memory backed by pages of the size asked for; `None` where it could not be seen.
+    /// Share of the memory backed by pages of the requested size; `None` where the sizes could not be read.
     pub page_share: Option<f64>,
-    /// The page size asked for, in words.
+    /// The requested page size, in words.
     pub page: String,
-    /// What fell short and what was done instead (`mbind refused (seccomp): first touch by pinned threads`).
+    /// Where placement failed, and the fallback (`mbind refused (seccomp): first touch by pinned threads`).
     pub notes: Vec<Note>,
 }
 
-/// A kernel held against the first that does the same job.
+/// A kernel that was compared with the first kernel of the same job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rival {
-    /// The kernel.
+    /// Id of the compared kernel: `read/avx512`.
     pub kernel: KernelId,
     /// Its rate over that of the first kernel in the same moments, the median of pairs of shots; `None` if none was undisturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -281,13 +281,13 @@ pub struct Rival {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// What the number is.
+    /// The quantity that the number is of.
     pub metric: Quantity,
-    /// What it is about.
+    /// What it was measured on: tier, operation, threads.
     pub labels: Labels,
     /// The number in the base unit; `None` when invalid or not measured.
     pub value: Option<f64>,
-    /// Its unit.
+    /// Base unit of value and interval.
     pub unit: Unit,
     /// Its interval, where it has one.
     pub interval: Option<Interval>,

@@ -1,4 +1,4 @@
-//! Operating-system primitives as data: what each does, what it is measured over, and one call of it.
+//! Operating-system primitives as data: the operation of each, its dimensions, and one call of it.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl From<&str> for PrimitiveId {
     }
 }
 
-/// What a primitive is about.
+/// Group of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -44,7 +44,7 @@ pub enum OsGroup {
     Faults,
     /// Moving memory between nodes.
     Numa,
-    /// What the C library adds.
+    /// Functions of the C library.
     Libc,
 }
 
@@ -102,15 +102,15 @@ pub enum Sweep {
 pub struct PrimitiveInfo {
     /// As `--only` takes it: `fork+exit`.
     pub id: PrimitiveId,
-    /// What it is about.
+    /// Its group.
     pub group: OsGroup,
-    /// What is measured: ns an operation, or useful bytes a second.
+    /// Its metric: ns an operation, or useful bytes a second.
     pub metric: Metric,
     /// How it is done, for people.
     pub text: String,
-    /// What it is measured over.
+    /// Its dimensions.
     pub sweeps: Vec<Sweep>,
-    /// Why it cannot be measured here, and what would help.
+    /// Why it cannot be measured here, and the cure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
 }
@@ -119,7 +119,7 @@ pub struct PrimitiveInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OsCall {
-    /// The primitive.
+    /// Id of the primitive: `fork+exit`.
     pub primitive: PrimitiveId,
     /// Bytes of an operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::units::parse_size;
 
-/// The page size a region asks for. What it got is in the placement proof.
+/// The page size that a region requests. The size that it got is in the placement proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
     /// Base pages only (`MADV_NOHUGEPAGE`).

@@ -1,4 +1,4 @@
-//! What the memory of some nodes can give at most, from what their modules say.
+//! The theoretical peak of some nodes' memory, from the data of their modules.
 
 use crate::idset::IdSet;
 use crate::machine::{Dimm, Machine, Node};

@@ -1,4 +1,4 @@
-//! Requests and plans: what was asked, and the steps that answer it.
+//! Requests and plans: the user's request, and the steps that answer it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::refusal::{Note, Refusal};
 use crate::setup::Setup;
 use crate::units::{Bytes, Metric};
 
-/// What a user asked of one probe.
+/// A user's request to one probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Request {
@@ -25,7 +25,7 @@ pub struct Request {
     pub seed: u64,
     /// The probe's own parameters; each probe documents them.
     pub params: serde_json::Value,
-    /// The experiment of a plan that asks it; `None` for a command by itself.
+    /// The experiment of a plan file that makes this request; `None` for a command of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<PlanPart>,
 }
@@ -36,17 +36,17 @@ pub struct Request {
 pub struct PlanPart {
     /// The command it stands for (`latency --cpus 1`).
     pub command: String,
-    /// What it is there for.
+    /// Its purpose, in words.
     pub note: Option<String>,
 }
 
-/// What a plan says of itself.
+/// The descriptive part of a plan file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanPage {
     /// One line.
     pub title: String,
-    /// Paragraphs for people: what is asked, and what to look for.
+    /// Paragraphs for readers: the question, and what to look for in the results.
     pub about: String,
 }
 
@@ -58,9 +58,9 @@ pub struct Scope {
     pub cpus: Option<IdSet>,
     /// Node to take memory from; `None` means the node of each thread's cpu.
     pub mem_node: Option<NodeId>,
-    /// Page size to ask for; `None` means transparent huge pages where the system has them.
+    /// Page size to request; `None` means transparent huge pages where the system has them.
     pub page: Option<PageKind>,
-    /// Most memory to use; `None` means half of what is free on the node and in the cgroup.
+    /// Most memory to use, bytes; `None` means half of the free memory on the node and in the cgroup.
     pub max_mem: Option<Bytes>,
     /// Most seconds to take; `None` means the effort's own.
     pub max_seconds: Option<f64>,
@@ -87,7 +87,7 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Rules applied and their inputs, for people (`buffer 128 MiB = 4 x (32 MiB L3), …`).
     pub rules: Vec<Note>,
-    /// What was asked and cannot be measured here.
+    /// Parts of the request that cannot be measured here.
     pub refused: Vec<Refusal>,
     /// Most seconds the whole plan may take.
     pub max_seconds: f64,
@@ -104,10 +104,11 @@ pub struct Step {
     pub id: String,
     /// What it stands for.
     pub labels: Labels,
-    /// Steps of a lower phase get their fewest visits before those of a higher one begin, should time run out.
+    /// Steps of a lower phase get their fewest visits before those of a higher one begin, in case the time is too
+    /// short.
     #[serde(default)]
     pub phase: u8,
-    /// What is measured.
+    /// Its metric.
     pub metric: Metric,
     /// Memory, threads, work.
     pub setup: Setup,

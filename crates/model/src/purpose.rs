@@ -1,10 +1,10 @@
-//! What a step is in a plan for.
+//! Purposes of the steps of a plan.
 
 use std::fmt;
 
 macro_rules! purposes {
     ($($(#[$doc:meta])+ $purpose:ident = $name:literal,)+) => {
-        /// What a step is in a plan for. Documents keep its name as a label.
+        /// Purpose of a step in a plan. Documents keep its name as a label.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Purpose {
             $($(#[$doc])+ $purpose,)+
@@ -31,11 +31,11 @@ purposes! {
     Ladder = "ladder",
     /// A figure of so many threads.
     Scaling = "scaling",
-    /// A figure that was asked for by its size.
+    /// A figure whose size the user named.
     Table = "table",
     /// A point of latency under a load.
     Load = "load",
-    /// What a curve of latency under a load comes to.
+    /// A figure derived from a curve of latency under load.
     Loaded = "loaded",
     /// Latency without load, beside such points.
     Unloaded = "unloaded",
@@ -43,7 +43,7 @@ purposes! {
     Peak = "peak",
     /// A cell of the placement matrix.
     Matrix = "matrix",
-    /// What a ramp of threads comes to.
+    /// A figure derived from a ramp of threads.
     Scale = "scale",
     /// A chase that shows the shape of a cache or TLB.
     Shape = "shape",
@@ -55,9 +55,9 @@ purposes! {
     Background = "background",
     /// Independent chains at once.
     Mlp = "mlp",
-    /// Accesses to what was touched before a wait.
+    /// Accesses to lines that were touched before a wait.
     Residency = "residency",
-    /// Accesses to what was flushed.
+    /// Accesses to lines that were flushed.
     Flushed = "residency flushed",
     /// A way to pass a line.
     Op = "op",

@@ -1,11 +1,11 @@
-//! What a finding says a number of.
+//! The quantities that findings are numbers of.
 
 use serde::{Deserialize, Serialize};
 
 /// The quantities, each with its name in documents.
 macro_rules! quantities {
     ($($(#[$doc:meta])+ $quantity:ident = $name:literal,)+) => {
-        /// What the number of a finding is. Documents keep its dotted name.
+        /// The quantity of a finding. Documents keep its dotted name.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
         pub enum Quantity {
@@ -131,9 +131,9 @@ quantities! {
     LoadedAtTarget = "loaded.at_target",
     /// Time of an access after a wait.
     ResidencyAccess = "residency.access",
-    /// Time of an access to what was flushed.
+    /// Time of an access to a line that was flushed before.
     ResidencyMiss = "residency.miss",
-    /// Time of an access to what is still held.
+    /// Time of an access to a line that the cache still holds.
     ResidencyHit = "residency.hit",
     /// Share that is still held after a wait.
     ResidencyHeld = "residency.held",
@@ -153,7 +153,7 @@ quantities! {
     ScaleShare = "scale.share",
     /// Lines in flight that rate and latency imply.
     ScaleInFlight = "scale.in_flight",
-    /// Entries of a TLB.
+    /// Number of pages that a level of a data TLB holds.
     TlbEntries = "tlb.entries",
     /// Cost of a miss of a TLB.
     TlbMiss = "tlb.miss",

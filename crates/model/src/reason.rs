@@ -13,7 +13,7 @@ use crate::refusal::{Note, Refusal};
 use crate::state::StateKind;
 use crate::units::Bytes;
 
-/// What kind of doubt a reason is; stable names for programs.
+/// Kind of a doubt; stable names for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -32,25 +32,25 @@ pub enum ReasonCode {
     BelowRecord,
     /// The core's clock moved.
     Frequency,
-    /// Pages were not on the node asked for.
+    /// Pages were not on the requested node.
     WrongNode,
     /// Placement could not be proven.
     Unproven,
-    /// Pages did not have the size asked for.
+    /// Pages did not have the requested size.
     PageSize,
     /// Page faults inside the window.
     Faults,
-    /// A worker left its cpu.
+    /// A worker ran on another cpu than its own.
     Migrated,
     /// The samples are multiples of the clock's quantum.
     Quantised,
-    /// The value is zero, not finite, or beyond what the hardware can do.
+    /// The value is zero, not finite, or more than the hardware can do.
     Implausible,
     /// The machine changed while it was measured.
     Drift,
     /// The tool's own cost is a visible part of the value.
     Overhead,
-    /// The system throttles or shares what was measured (cpu quota, swap in use, …).
+    /// The system throttles or shares the measured resource (cpu quota, swap in use, …).
     System,
 }
 
@@ -59,7 +59,7 @@ pub enum ReasonCode {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Nothing {
-    /// A worker left its cpu in every shot.
+    /// A worker ran on another cpu than its own in every shot.
     Migrated,
     /// Pages were being swapped in during every shot.
     Swapped,
@@ -108,14 +108,14 @@ pub enum Reason {
     },
     /// The step broke off.
     Broken {
-        /// What failed, in the words of what failed.
+        /// The error.
         fault: String,
     },
     /// No shot was undisturbed.
     Nothing {
         /// Shots that were tried.
         shots: u64,
-        /// What all of them had in common.
+        /// Why none of them is clean.
         cause: Nothing,
     },
     /// Zero, negative, or not finite.
@@ -146,7 +146,7 @@ pub enum Reason {
     CoarseClock {
         /// The clock's step, ns.
         resolution_ns: f64,
-        /// The window, ns.
+        /// Length of the window, ns.
         window_ns: f64,
     },
     /// More than the memory can carry.
@@ -165,7 +165,7 @@ pub enum Reason {
         /// Pages by node.
         by_node: BTreeMap<NodeId, u64>,
     },
-    /// Pages were not dealt out as asked.
+    /// Pages were not dealt out over the nodes as requested.
     Dealt {
         /// The first node that is off.
         node: NodeId,
@@ -183,17 +183,17 @@ pub enum Reason {
     },
     /// Pages had another size.
     OtherPages {
-        /// What was asked for.
+        /// The requested page size.
         asked: PageKind,
         /// Share of the memory that got another.
         share: f64,
     },
-    /// What size the pages had could not be seen.
+    /// The page size could not be read.
     PagesUnseen {
         /// How it was tried.
         how: Note,
     },
-    /// A worker left its cpu.
+    /// A worker ran on another cpu than its own.
     Migrated {
         /// In how many shots.
         shots: u64,
@@ -246,24 +246,24 @@ pub enum Reason {
         /// Visits that reached it, at least a second apart.
         reached: u64,
     },
-    /// A state that the machine was in while other steps were visited was hardly met by this one: it may be a better one.
+    /// The step has too few visits in a state that others met, and which may give a better value.
     StateMissed {
-        /// The state.
+        /// The state that it lacks.
         state: StateKind,
     },
-    /// Another kernel may be faster: it was not compared often enough to know.
+    /// Another kernel may be faster: it was not compared often enough to decide.
     RivalsOpen {
         /// The kernel that may be faster.
         kernel: KernelId,
     },
-    /// The spread between visits is too wide for what describes a state rather than an edge.
+    /// The spread between visits of a median is too wide.
     Scattered {
         /// Half of the interval over the value.
         half_width: f64,
     },
-    /// This machine has shown a better figure.
+    /// This machine's record is better.
     BelowRecord {
-        /// That figure, in the number's unit.
+        /// The record, in the number's unit.
         record: f64,
         /// Whether it is a time, of which less is better.
         is_time: bool,
@@ -274,7 +274,7 @@ pub enum Reason {
     FewPoints {
         /// Points with a number.
         points: u64,
-        /// Points asked for.
+        /// Requested points.
         of: u64,
     },
     /// The size of a tier is not known.
@@ -283,22 +283,22 @@ pub enum Reason {
         low: Bytes,
         /// The most; `None` where nothing bounds it.
         high: Option<Bytes>,
-        /// Why.
+        /// Why the curve does not resolve it.
         why: WhyNot,
     },
-    /// Twice the working set takes longer: what was to be memory is partly a cache.
+    /// Twice the working set takes longer: caches answer a part of the accesses to memory.
     StillRising {
         /// Latency at twice the footprint over that at the footprint, less 1.
         by: f64,
     },
     /// A declared cache has no plateau.
     NoPlateau {
-        /// Its level.
+        /// Level of the cache, from 1.
         level: u8,
         /// Its declared size.
         bytes: Option<Bytes>,
     },
-    /// Neighbours evict what was to stay.
+    /// Other work evicts the chase's lines.
     Evicted,
     /// Many pairs behind the number are doubtful.
     Pairs {
@@ -326,7 +326,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// What kind of doubt it is.
+    /// Kind of the doubt.
     pub fn code(&self) -> ReasonCode {
         match self {
             Self::Refused { .. } | Self::Broken { .. } | Self::Quota { .. } | Self::CachesAnswer { .. } => {

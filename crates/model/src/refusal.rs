@@ -1,4 +1,4 @@
-//! What a reader should know besides numbers, as values: refusals ("cannot be measured here"), warnings and notes.
+//! Messages for readers, as values: refusals ("cannot be measured here"), warnings and notes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,21 +52,21 @@ impl PartialEq<&str> for Code {
 /// The data of a message, by the names that its row in [`crate::messages`] gives them.
 pub type Data = BTreeMap<String, Value>;
 
-/// Something that cannot be done here: what, why, and what to do about it.
+/// Something that cannot be done here, with the reason and the cure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// Which refusal it is.
     #[serde(default, skip_serializing_if = "Code::is_none")]
     pub code: Code,
-    /// What its sentences are about, as data.
+    /// The data of its sentences.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data: Data,
-    /// What was asked for.
+    /// The thing that cannot be had, as the subject of a sentence.
     pub what: String,
     /// Why it cannot be had.
     pub why: String,
-    /// What would make it possible; a command where there is one.
+    /// The cure; a command where there is one.
     pub cure: String,
 }
 
@@ -106,12 +106,12 @@ impl std::error::Error for Refusal {}
 pub struct Warning {
     /// Stable name (`cpu_quota`, `numa_balancing`, …).
     pub code: Code,
-    /// What its sentences are about, as data.
+    /// The data of its sentences.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data: Data,
-    /// What is so, and what it does to the numbers.
+    /// The state, and its effect on the numbers.
     pub text: String,
-    /// What to do about it; `None` when nothing can be done.
+    /// The cure; `None` when nothing can be done.
     pub cure: Option<String>,
 }
 
@@ -129,7 +129,7 @@ pub struct Note {
     /// Which note it is.
     #[serde(default, skip_serializing_if = "Code::is_none")]
     pub code: Code,
-    /// What its sentence is about, as data.
+    /// The data of its sentence.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data: Data,
     /// The sentence.

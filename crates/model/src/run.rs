@@ -24,7 +24,7 @@ pub struct Run {
     pub schema: String,
     /// Unique id: time and a random part.
     pub id: String,
-    /// What was run (`survey`, `latency`, `bandwidth`).
+    /// The command (`survey`, `latency`, `bandwidth`).
     pub title: String,
     /// The program.
     pub tool: Tool,
@@ -43,13 +43,13 @@ pub struct Run {
     pub plan: Option<PlanPage>,
     /// Name of the simulated machine; `None` on a real one.
     pub simulated: Option<String>,
-    /// The machine.
+    /// Description of the machine, as it was discovered before the run.
     pub machine: Machine,
-    /// What the measuring itself stands on.
+    /// Clock, kernels and cost of measuring on this machine.
     pub bench: Bench,
     /// The experiments, in the order in which they were done.
     pub experiments: Vec<Experiment>,
-    /// What a reader should know, with cures.
+    /// Warnings for the reader, with cures.
     pub warnings: Vec<Warning>,
 }
 
@@ -57,7 +57,7 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
-    /// Version.
+    /// Version, as in Cargo.toml.
     pub version: String,
     /// Git revision it was built from, where known.
     pub git: Option<String>,
@@ -75,11 +75,11 @@ pub struct Tool {
 pub struct Bench {
     /// Kernels that can run here.
     pub kernels: Vec<KernelInfo>,
-    /// The clock.
+    /// Source, rate and resolution of the clock.
     pub clock: ClockInfo,
-    /// What measuring costs.
+    /// Cost of stamps, gate and calls.
     pub overheads: Overheads,
-    /// What of the operating system can be measured.
+    /// Primitives of the operating system that can be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub primitives: Vec<PrimitiveInfo>,
 }
@@ -98,7 +98,7 @@ pub struct ClockInfo {
     pub how: String,
 }
 
-/// What the measuring itself costs, measured at the start of the run.
+/// The cost of measuring itself, measured at the start of the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overheads {
@@ -114,25 +114,25 @@ pub struct Overheads {
     pub core_hz: Option<f64>,
 }
 
-/// One question to a probe, and what came of it.
+/// One request to a probe, and its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
-    /// What was asked.
+    /// The user's request.
     pub request: Request,
     /// Version of the probe's method: numbers of different versions are not compared silently.
     pub method: u32,
     /// The plan, with the steps that were added while it ran.
     pub plan: Plan,
-    /// What was seen, in plan order.
+    /// The results of the steps, in plan order.
     pub observations: Vec<Observation>,
-    /// States that the machine was in meanwhile, those of cpus first.
+    /// States of the machine during the experiment, those of cpus first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<State>,
     /// Changes of the machine meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<Drift>,
-    /// What follows.
+    /// Conclusions of the probe.
     pub findings: Vec<Finding>,
 }
 

@@ -47,7 +47,7 @@ pub fn resolve_cpus(text: &str, numbering: Numbering, machine: &Machine) -> Resu
         return Err(refuse(&what(), &why, machine));
     }
     if chosen.is_empty() {
-        return Err(refuse(&what(), "no cpu is left", machine));
+        return Err(refuse(&what(), "it selects no cpu", machine));
     }
     Ok(chosen)
 }

@@ -1,4 +1,4 @@
-//! One experiment as data: memory regions, threads on cpus, and what each thread does.
+//! One experiment as data: memory regions, threads on cpus, and the role of each thread.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,9 +34,9 @@ pub struct RegionSetup {
     pub policy: MemPolicy,
     /// The nodes; empty means "the node of the thread that works on it".
     pub nodes: IdSet,
-    /// The page size asked for.
+    /// The requested page size.
     pub page: PageKind,
-    /// What is written into it before the clock starts.
+    /// Its contents, written before the clock starts.
     pub layout: Layout,
 }
 
@@ -46,11 +46,11 @@ pub struct RegionSetup {
 pub struct ThreadSetup {
     /// The cpu it is pinned to.
     pub cpu: CpuId,
-    /// What it does.
+    /// Its role.
     pub role: Role,
     /// Index into [`Setup::regions`].
     pub region: usize,
-    /// The part of the setup it belongs to, where the parts are to be told apart (`local`, `remote`); empty otherwise.
+    /// The part of the setup that this belongs to, where parts are reported apart (`local`, `remote`); empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
 }
@@ -62,7 +62,7 @@ impl ThreadSetup {
     }
 }
 
-/// What a thread does between two clock stamps.
+/// The work of a thread between two clock stamps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -71,7 +71,8 @@ pub enum Role {
     Stream {
         /// The kernel; where `rivals` are given, the first to try.
         kernel: KernelId,
-        /// Other kernels that do the same job: held against the first in pairs of shots; one that is better each time is measured.
+        /// Other kernels for the same job: compared with the first in pairs of shots; a clearly faster one is measured
+        /// instead.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rivals: Vec<KernelId>,
     },
@@ -87,7 +88,8 @@ pub enum Role {
         wait_ns: u32,
         /// Accesses of the chase; each visit goes on along the chain where the one before ended.
         accesses: u32,
-        /// Whether what was read is dropped from every cache before the wait, so that each access of the chase misses.
+        /// Whether the read lines are flushed from every cache before the wait, so that each access of the chase
+        /// misses.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         flushed: bool,
     },
@@ -100,7 +102,8 @@ pub enum Role {
         /// Time between two pieces, ns; 0 is without pause and with longer pieces.
         pause_ns: u32,
     },
-    /// Sends a partner on another cpu the turn through shared lines and waits until it comes back: what is measured is the round trip.
+    /// Passes the turn to a partner on another cpu through shared lines and waits until it comes back: the round trip
+    /// is measured.
     Ping {
         /// How.
         op: PingOp,
@@ -116,10 +119,10 @@ pub enum Role {
     Take,
     /// Takes lines for a [`Role::Take`] to fetch. Not measured itself.
     Keep {
-        /// What it does to them.
+        /// How it prepares them: dirty or clean.
         state: LineState,
     },
-    /// Asks the operating system for something, again and again: an access is one operation.
+    /// Repeats one call of the operating system: an access is one call.
     Os(OsCall),
 }
 
@@ -186,7 +189,7 @@ pub fn deal(shares: &[u32]) -> Vec<usize> {
     order
 }
 
-/// What a region holds.
+/// The contents of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Incompressible data, for sequential streams; stores write a pattern that is not zero.
@@ -294,7 +297,7 @@ impl FromStr for Layout {
 crate::text_serde!(Layout, "layout: data, zeros, permuted, shared, or chain:LAYOUT");
 
 impl Setup {
-    /// Total memory asked for.
+    /// Total memory of all regions, bytes.
     pub fn total_bytes(&self) -> Bytes {
         Bytes(total(self.regions.iter().map(|r| r.bytes.0)))
     }

@@ -64,7 +64,7 @@ impl fmt::Display for LineState {
     }
 }
 
-/// The nearest thing that two cpus have in common, by what the machine declares.
+/// The nearest thing that two cpus have in common, as the machine declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -77,7 +77,7 @@ pub enum Relation {
     Llc,
     /// One die of several in the socket.
     Die,
-    /// One socket.
+    /// Cores of one socket, without anything nearer in common.
     Socket,
     /// The machine.
     Remote,
@@ -143,7 +143,7 @@ pub struct CpuPosition {
     core: u32,
     cluster: Option<u32>,
     llc: Option<u32>,
-    /// `None` where the socket has one die, or nobody says.
+    /// `None` where the socket has one die, or the system does not report dies.
     die: Option<u32>,
     socket: u32,
     kind: Option<CoreKind>,
@@ -171,7 +171,8 @@ impl CpuPosition {
 }
 
 impl Machine {
-    /// Where each of the given cpus sits, in rising order of their ids; cpus that are not there are left out.
+    /// The position of each of the given cpus, in rising order of their ids; cpus that the machine does not have are
+    /// omitted.
     pub fn places(&self, cpus: &IdSet) -> Vec<(CpuId, CpuPosition)> {
         let mut dies: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         let mut cores: BTreeMap<(u32, u32), BTreeSet<u32>> = BTreeMap::new();
@@ -179,7 +180,7 @@ impl Machine {
             dies.entry(cpu.socket).or_default().extend(cpu.die);
             cores.entry((cpu.socket, cpu.cluster.unwrap_or(u32::MAX))).or_default().insert(cpu.core);
         }
-        // A single die tells nothing apart, nor does a cluster that is the whole socket.
+        // A single die separates no cpus, nor does a cluster that spans the whole socket.
         let several = |socket: u32| dies.get(&socket).is_some_and(|d| d.len() > 1);
         let in_socket = |socket: u32| cores.range((socket, 0)..=(socket, u32::MAX)).count();
         let clusters: BTreeMap<u32, usize> = dies.keys().map(|socket| (*socket, in_socket(*socket))).collect();
@@ -252,7 +253,7 @@ mod tests {
         }
         assert_eq!(machine.relation(0, 3), Some(Relation::Llc));
         assert_eq!(machine.relation(0, 15), Some(Relation::Socket));
-        // Nobody says anything: cores of one socket.
+        // Without any declaration: cores of one socket.
         for cpu in &mut machine.cpus {
             (cpu.die, cpu.cluster, cpu.llc) = (None, None, None);
         }

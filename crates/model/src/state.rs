@@ -1,8 +1,9 @@
-//! The states a machine was in while it was measured, and what it changed to.
+//! The states of a machine during a run, and its changes.
 
 use serde::{Deserialize, Serialize};
 
-/// A state that a shared machine moves in and out of. All are inferred: a guest is told none of it.
+/// A state that a shared machine moves in and out of. All states are inferred: a hypervisor reports none of them to its
+/// guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -18,8 +19,8 @@ pub enum StateKind {
     },
     /// The threads' cpus are hardware threads of one core: what both do at once nearly halves.
     OneCore,
-    /// No two of the threads' cpus that asked each other share a core. Used for threads with a private cache each: nothing else about where
-    /// the cpus are affects their rates.
+    /// No two of the pinged cpus share a core. Used for threads with a private cache each, because no other property of
+    /// the placement affects their rates.
     OwnCores,
     /// Something else runs on the other hardware thread of a core.
     Sibling,
@@ -48,7 +49,7 @@ impl StateKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State {
-    /// The state.
+    /// Kind of state.
     #[serde(flatten)]
     pub state: StateKind,
     /// Share of the time between the first and the last visit that could see it.
@@ -57,15 +58,15 @@ pub struct State {
     pub visits: u64,
     /// How long it lasted, seconds: the 10th and 90th percentile; `None` where it never ended or too little of it was seen.
     pub lasts: Option<[f64; 2]>,
-    /// The middle round trip between cpus in it, ns, where that is what it is known by.
+    /// The median round trip between cpus in this state, ns; `None` for states that pings do not identify.
     pub ping_ns: Option<f64>,
 }
 
-/// What a step came to in one state.
+/// The number of a step in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InState {
-    /// The state.
+    /// Kind of state.
     #[serde(flatten)]
     pub state: StateKind,
     /// The edge of its windows in it, in the observation's unit.
@@ -74,7 +75,7 @@ pub struct InState {
     pub share: f64,
     /// Clean windows.
     pub windows: u64,
-    /// Visits.
+    /// Visits of the step in this state.
     pub visits: u64,
 }
 

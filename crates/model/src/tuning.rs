@@ -1,4 +1,4 @@
-//! The system's knobs as data: what they are, what they should be, and what became of changes.
+//! The system's knobs as data: values, advice, and the outcome of changes.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,18 +19,18 @@ pub enum Reach {
     Check,
 }
 
-/// Where a knob stands against the advice.
+/// How the value of a knob compares with the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// As advised.
+    /// The value is as advised.
     AsAdvised,
-    /// Other than advised.
+    /// The value differs from the advice.
     Differs,
-    /// The profile has no opinion; the reason may still say something.
+    /// The profile has no advice; the reason may hold a remark.
     Free,
-    /// It is there and cannot be read, or makes no sense; the reason says why.
+    /// The file exists and cannot be read or parsed; the reason says why.
     Unseen,
     /// This system has no such knob.
     NotHere,
@@ -40,25 +40,25 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobRow {
-    /// What people call it (`vm.page-cluster`).
+    /// Its usual name (`vm.page-cluster`).
     pub name: String,
     /// What it does.
     pub about: String,
     /// Which cpus, devices or sizes, where it has a file for each.
     pub on: Option<String>,
-    /// Its files.
+    /// Paths of its files, without the leading slash.
     pub files: Vec<String>,
-    /// The value now; `None` where there is none.
+    /// The value now; `None` if the file does not exist or cannot be read.
     pub value: Option<String>,
     /// The values the kernel offers, where it lists them.
     pub options: Vec<String>,
-    /// The value the profile advises; `None` without an opinion.
+    /// The value that the profile advises; `None` without advice.
     pub advice: Option<String>,
-    /// Why.
+    /// Reason of the advice, or a remark; `None` without both.
     pub reason: Option<String>,
     /// How it can be changed.
     pub reach: Reach,
-    /// Where it stands.
+    /// How the value compares with the advice.
     pub standing: Standing,
 }
 
@@ -66,9 +66,9 @@ pub struct KnobRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldChanges {
-    /// The journal.
+    /// Path of the journal.
     pub journal: String,
-    /// What made them.
+    /// The command that made them: `tiermark tune`.
     pub what: String,
     /// When, RFC 3339.
     pub started: String,
@@ -76,12 +76,12 @@ pub struct HeldChanges {
     pub pid: u32,
     /// Whether that process still works on them.
     pub at_work: bool,
-    /// What was changed, in words.
+    /// The changes, in words.
     pub changes: Vec<String>,
     /// Paths of the swap areas among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub swaps: Vec<String>,
-    /// Commands that stop what was started elsewhere, as they would be run.
+    /// Commands that stop servers which were started elsewhere, as they would be run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
 }
@@ -90,11 +90,11 @@ pub struct HeldChanges {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuning {
-    /// The profile.
+    /// Name of the profile: `swap-tier`.
     pub profile: String,
-    /// What the profile is for.
+    /// Purpose of the profile, in words.
     pub purpose: String,
-    /// The knobs.
+    /// One row for each knob, or for each value if its files differ.
     pub knobs: Vec<KnobRow>,
     /// Changes made before and not taken back.
     pub held: Vec<HeldChanges>,
@@ -105,15 +105,15 @@ pub struct Tuning {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeOutcome {
-    /// Done, and seen to be so.
+    /// Done, and verified.
     Done,
-    /// Nothing to do: it is so already.
+    /// Not needed: the value is so already.
     Already,
-    /// It went away by itself, as with a reboot.
+    /// Already undone, as by a reboot.
     Gone,
-    /// Left alone, because somebody else changed it since.
+    /// Not changed, because another program wrote it since.
     Left,
-    /// It did not work.
+    /// The change failed.
     Failed,
 }
 
@@ -121,13 +121,13 @@ pub enum ChangeOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeRow {
-    /// What was changed.
+    /// Name of the changed thing: a knob, a group, a swap area.
     pub what: String,
-    /// From which value.
+    /// The value before; `None` if it had none.
     pub from: Option<String>,
-    /// To which value.
+    /// The value after; `None` if it has none.
     pub to: Option<String>,
-    /// The outcome.
+    /// Whether it succeeded.
     pub outcome: ChangeOutcome,
     /// The reason of any other outcome than `done`; `None` where there is nothing to add.
     pub why: Option<Note>,

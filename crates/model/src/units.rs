@@ -1,4 +1,4 @@
-//! Sizes and rates: parsing what people type and printing what they expect.
+//! Sizes and rates: parsing of typed text, and printing.
 //!
 //! Sizes are IEC (KiB = 2¹⁰ bytes) because caches and pages are powers of two; bandwidth is
 //! decimal (GB/s = 10⁹ bytes a second) because data sheets, STREAM and every peer use it.
@@ -37,12 +37,12 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Why a size was refused: the text and what would be accepted.
+/// Why a size was refused: the text, and the accepted form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeError {
-    /// What was typed.
+    /// The typed text.
     pub text: String,
-    /// What is wrong with it, and what to type instead.
+    /// The mistake, and what to type instead.
     pub why: String,
 }
 
@@ -112,7 +112,7 @@ pub enum Unit {
     Ns,
     /// Bytes per second.
     BytesPerSecond,
-    /// Bytes.
+    /// An amount of memory in bytes, shown in KiB, MiB or GiB.
     Bytes,
     /// Cycles per second.
     Hz,
@@ -145,7 +145,7 @@ pub fn format_gbs(bytes_per_second: f64) -> String {
     }
 }
 
-/// What a step measures.
+/// The metric of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -166,7 +166,7 @@ impl Metric {
     }
 }
 
-/// The sum of what a machine or a document says; the largest number there is where they say more.
+/// The sum of numbers from a machine or a document; saturates at the largest number.
 pub fn total(values: impl IntoIterator<Item = u64>) -> u64 {
     values.into_iter().fold(0, u64::saturating_add)
 }

@@ -36,7 +36,7 @@ impl fmt::Display for Grade {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// The grade.
+    /// The worst grade of all reasons.
     pub grade: Grade,
     /// Every reason, in the order found.
     pub reasons: Vec<Reason>,

@@ -173,7 +173,7 @@ impl Visits {
         self.list.is_empty()
     }
 
-    /// All windows.
+    /// The windows of all visits, in order of time.
     pub fn windows(&self) -> impl Iterator<Item = &Window> {
         self.list.iter().flat_map(|visit| &visit.windows)
     }

@@ -1,6 +1,6 @@
 //! Words that people mistyped.
 
-/// How many letters have to be put in, left out or replaced to make one word of another: Levenshtein, "Binary codes
+/// How many letters have to be inserted, deleted or replaced to make one word of another: Levenshtein, "Binary codes
 /// capable of correcting deletions, insertions, and reversals", Soviet Physics Doklady 10(8), 1966.
 fn edits(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();

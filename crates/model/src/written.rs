@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A number of things above 0: they are counted in powers of 1000, as in `3300000`, `100k` or `3M`.
 ///
 /// # Errors
-/// A message with what to write instead.
+/// A message that says what to write instead.
 pub fn parse_count(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale = match &text[digits.len()..] {
@@ -22,7 +22,7 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
 /// A time in seconds, above 0: `90`, `1.5`, `90s`, `2m`, `1h`.
 ///
 /// # Errors
-/// A message with what to write instead.
+/// A message that says what to write instead.
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.trim().strip_suffix(['s', 'm', 'h']) {
         Some(number) if text.ends_with('m') => (number, 60.0),

@@ -38,36 +38,36 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         ..bandwidth(
             "pipe",
             "a child process writes blocks, this one reads blocks of the same size: copied in and copied out by the kernel, counted once, \
-when they are there, in however many pieces they come; the capacity is set (F_SETPIPE_SZ). Neither side looks at the bytes. Both \
-blocks are used again and again: small ones stay in the caches of their cpu. Where each side waits for the other to be done, the rate is \
+when they are read, in any number of pieces; the capacity is set (F_SETPIPE_SZ). Neither side reads the contents. Each side \
+reuses one block, so small blocks stay in the caches of their cpu. Where each side waits until the other has finished, the rate is \
 that of wake-ups: in a guest, an idle cpu takes tens of µs to wake",
             |order| stream(order, Kind::Pipe),
         )
     },
     bandwidth(
         "socketpair",
-        "Unix stream sockets (socketpair) with buffers of the default size: like the pipe, with another queue in between",
+        "Unix stream sockets (socketpair) with buffers of the default size: like the pipe, through a socket queue",
         |order| stream(order, Kind::Unix),
     ),
     bandwidth(
         "tcp loopback",
-        "one TCP connection over the loopback interface, its buffers and Nagle's algorithm left to the kernel: the whole protocol, no network card",
+        "one TCP connection over the loopback interface, with the kernel's default buffers and Nagle's algorithm: the whole protocol, no network card",
         |order| stream(order, Kind::Tcp),
     ),
     Primitive {
         sweeps: ring_sweeps,
         ..bandwidth(
             "shared memory",
-            "a ring in shared memory: one side copies in, the other copies out, both at the same time, told of progress an eighth of the \
-ring at a time at least; who finds it full or empty sleeps on a futex at once, without spinning. No entry into the kernel while nobody \
-has to sleep",
+            "a ring in shared memory: one side copies in, the other copies out, both at the same time; each side publishes its progress at least every eighth \
+of the ring. A side that finds the ring full or empty sleeps on a futex at once, without spinning. While neither side sleeps, the kernel \
+is not entered",
             |order| stream(order, Kind::Ring),
         )
     },
     bandwidth(
         "vmsplice",
-        "the writer hands its pages to the pipe by reference, the reader copies them out: one copy. The writer never changes them, which \
-a real one would have to wait for",
+        "the writer hands its pages to the pipe by reference, the reader copies them out: one copy. The writer never changes the pages; a \
+real writer would have to wait until they are read",
         |order| stream(order, Kind::Vmsplice),
     ),
     bandwidth(
@@ -77,8 +77,8 @@ a real one would have to wait for",
     ),
     bandwidth(
         "process_vm_readv",
-        "this process copies out of the memory of a child that sleeps: one copy, nobody is woken. The same block each time, so that a small \
-one comes from this cpu's own caches: a child that wrote it anew would have to be told to, and the lines would have to come over",
+        "this process copies out of the memory of a child that sleeps: one copy, and no process is woken. The block is the same each time, so a \
+small block comes from this cpu's own caches; a block that a child has just written would come from the caches of the child's cpu",
         fetch,
     ),
     latency(
@@ -108,7 +108,7 @@ between cpus that spin is in c2c",
     }),
     latency(
         "process_vm_readv of a byte",
-        "one byte out of the memory of a child that sleeps: no answer, nobody is woken",
+        "one byte out of the memory of a child that sleeps: one way only, and no process is woken",
         fetch,
     ),
 ];
@@ -118,7 +118,7 @@ fn blocks(_: &Machine) -> Vec<Sweep> {
     vec![Sweep::Bytes(vec![64 * KIB, 4 * KIB, MIB]), Sweep::Partner]
 }
 
-/// Enough sizes for a knee. A pipe holds 1 MiB at most where nobody raised /proc/sys/fs/pipe-max-size.
+/// Enough sizes for a knee. A pipe holds at most 1 MiB with the default /proc/sys/fs/pipe-max-size.
 fn pipe_sweeps(_: &Machine) -> Vec<Sweep> {
     const USUAL: u64 = 64 * KIB;
     let doubled = std::iter::successors(Some(4 * KIB), |size| Some(2 * size)).take_while(|size| *size <= 128 * MIB);

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use tiermark_model::Refusal;
 use tiermark_model::messages::setup as says;
 
-/// What went wrong.
+/// The error.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
     /// In words, and the error of the system where one of its calls returned it.
@@ -73,7 +73,7 @@ impl From<Errno> for Failure {
     }
 }
 
-/// What helps where a filter of system calls stands in the way.
+/// The cure where a filter of system calls forbids it.
 pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
 
 /// The refusal of what a primitive needs and does not get.
@@ -92,7 +92,7 @@ pub(crate) fn refused_by(what: &str, failure: impl Into<Failure>, usual: &str) -
     }
 }
 
-/// What helps against an error, where it says enough by itself.
+/// The cure for an error, if the error alone decides it.
 fn cure_of(errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::AGAIN => Some(

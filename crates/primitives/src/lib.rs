@@ -1,7 +1,7 @@
-//! What the operating system does when it is asked: each primitive is a row with a body, in the file of its group.
+//! Operations of the operating system: each primitive is a row with a body, in the file of its group.
 //!
-//! A body does its operation so many times between two stamps. Whatever it needs (files, children, mappings) it makes when it is
-//! prepared and gives back when it is dropped; nothing waits for another without a limit.
+//! A body does its operation so many times between two stamps. It makes everything that it needs (files, children,
+//! mappings) when it is prepared, and removes it when it is dropped; every wait has a limit.
 
 // Nothing is unsafe here but to fork a process of several threads; each of those forks says why its child may do what it does.
 #![deny(unsafe_code)]
@@ -39,32 +39,32 @@ const BLOCK_NS: f64 = 20_000.0;
 const TIMES_MOST: u64 = 1 << 20;
 /// Blocks of a shot at least, that one long one shows among them.
 const BLOCKS_LEAST: usize = 5;
-/// How much longer than asked for a shot may be for their sake, ns.
+/// How much longer than requested a shot may be for their sake, ns.
 const LONGER_NS: f64 = 200e6;
 /// Blocks timed at each size of a calibration; the shortest counts.
 const TRIALS: usize = 3;
 
-/// A primitive: what it is, and how its body is made.
+/// A primitive: its description, and how its body is made.
 pub(crate) struct Primitive {
-    /// Its name: what is called, in the terms of its manual page.
+    /// Its name, in the terms of the manual page of the call.
     pub(crate) id: &'static str,
     pub(crate) group: OsGroup,
     pub(crate) metric: Metric,
-    /// How it is done and what it is not, for people.
+    /// How it is measured, and what its number does not include.
     pub(crate) text: &'static str,
-    /// What it is measured over, on a machine; none for a single number.
+    /// Its dimensions on a machine; empty for a single number.
     pub(crate) sweeps: fn(&Machine) -> Vec<Sweep>,
-    /// Why it cannot be had here, where that can be told beforehand.
+    /// Why it cannot be measured here, if this can be seen beforehand; `None`: it may.
     pub(crate) refuse: fn(&Machine) -> Option<Refusal>,
-    /// Whether memory and caller are in a small process of their own: what it takes depends on what the process is made of.
+    /// Whether memory and caller are in a small process of their own: its cost depends on the size of the process.
     pub(crate) subprocess: bool,
     /// Makes its body.
     pub(crate) make: fn(&Order<'_>) -> Result<Box<dyn Body>, Refusal>,
 }
 
-/// What a body is made from.
+/// Input for making a body.
 pub struct Order<'a> {
-    /// The primitive and what it is measured at.
+    /// The primitive and the point to measure.
     pub call: &'a OsCall,
     /// The cpu that the caller runs on.
     pub cpu: CpuId,
@@ -88,7 +88,7 @@ pub(crate) trait Body: Send {
         1
     }
 
-    /// Whether each operation is a block: what is asked is how single ones are distributed.
+    /// Whether each operation is a block: the distribution of single operations is measured.
     fn single(&self) -> bool {
         false
     }
@@ -98,7 +98,7 @@ pub(crate) trait Body: Send {
         None
     }
 
-    /// Major page faults that it has had so far because it was asked to: no sign that memory is short.
+    /// Major page faults that it has caused on purpose so far: no sign that memory is short.
     fn major_faults(&self) -> u64 {
         0
     }
@@ -140,7 +140,7 @@ pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
     all().map(|primitive| primitive.info(machine)).collect()
 }
 
-/// The primitives as this running system has them: with what it refuses.
+/// The primitives on this running system, with its refusals.
 pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
     let present = |p: &Primitive| {
         let mut info = PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) };
@@ -161,7 +161,7 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
 /// The primitive of a call.
 ///
 /// # Errors
-/// A [`Refusal`] when there is none of that name.
+/// A [`Refusal`] if no primitive has this name.
 fn find(call: &OsCall) -> Result<&'static Primitive, Refusal> {
     all().find(|primitive| primitive.id == call.primitive.0).ok_or_else(|| says::primitive_unknown(&call.primitive.0))
 }
@@ -225,7 +225,7 @@ impl OsWork {
         self.block_ns
     }
 
-    /// Major page faults so far that are what is measured.
+    /// Major page faults so far that are the measured operation.
     pub fn major_faults(&self) -> u64 {
         self.body.major_faults()
     }
@@ -277,7 +277,8 @@ impl OsWork {
     }
 }
 
-/// Bytes of which most have left the caches when their turn comes again: four times the largest of them, within limits.
+/// Bytes of which most are evicted from the caches when their turn comes again: four times the largest cache, within
+/// limits.
 fn beyond_caches(machine: &Machine, least: u64, most: u64) -> u64 {
     let largest = machine.data_caches().filter_map(|cache| cache.bytes).max().unwrap_or(0);
     (4 * largest).next_multiple_of(MIB).clamp(least, most)

@@ -1,4 +1,4 @@
-//! What the C library adds: its own functions on memory, whichever library this binary uses.
+//! Functions of the C library on memory, whichever library this binary uses.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -47,7 +47,7 @@ largest cache (64 to 256 MiB)",
     row(
         "malloc+free",
         Metric::Latency,
-        "of so many bytes that nobody touches, freed at once: the same block comes back each time. Large ones are mappings of their own \
+        "of this many bytes, never touched and freed at once: the same block comes back each time. Large ones are mappings of their own \
 in glibc, until the first has been freed (its threshold follows, to 32 MiB: what is larger is a mapping each time)",
         |_| vec![Sweep::Bytes(vec![64, 4 * KIB, MIB, 64 * MIB])],
         allocating,
@@ -64,7 +64,7 @@ pub(super) fn measured_library() -> String {
     format!(" (here: {}{})", library(), in_its_place(mapped::file_at(library_place()).as_ref(), &functions))
 }
 
-/// Which functions are another library's, which the loader was told to take first (LD_PRELOAD) or this program was linked with.
+/// Functions that come from another library, loaded first (LD_PRELOAD) or linked into this program.
 fn in_its_place(own: Option<&String>, functions: &[(&str, Option<String>)]) -> String {
     let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, file) in functions {
@@ -91,7 +91,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// On base pages, but where huge ones are asked for: not by chance on either.
+    /// On base pages, unless huge ones are requested: never on either by chance.
     fn new(bytes: usize, page: Option<PageKind>) -> io::Result<Self> {
         let all = 2 * bytes + LINE + PAGE + SKEW;
         let mut all = if page == Some(PageKind::Thp) { Buffer::huge(all) } else { Buffer::map(all) }?;
@@ -104,14 +104,14 @@ impl Sides {
         Ok(Self { all, first, second, bytes })
     }
 
-    /// What is copied, and where to.
+    /// Source and destination of the copy.
     fn both(&mut self) -> (&[u8], &mut [u8]) {
         let (low, high) = self.all.split_at_mut(self.second);
         (&low[self.first..self.first + self.bytes], &mut high[..self.bytes])
     }
 }
 
-/// The copy or the fill: where the sides are is asked once a block, not once a call.
+/// The copy or the fill: the addresses are read once a block, not once a call.
 struct Block<F> {
     sides: Sides,
     call: F,
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_is_copied_lies_on_base_pages_or_on_huge_ones_as_asked() {
-        // What the kernel was told: "nh" for base pages, "hg" for huge ones (proc(5), VmFlags).
+        // The kernel's flags of the mapping: "nh" for base pages, "hg" for huge ones (proc(5), VmFlags).
         let told = |sides: &Sides| {
             let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
             let holds = |line: &str| {

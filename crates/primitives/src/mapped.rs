@@ -2,7 +2,8 @@
 
 use tiermark_machine::Root;
 
-/// The file that is mapped at an address, as the kernel writes its name (proc_pid_maps(5)); `None` where there is none.
+/// The file that is mapped at an address, as the kernel writes its name (proc_pid_maps(5)); `None` for memory without a
+/// file.
 pub(super) fn file_at(address: usize) -> Option<String> {
     file_of(&Root::live().text("proc/self/maps")?, address)
 }

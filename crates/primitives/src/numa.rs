@@ -1,4 +1,5 @@
-//! Moving memory between nodes. Each body asks the kernel where every page is before and after, and fails where one did not go.
+//! Moving memory between nodes. Each body reads from the kernel where every page is before and after, and fails if one
+//! did not move.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -33,13 +34,13 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepa
 pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "move_pages",
-        "base pages of the process's own, all in one call (MPOL_MF_MOVE): copied to the other node. The way back does not count",
+        "base pages of the process itself, all in one call (MPOL_MF_MOVE): copied to the other node. The move back does not count",
         by_list,
     ),
     row(
         "migrate_pages",
-        "the same of a child that has written this memory and sleeps: the call goes through all mappings of the child, which it has of \
-this process. CAP_SYS_NICE is put aside for the call, so that pages shared with other processes stay where they are",
+        "the same for a child that has written this memory and sleeps: the call goes through all mappings of the child, inherited from this \
+process. CAP_SYS_NICE is dropped for the call, so that pages shared with other processes do not move",
         of_child,
     ),
     row(
@@ -225,13 +226,13 @@ fn by_policy(order: &Order<'_>) -> Prepared {
 /// migrate_pages of a child.
 struct Migrated {
     child: Child,
-    /// Where its memory is: of this process's there is none.
+    /// Keeps the child's memory mapped; this process has none of it.
     _area: Area,
 }
 
 impl Mover for Migrated {
     fn go(&mut self, _: &mut Pages, from: NodeId, to: NodeId) -> Result<(), Failure> {
-        // What did not move may be shared; where the child's own pages are is asked afterwards.
+        // Pages that did not move may be shared; the nodes of the child's own pages are checked afterwards.
         migrate_pages(self.child.pid(), from, to).map(drop).map_err(Failure::of("migrate_pages"))
     }
 }

@@ -46,14 +46,14 @@ pub(super) enum WakeBy {
     Eventfd,
 }
 
-/// What the other is.
+/// Kind of the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Other {
     Thread,
     Process,
 }
 
-/// What is wanted.
+/// The job of a pair.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) by: WakeBy,
@@ -119,7 +119,7 @@ fn wait_for(word: &AtomicU32, flags: futex::Flags) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// What both sides have.
+/// Data that both sides share.
 #[derive(Debug)]
 struct Common {
     there: Bell,
@@ -128,7 +128,7 @@ struct Common {
 }
 
 impl Common {
-    /// Nobody waits any more, and none will.
+    /// Ends the waiting: no thread waits any more, and none will.
     fn end(&self) {
         self.words.word(OVER).store(1, Release);
         let _ = self.there.ring(&self.words);
@@ -139,7 +139,7 @@ impl Common {
         self.words.word(OVER).load(Acquire) != 0
     }
 
-    /// What the partner does, to its end.
+    /// The partner's work, to its end.
     fn answer(&self, cpu: CpuId, mut set: WorkingSet) -> i32 {
         let state = if tiermark_system::pin(cpu).is_ok() { READY } else { ASTRAY };
         self.words.word(STATE).store(state, Release);
@@ -183,7 +183,7 @@ enum Partner {
 /// The caller's side: an operation wakes the partner and waits until it has been woken by it.
 #[derive(Debug)]
 pub(super) struct Pair {
-    // Ended first: the last to drop what is common must be a thread whose files they are.
+    // Ended first: the last reference to the shared data must be dropped by a thread that owns its files.
     watch: Watch,
     common: Arc<Common>,
     partner: Partner,
@@ -285,7 +285,7 @@ impl Drop for Pair {
                     let _ = thread.join();
                 }
             }
-            // One that does not end is killed when it is dropped.
+            // A partner that does not end is killed when it is dropped.
             Partner::Process(child) => drop(child.ended_within(GOODBYE)),
         }
     }

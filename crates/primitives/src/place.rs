@@ -22,7 +22,7 @@ const USAGE: u8 = 2;
 pub(super) fn serve(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let nodes = arguments.next().and_then(|nodes| nodes.to_str()?.parse::<IdSet>().ok());
     let (Some(nodes), Some(program)) = (nodes.filter(|nodes| !nodes.is_empty()), arguments.next()) else {
-        return said(USAGE, format_args!("{PLACE} wants nodes and a program; it is for this program's own use"));
+        return said(USAGE, format_args!("{PLACE} needs nodes and a program; it is for internal use only"));
     };
     if let Err(error) = PageRule::among(&nodes).apply() {
         return said(CANNOT, format_args!("memory cannot be taken from nodes {nodes} only: {error}"));

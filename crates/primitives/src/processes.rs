@@ -31,24 +31,24 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepa
 pub(super) static PRIMITIVES: &[Primitive] = &[
     resident(
         "fork+exit",
-        "the C library's fork of a process of its own, of one thread, that holds so much memory (and a quarter of a MiB besides), a child \
-that ends at once on the same cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More \
-than 256 MiB with --full",
+        "the C library's fork of a separate process with one thread that holds this much memory (and 256 KiB more), a child that ends at \
+once on the same cpu, and the wait for the child. The parent writes nothing between two forks, so its page tables are write-protected \
+already. More than 256 MiB with --full",
         |_| children("fork", Child::fork_and_end),
     ),
     Primitive {
         sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
         ..row(
             "fork+exit written",
-            "as fork+exit, where the parent has written every base page of so much memory since the fork before (not counted), as a \
-database between two snapshots: each page has to be write-protected again",
+            "as fork+exit, but between two forks the parent writes every base page of this much memory (not counted), as a database \
+does between two snapshots: each page has to be write-protected again",
             fork_written,
         )
     },
     resident(
         "fork+exec",
-        "fork, execve of this program with an argument that ends it at once, and waiting for it: with the loader, where it is not \
-static, and the start of Rust's runtime",
+        "fork, execve of this program with an argument that ends it at once, and the wait for it: includes the loader, unless this program \
+is static, and the start of Rust's runtime",
         |_| {
             let program = itself("fork+exec")?;
             children("fork+exec", move || program.fork_and_exec())
@@ -56,7 +56,7 @@ static, and the start of Rust's runtime",
     ),
     row(
         "fork+exec tiny",
-        "as fork+exec, of a static program of three instructions in a file in memory (memfd): what the kernel takes, without loader and \
+        "as fork+exec, of a static program of three instructions in a file in memory (memfd): the kernel's part, without loader and \
 runtime",
         |_| {
             let program = TinyProgram::new().map_err(|error| no_more("memfd_create", &error))?;
@@ -65,14 +65,14 @@ runtime",
     ),
     resident(
         "vfork+exit",
-        "clone with CLONE_VM and CLONE_VFORK, as vfork: the child shares the memory and ends at once, in assembly, while the parent stands \
-still; and waiting for it",
+        "clone with CLONE_VM and CLONE_VFORK, as vfork: the child shares the memory and ends at once, in assembly, while the parent is \
+suspended; and the wait for it",
         |_| children("clone", vfork_and_end),
     ),
     resident(
         "posix_spawn",
-        "the C library's, of this program with an argument that ends it at once, and waiting for it: what fork+exec costs without the copy \
-of the page tables",
+        "the C library's posix_spawn of this program with an argument that ends it at once, and the wait for it: fork+exec without the \
+copy of the page tables",
         |_| {
             let program = itself("posix_spawn")?;
             children("posix_spawn", move || program.spawn())
@@ -80,8 +80,8 @@ of the page tables",
     ),
     resident(
         "clone3",
-        "with CLONE_VM: the child shares the memory, runs beside its parent on a stack of its own and ends at once, in assembly; and \
-waiting for it",
+        "with CLONE_VM: the child shares the memory, runs beside its parent on its own stack and ends at once, in assembly; and \
+the wait for it",
         |_| {
             let mut clone = SharingClone::prepare().map_err(|error| no_more("clone3", &error))?;
             children("clone3", move || clone.child())
@@ -90,7 +90,7 @@ waiting for it",
     resident(
         "thread create+join",
         "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join. glibc keeps the stack for the next \
-one, musl maps and unmaps one each time",
+thread, musl maps and unmaps one each time",
         |_| plain("pthread_create", thread_and_join),
     ),
     Primitive {
@@ -108,7 +108,7 @@ call",
         subprocess: false,
         ..row(
             "own switch pair",
-            "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \
+            "the same by a few instructions of this program, there and back: callee-saved registers and the stack pointer, no signal mask and no \
 system call",
             |_| {
                 let contexts = OwnContexts::prepare();
@@ -140,7 +140,8 @@ fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + '
     Ok(Box::new(super::Repeat(move || make().map_err(Failure::of(what)))))
 }
 
-/// A body that makes one child after another and waits for each. One that hangs is killed with its maker, by whoever that holds for.
+/// A body that makes one child after another and waits for each. A child that hangs is killed with its parent, by the
+/// time limit of the subprocess.
 fn children(what: &'static str, mut make: impl FnMut() -> io::Result<Child> + Send + 'static) -> Prepared {
     plain(what, move || ended(make()?))
 }
@@ -208,13 +209,15 @@ fn swapcontext(_: &Order<'_>) -> Prepared {
 
 #[cfg(not(target_env = "gnu"))]
 fn no_ucontext() -> Option<Refusal> {
-    let why = "the C library of this program (musl) has none";
+    let why = "the C library of this program (musl) does not have it";
     Some(unavailable("swapcontext", why, "use a program that is linked to glibc"))
 }
 
 #[cfg(not(target_env = "gnu"))]
 fn swapcontext(_: &Order<'_>) -> Prepared {
-    Err(no_ucontext().unwrap_or_else(|| unavailable("swapcontext", "there is none", "use glibc")))
+    Err(no_ucontext().unwrap_or_else(|| {
+        unavailable("swapcontext", "this program's C library does not have it", "use a program that is linked to glibc")
+    }))
 }
 
 #[cfg(test)]

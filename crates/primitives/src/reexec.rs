@@ -1,4 +1,4 @@
-//! This program as a child of itself: what it is started for then, and whether it can be.
+//! This program as a child of itself: its jobs then, and whether it can be started.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,12 +15,12 @@ pub(super) const END_AT_ONCE: &str = "__end-at-once";
 /// Whether this program calls [`reexec`]: one that does not would begin all its own work again in every child.
 static ASKS: AtomicBool = AtomicBool::new(false);
 
-/// What this process was started for by another of ours, by the arguments it has (its own name before them): to end at once, which is what
-/// `fork+exec` and `posix_spawn` run, or to become a program whose memory lies on some nodes, which it could not where this returns. It has
-/// to end then, with the code given. `None` where it was started for something else.
+/// Serves another process of this program that started this one, by its arguments (the program's name first): ends at
+/// once, which is what `fork+exec` and `posix_spawn` run, or becomes a program whose memory lies on given nodes.
+/// Returns the exit code, with which the caller has to end; `None` where the arguments start something else.
 ///
-/// A program that measures must ask this first of all in its `main`, as `tiermark_host::reexec` does; otherwise processes are refused,
-/// since it would be started again and again.
+/// A program that measures must call this first in its `main`, as `tiermark_host::reexec` does. Otherwise primitives
+/// with processes are refused, since the program would start itself without end.
 pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     ASKS.store(true, Relaxed);
     let mut arguments = arguments.into_iter().skip(1).peekable();
@@ -37,7 +37,7 @@ pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
 /// A [`Refusal`] where something else would be started, or a program that never calls [`reexec`].
 pub fn able(what: &str) -> Result<(), Refusal> {
     if !ASKS.load(Relaxed) {
-        let why = "this program would be started again for it, and does not ask what for";
+        let why = "tiermark starts itself again for this, and this program never called reexec";
         return Err(unavailable(what, why, "call tiermark_host::reexec first of all in its main"));
     }
     // A function of this crate, and so in the file of this program.
@@ -53,7 +53,7 @@ or is a library"
             );
             Err(unavailable(what, &why, "start the program itself by its name"))
         }
-        // Where /proc does not say, it cannot be started either, which is told then.
+        // If /proc does not show the file, starting it fails too, and reports why.
         _ => Ok(()),
     }
 }

@@ -37,8 +37,8 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     switch_by_pipe(
         "process switch pipe",
         "there and back between two processes, by a byte through a pipe each way: two switches, two writes, two reads. Each side changes a \
-word of every line of its working set before it answers; what both walks take in a warm cache is taken out. Two cpus: waking another \
-that may sleep, in place of a switch",
+word of every line of its working set before it answers; the time of both walks in a warm cache is subtracted. On two cpus the number \
+includes the wake-up of a cpu that may sleep, in place of a switch",
         |order| pair(order, WakeBy::Pipe, Other::Process),
     ),
     switch_by_pipe("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
@@ -46,7 +46,7 @@ that may sleep, in place of a switch",
     }),
     switch(
         "process switch futex",
-        "as process switch pipe, by a word in shared memory and a futex: one that is rung before it sleeps does not sleep",
+        "as process switch pipe, by a word in shared memory and a futex: a side that is woken before it sleeps does not sleep",
         |order| pair(order, WakeBy::Futex, Other::Process),
     ),
     switch("thread switch futex", "as process switch futex, between two threads, by private futexes", |order| {
@@ -60,8 +60,8 @@ that may sleep, in place of a switch",
     }),
     row(
         "sleep 50us",
-        "how much later than asked for a clock_nanosleep of 50 µs returns, with the timer slack of 50 µs that Linux gives: the slack, the \
-timer's interrupt, the way out of the idle state and the switch (a thread of a real-time policy has no slack)",
+        "how much later than requested a clock_nanosleep of 50 µs returns, with Linux's default timer slack of 50 µs: the slack, the timer's \
+interrupt, the exit from the idle state and the switch (a thread of a real-time policy has no slack)",
         |order| sleep(order, 50_000, USUAL_SLACK),
     ),
     row("sleep 1ms", "as sleep 50us, of 1 ms: deeper idle states, the same slack of 50 µs", |order| {
@@ -69,15 +69,15 @@ timer's interrupt, the way out of the idle state and the switch (a thread of a r
     }),
     row(
         "sleep 50us slack 1ns",
-        "as sleep 50us, with a timer slack of 1 ns: without what the kernel may add",
+        "as sleep 50us, with a timer slack of 1 ns: without the delay that the kernel may add",
         |order| sleep(order, 50_000, NO_SLACK),
     ),
     row("sleep 1ms slack 1ns", "as sleep 1ms, with a timer slack of 1 ns", |order| sleep(order, 1_000_000, NO_SLACK)),
 ];
 
-/// The timer slack of a thread that never asked for another, ns.
+/// The default timer slack of a thread, ns.
 const USUAL_SLACK: NonZeroU64 = NonZeroU64::new(50_000).unwrap();
-/// The least there is: 0 asks for the usual one.
+/// The least timer slack, ns: 0 would set the default.
 const NO_SLACK: NonZeroU64 = NonZeroU64::new(1).unwrap();
 /// A level 2 that is not declared.
 const USUAL_L2: u64 = MIB;
@@ -105,7 +105,7 @@ fn pair(order: &Order<'_>, by: WakeBy, other: Other) -> Prepared {
     Ok(Box::new(pair))
 }
 
-/// Sleeps; only what is beyond the time asked for counts.
+/// Sleeps; only the delay beyond the requested time counts.
 struct Sleep {
     ns: u64,
     slack: NonZeroU64,
@@ -113,7 +113,7 @@ struct Sleep {
 }
 
 fn sleep(order: &Order<'_>, ns: u64, slack: NonZeroU64) -> Prepared {
-    // Shown once, so that a filter is told of before anything is measured.
+    // Set once before the measurement, so that a filter that forbids it is reported.
     with_slack(slack, || Ok(()))
         .map_err(|why| unavailable("timer slack", &why.to_string(), "allow prctl in the seccomp profile"))?;
     Ok(Box::new(Sleep { ns, slack, clock: *order.clock }))

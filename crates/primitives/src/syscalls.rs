@@ -36,7 +36,7 @@ const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> P
 pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "getppid",
-        "the call itself, never a value that the C library remembers: what entering and leaving the kernel costs",
+        "the call itself, never a value that the C library caches: the cost of entering and leaving the kernel",
         getppid,
     ),
     row("gettid", "the call itself", gettid),
@@ -46,7 +46,7 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         clock,
     ),
     by_size("read", "from /dev/zero: the kernel writes zeros to the buffer", read),
-    by_size("write", "to /dev/null: the kernel looks at nothing", write),
+    by_size("write", "to /dev/null: the kernel reads no byte of the buffer", write),
     by_size("pread", "from a file in memory (memfd): the kernel copies from the page cache", pread),
     by_size("pwrite", "to a file in memory (memfd): the kernel copies to the page cache", pwrite),
     row("readv", "4 pieces of 1 KiB from /dev/zero: the kernel writes zeros to each", readv),
@@ -55,25 +55,25 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     row("open+close", "of /dev/null, by its path", open),
     row(
         "getdents",
-        "a whole reading of the root directory: the seek back to its start, the call that reads all entries and the one that finds no \
+        "one reading of the whole root directory: the seek to its start, the call that reads all entries and the call that finds no \
 more",
         getdents,
     ),
     row(
         "mmap+munmap",
-        "64 KiB of anonymous memory that is not touched, where nothing lies beside \
-it that it could be joined to",
+        "64 KiB of anonymous memory that is not touched, with no \
+neighbouring mapping to merge with",
         mmap,
     ),
     row(
         "mprotect",
-        "of one base page that is there, to read-only and to writable in turn: each counts. The page is a mapping of its own, which is \
-neither split nor joined",
+        "of one resident base page, to read-only and to writable in turn: each call counts. The page is a separate mapping, which is \
+neither split nor merged",
         mprotect,
     ),
-    row("madvise", "MADV_DONTNEED of one base page that is not there", madvise),
-    row("futex wake", "FUTEX_WAKE where nobody waits", futex_wake),
-    row("epoll_wait", "with nothing to report and no time to wait", epoll_wait),
+    row("madvise", "MADV_DONTNEED of one base page that is not resident", madvise),
+    row("futex wake", "FUTEX_WAKE without a waiting thread", futex_wake),
+    row("epoll_wait", "without an event to report, with a timeout of 0", epoll_wait),
     Primitive {
         refuse: no_io_uring,
         ..row("io_uring nop", "one no-op submitted, with its completion, in one io_uring_enter", io_uring_nop)
@@ -92,7 +92,7 @@ fn repeat(call: impl FnMut() -> Result<(), Failure> + Send + 'static) -> Prepare
     Ok(Box::new(Repeat(call)))
 }
 
-/// What came of a call on so many bytes: all of them, or it measured something else.
+/// Checks the result of a call on so many bytes: with fewer it measured something else.
 fn whole(what: &'static str, wanted: usize) -> impl Fn(rustix::io::Result<usize>) -> Result<(), Failure> {
     move |done| match done.map_err(Failure::of(what))? {
         n if n == wanted => Ok(()),
@@ -195,7 +195,7 @@ fn open(_: &Order<'_>) -> Prepared {
     })
 }
 
-/// What `getdents` reads here.
+/// Number of entries that `getdents` reads here.
 pub(super) fn read_entries() -> String {
     // With the directory itself and the one above it.
     std::fs::read_dir("/").map_or_else(|_| String::new(), |all| format!(" (here: {} entries)", all.count() + 2))

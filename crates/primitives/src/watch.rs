@@ -36,7 +36,7 @@ impl Watch {
         Self::start(limit, |_| true, move || kill(child))
     }
 
-    /// Watches over waits that are told of by [`Watch::waits`]: `end` has to end one that takes too long.
+    /// Watches waits that [`Watch::waits`] announces: `end` has to end one that takes too long.
     ///
     /// # Errors
     /// Those of starting a thread.
@@ -82,8 +82,9 @@ impl Watch {
     }
 }
 
-/// Kills a child of ours by its number. It may have ended and been waited for meanwhile, and the number be another's: only a child can be
-/// waited for, and a file that was opened before that was asked stands for it and for no other.
+/// Kills a child of this process by its number. It may have ended and been waited for meanwhile, and the number may be
+/// another's: only a child can be waited for, and a pidfd that was opened before that check stands for this process and
+/// no other.
 fn kill(child: Pid) {
     let file = pidfd_open(child, PidfdFlags::empty());
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -125,7 +126,7 @@ mod tests {
         let child = sleeper();
         kill(child.pid());
         assert!(child.wait().unwrap_err().to_string().contains("killed"));
-        // One that has ended, and nobody has asked yet.
+        // A child that has ended, and was not waited for yet.
         let mut ended = Child::ending(7).unwrap();
         std::thread::sleep(Duration::from_millis(20));
         kill(ended.pid());

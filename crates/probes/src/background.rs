@@ -17,7 +17,7 @@ use crate::ladder::{derived, quotient, with_purpose, with_range};
 use crate::steps::{VISIT_SECONDS, asked, default_page, once, one_cpu, scope_cpus, setup};
 use crate::tiers::{Ladder, Tier, dram_bytes, ladder, ladder_of};
 
-/// What the neighbour does: the name, and the operation of its kernel.
+/// The work of a neighbour: its name, and the operation of its kernel.
 const NEIGHBOURS: [(&str, &str); 4] = [
     ("sequential read", "read"),
     ("sequential write", "write"),
@@ -29,12 +29,12 @@ const ALONE: &str = "nothing";
 /// Wanted half-width of the interval.
 const PRECISION: f64 = 0.02;
 
-/// What can be asked of the background probe: nothing yet.
+/// Parameters of the background probe: it has none yet.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackgroundParams {}
 
-/// What `tiermark background` asks; `docs/methods/background.md` describes the method.
+/// The probe of `tiermark background`; `docs/methods/background.md` describes the method.
 pub struct Background;
 
 static ABOUT: About = About {
@@ -83,7 +83,7 @@ impl Probe for Background {
     }
 }
 
-/// What a neighbour costs, as a share of the latency alone.
+/// Cost of a neighbour, as a share of the latency alone.
 fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -> Option<Finding> {
     let same = |o: &&Observation| {
         o.labels.is(Labels::BESIDE, ALONE) && o.labels.get(Labels::TIER) == beside.labels.get(Labels::TIER)
@@ -119,9 +119,9 @@ struct BackgroundPlanner<'a> {
     lab: Lab<'a>,
     cpu: CpuId,
     other: CpuId,
-    /// What the neighbour works through.
+    /// Memory of the neighbour.
     memory: u64,
-    /// Who is where, in words.
+    /// The cpus of chaser and neighbour, in words.
     rule: Note,
     page: PageKind,
 }
@@ -183,7 +183,7 @@ impl<'a> BackgroundPlanner<'a> {
             };
             join(&mut both, setup(&[self.other], Bytes(self.memory), node, page, layout, &role, request.seed));
         } else {
-            // What stands beside a neighbour is a median, and so is what it is held against.
+            // Numbers beside a neighbour are medians, so the number that they are compared with is one too.
             labels = labels.text(Labels::STATISTIC, MEDIAN);
         }
         let id = format!("background/{name}/{}", beside.replace(' ', "-"));

@@ -8,7 +8,7 @@ use tiermark_model::{
 
 use crate::steps::{curve_point, default_page, setup};
 
-/// Who chases, for which probe.
+/// The cpu, page size and probe of a set of chases.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chaser<'a> {
     pub(crate) probe: &'static str,
@@ -100,7 +100,7 @@ pub(crate) fn join(setup: &mut Setup, other: Setup) {
     setup.threads.extend(threads.map(|t| ThreadSetup { part: "neighbour".to_owned(), region: t.region + first, ..t }));
 }
 
-/// The page sizes that can be had: base pages, transparent huge pages, and reserved ones of which more than `free` are free.
+/// The available page sizes: base pages, transparent huge pages, and reserved ones of which more than `free` are free.
 pub(crate) fn pages_to_be_had(machine: &Machine, free: u64) -> Vec<PageKind> {
     let mut pages = vec![PageKind::Base];
     if default_page(machine) == PageKind::Thp {

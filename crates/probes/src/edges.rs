@@ -10,8 +10,8 @@ use crate::found::{CurvePoint, Found, FoundTier, Grain, Size, find};
 use crate::ladder::{derived, with_purpose};
 use crate::tlb::page_bytes;
 
-/// Measured tier sizes: where the plateaus of the random curve end, each named by the declared cache nearest to it. A size that the
-/// curve does not tell is a finding without a number, with the range it lies in and the reason.
+/// Measured tier sizes: where the plateaus of the random curve end, each named by the declared cache nearest to it. A
+/// size that the curve does not resolve is a finding without a number, with its range and the reason.
 pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
     let random: Vec<&Observation> = with_purpose(observations, Purpose::Curve)
         .filter(|o| o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS) == Some(1))

@@ -1,4 +1,4 @@
-//! The latency curve that tiers are found in, and what it comes to: which points to measure next, or which tiers there are.
+//! The latency curve that tiers are found in: which points to measure next, and which tiers there are.
 //!
 //! All probes that measure tiers plan their ladders from the same curve, by the same steps, so that a survey measures it once.
 
@@ -46,7 +46,7 @@ impl Chase {
     }
 }
 
-/// What the curve says so far.
+/// State of the curve so far.
 enum Curve {
     /// More points are wanted before it says enough.
     More(Vec<Step>),
@@ -63,8 +63,8 @@ fn most_added(effort: Effort) -> usize {
     }
 }
 
-/// Points of the next round, of those that are left: a third, so that where the first ones fall says where the others help, but not so
-/// few that a round takes longer than its points.
+/// Points of the next round, of the `left` points that remain: a third, so that the first ones show where the others
+/// help, but not so few that a round takes longer than its points.
 pub(crate) fn this_round(left: usize) -> usize {
     const PARTS: usize = 3;
     const LEAST: usize = 3;
@@ -148,7 +148,7 @@ impl<'a> Finder<'a> {
         sweep(largest, per_octave).into_iter().chain(twice).map(|size| self.point(size)).collect()
     }
 
-    /// What the points measured so far come to.
+    /// The tiers by the points measured so far.
     fn look(&self, observations: &[Observation]) -> Curve {
         let curve = self.curve(observations);
         let first = self.first().len();
@@ -190,7 +190,8 @@ pub(crate) fn declared(machine: &Machine, cpu: Option<CpuId>) -> Vec<Declared> {
     let own = || machine.data_caches().filter(|c| cpu.is_some_and(|cpu| c.cpus.contains(cpu)));
     let last = own().map(|c| c.level).max();
     let core = |cpu: CpuId| machine.cpu(cpu).map(|cpu| cpu.core);
-    // A cache that only one core's threads use is private. The last level is not: a guest with one core cannot see who shares it.
+    // A cache that only one core's threads use is private. The last level counts as shared: a guest with one core
+    // cannot see which cpus share it.
     let is_shared = |cache: &tiermark_model::Cache| {
         let first = cache.cpus.first().and_then(core);
         let is_of_one_core = first.is_some() && cache.cpus.iter().all(|cpu| core(cpu) == first);

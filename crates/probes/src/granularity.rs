@@ -22,15 +22,15 @@ const SIZES: [&str; 3] = ["8 B random", "64 B random", "sequential"];
 /// Wanted half-width of the interval.
 const PRECISION: f64 = 0.02;
 
-/// What can be asked of the granularity probe.
+/// Parameters of the granularity probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GranularityParams {
-    /// Page sizes; none means all that can be had.
+    /// Page sizes; none means all available ones.
     pub pages: Vec<PageKind>,
 }
 
-/// What `tiermark granularity` asks; `docs/methods/granularity.md` describes the method.
+/// The probe of `tiermark granularity`; `docs/methods/granularity.md` describes the method.
 pub struct Granularity;
 
 static ABOUT: About = About {
@@ -92,7 +92,7 @@ impl Probe for Granularity {
     }
 }
 
-/// What 8 bytes a line come to of whole lines in the same order.
+/// The rate of 8 bytes a line over that of whole lines in the same order.
 fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> {
     let same = |o: &&Observation| {
         o.labels.is(Labels::LAYOUT, SIZES[1])
@@ -108,7 +108,7 @@ fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> 
     Some(with_range(found, quotient(small, whole), 0.0))
 }
 
-/// The page sizes: those asked for, or all that can be had.
+/// The page sizes: the requested ones, or all available ones.
 fn pages(params: &GranularityParams, request: &Request, lab: Lab<'_>) -> Vec<PageKind> {
     match request.scope.page {
         Some(page) => vec![page],

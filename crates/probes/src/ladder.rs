@@ -30,7 +30,8 @@ pub(crate) fn derived(observation: &Observation, metric: Quantity, labels: Label
     }
 }
 
-/// What the intervals of two numbers allow their quotient to be, at the widest: no assumption about how they hang together.
+/// The widest interval of a quotient that the intervals of two numbers allow, without an assumption about their
+/// dependence.
 pub(crate) fn quotient(of: &Observation, to: &Observation) -> Option<Interval> {
     let (of, to) = (of.interval?, to.interval?);
     (to.low > 0.0).then(|| Interval { low: of.low / to.high, high: of.high / to.low, level: of.level.min(to.level) })

@@ -26,7 +26,7 @@ use crate::tiers::{dram_bytes, ladder_of, quiet_cpu};
 /// Wanted half-width of the interval of a headline latency.
 const PRECISION: f64 = 0.01;
 
-/// What can be asked of the latency probe.
+/// Parameters of the latency probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LatencyParams {
@@ -40,7 +40,7 @@ pub struct LatencyParams {
     pub chains: Vec<u8>,
 }
 
-/// What `tiermark latency` asks; `docs/methods/latency.md` describes the method.
+/// The probe of `tiermark latency`; `docs/methods/latency.md` describes the method.
 pub struct Latency;
 
 static ABOUT: About = About {
@@ -70,7 +70,7 @@ impl Probe for Latency {
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         plan.later_seconds += denser_seconds(request.effort, &plan.steps);
-        with_steps(plan, request, "ask for sizes: --sizes")
+        with_steps(plan, request, "name sizes: --sizes")
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
@@ -149,7 +149,7 @@ impl LatencyPlanner<'_> {
         steps
     }
 
-    /// The sweep from the smallest footprint to DRAM, for every layout, page size and number of chains asked for.
+    /// The sweep from the smallest footprint to DRAM, for every requested layout, page size and number of chains.
     fn curve(&self, plan: &mut Plan) {
         let (per_octave, page_sweeps) = match self.request.effort {
             Effort::Quick => (1, 1),
@@ -189,7 +189,7 @@ impl LatencyPlanner<'_> {
         }
     }
 
-    /// Exactly the footprints asked for.
+    /// Exactly the requested footprints.
     fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         for size in &self.params.sizes {

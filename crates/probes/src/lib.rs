@@ -1,4 +1,4 @@
-//! The questions tiermark asks of a machine, one file each. Pure: plans out, findings back.
+//! The probes of tiermark, one file each. Pure: plans out, findings back.
 
 #![forbid(unsafe_code)]
 
@@ -53,10 +53,10 @@ pub fn all() -> &'static [&'static dyn Probe] {
     &PROBES
 }
 
-/// What a probe was called before, in plans and documents that are kept, and what it is called now.
+/// Earlier names of probes in saved plans and documents, and their names now.
 const RENAMED: [(&str, &str); 1] = [("loaded", "loaded-latency")];
 
-/// What the probe with this id was called before.
+/// Earlier names of the probe with this id.
 pub fn former_ids(id: &str) -> impl Iterator<Item = &'static str> {
     RENAMED.iter().filter(move |(_, now)| *now == id).map(|(before, _)| *before)
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tiermark_model::{Bench, Isa, KernelId, Pattern, deal};
 
-/// Most reads or writes in a round: finer shares than an eighth cannot be told apart in a bandwidth.
+/// Most reads or writes in a round: shares finer than an eighth do not show in a bandwidth.
 const MOST: u8 = 8;
 
 /// Reads and writes in fixed shares: `3:1` reads three lines for each that it writes.
@@ -22,7 +22,7 @@ enum Kind {
     Triad { streaming: bool },
 }
 
-/// Those that `--full` tries.
+/// The mixes of `--full`.
 const USUAL: [Mix; 8] = [
     Mix::READ,
     Mix::shares(3, 1, false),
@@ -151,7 +151,7 @@ impl FromStr for Mix {
         let common = (1..=MOST).rev().find(|n| reads % n == 0 && writes % n == 0).unwrap_or(1);
         match (reads, writes) {
             (0, 0) => Err(bad()),
-            // What writes nothing has no stores of any kind.
+            // A mix without writes has no stores of any kind.
             (_, 0) if streaming => Err(bad()),
             _ => Ok(Self::shares(reads / common, writes / common, streaming)),
         }

@@ -23,7 +23,7 @@ const AS_GOOD: f64 = 1.03;
 /// Wanted half-width of the interval.
 const PRECISION: f64 = 0.02;
 
-/// What can be asked of the mlp probe.
+/// Parameters of the mlp probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MlpParams {
@@ -31,7 +31,7 @@ pub struct MlpParams {
     pub chains: Vec<u8>,
 }
 
-/// What `tiermark mlp` asks; `docs/methods/mlp.md` describes the method.
+/// The probe of `tiermark mlp`; `docs/methods/mlp.md` describes the method.
 pub struct Mlp;
 
 static ABOUT: About = About {
@@ -110,7 +110,7 @@ impl<'a> MlpPlanner<'a> {
             ([], _) => CHAINS.to_vec(),
             (asked, _) => asked.to_vec(),
         };
-        // One chain is the latency that all others are held against.
+        // One chain is the latency that all others are compared with.
         chains.push(1);
         chains.sort_unstable();
         chains.dedup();

@@ -1,4 +1,4 @@
-//! Who reaches which memory: threads beside it, across a link, or on nodes without cpus.
+//! Which cpus reach which memory: threads beside it, across a link, or on nodes without cpus.
 
 use std::fmt;
 
@@ -59,13 +59,14 @@ pub(crate) fn home(machine: &Machine, cpus: &IdSet) -> IdSet {
     node.map(|n| cpus.intersection(&n.cpus)).filter(|own| !own.is_empty()).unwrap_or_else(|| cpus.clone())
 }
 
-/// All cpus, each on its own node's memory: where nobody named cpus or a node, and there are cpus beyond those of one node.
+/// All cpus, each on its own node's memory: if the user named neither cpus nor a node, and other nodes have cpus too.
 pub(crate) fn whole_system(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Option<Placement> {
     let beyond = scope.cpus.is_none() && scope.mem_node.is_none() && *cpus != home(machine, cpus);
     beyond.then(|| Placement { distance: Distance::System, cpus: cpus.clone(), node: None })
 }
 
-/// The places that a crew is asked about: the node named, or its own memory and one node of each kind of farther memory.
+/// The places that a crew is measured at: the named node, or its own memory and one node of each kind of farther
+/// memory.
 pub(crate) fn places(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Vec<Placement> {
     // Without cpus named it is about one node: its own threads, and what they reach.
     let crew = if scope.cpus.is_some() { cpus.clone() } else { home(machine, cpus) };

@@ -54,7 +54,7 @@ pub(crate) fn one_cpu(machine: &Machine, cpus: &IdSet, what: &str) -> Result<Cpu
 /// The plan, if it has a step.
 ///
 /// # Errors
-/// The first [`Refusal`] of the plan, or that nothing is left to measure and what would change that.
+/// The first [`Refusal`] of the plan, or one that says that no step can be measured, with the cure.
 pub(crate) fn with_steps(plan: Plan, request: &Request, cure: &str) -> Result<Plan, Refusal> {
     if plan.steps.is_empty() {
         let first = plan.refused.into_iter().next();
@@ -79,13 +79,13 @@ pub(crate) fn scope_cpus(scope: &Scope, machine: &Machine) -> Result<IdSet, Refu
     Ok(cpus)
 }
 
-/// Leaves out steps that were asked for twice.
+/// Removes repeated steps.
 pub(crate) fn once(steps: &mut Vec<Step>) {
     let mut seen = BTreeSet::new();
     steps.retain(|step| seen.insert(step.id.clone()));
 }
 
-/// The page size to ask for where the user named none: transparent huge pages, unless the system has them off.
+/// The page size if the user named none: transparent huge pages, unless the system has them off.
 pub(crate) fn default_page(machine: &Machine) -> PageKind {
     match machine.system.thp.as_deref() {
         None | Some("never") => PageKind::Base,
@@ -127,7 +127,8 @@ pub(crate) fn check_size(size: Bytes) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Length of the shot of a visit, seconds: eight windows, and short enough that a cache just warmed still holds what was read.
+/// Length of the shot of a visit, seconds: eight windows, and short enough that a cache just warmed still holds its
+/// lines.
 pub(crate) const VISIT_SECONDS: f64 = 0.002;
 
 /// When a headline number is good enough. Fewer visits than that see too little of what comes and goes.

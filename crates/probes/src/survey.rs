@@ -9,7 +9,7 @@ use crate::latency::Latency;
 use crate::residency::{self, Residency};
 use crate::steps::once;
 
-/// A probe that a survey is made of, and what is asked of it; nothing where it has nothing to say here.
+/// A probe that is part of a survey, with its parameters; `None` if this machine has nothing for it to measure.
 struct SurveyPart {
     probe: &'static dyn Probe,
     asks: fn(&Request, &Machine) -> Option<serde_json::Value>,
@@ -31,7 +31,7 @@ fn parts(request: &Request, lab: Lab<'_>) -> Vec<(&'static dyn Probe, Request)> 
     PARTS.iter().filter_map(asked).collect()
 }
 
-/// What `tiermark survey` asks; `docs/methods/survey.md` describes the method.
+/// The probe of `tiermark survey`; `docs/methods/survey.md` describes the method.
 pub struct Survey;
 
 static ABOUT: About = About {
@@ -93,7 +93,7 @@ pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) 
     Request { probe: ABOUT.id.into(), scope, effort, precision, seed, params: serde_json::Value::Null, part: None }
 }
 
-/// What of the machine's state a reader of any number should know, with cures. Nothing is changed by the program.
+/// Settings of the machine that affect every number, with cures. The program changes none of them.
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
     let system = &machine.system;
     let mut warnings = Vec::new();

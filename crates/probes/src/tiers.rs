@@ -7,8 +7,8 @@ use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Note, Refus
 
 use crate::found::{Found, FoundTier};
 
-/// A DRAM buffer is this many times all caches in reach: what is left in them then serves under a quarter of the accesses
-/// of a random walk, and in steady state far less of a longer stream.
+/// A DRAM buffer is this many times all caches in reach: the caches then serve under a quarter of the accesses of a
+/// random walk, and in steady state far less of a longer stream.
 const DRAM_FACTOR: u64 = 4;
 /// The smallest DRAM buffer: machines and guests that hide their caches have some all the same.
 const DRAM_FLOOR: u64 = 64 * MIB;
@@ -44,7 +44,7 @@ pub(crate) struct Ladder {
     pub(crate) refused: Vec<Refusal>,
 }
 
-/// Builds the ladder for these cpus from what is declared.
+/// Builds the ladder for these cpus from the declared caches.
 pub(crate) fn ladder(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Ladder {
     ladder_of(machine, cpus, scope, &Found::default())
 }
@@ -65,7 +65,7 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
     for cache in levels {
         let Some(bytes) = cache.bytes else { continue };
         let tier = found.tiers.iter().find(|tier| tier.level == cache.level);
-        // What was measured counts, and not what is declared.
+        // The measured size counts, not the declared one.
         let bytes = tier.and_then(|tier| tier.size.resolved()).unwrap_or(bytes);
         let cache_bytes = bytes;
         let name = format!("L{}", cache.level);
@@ -200,7 +200,7 @@ fn memory_bytes(
 /// The most memory a step may take, and what limits it.
 pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> (u64, String) {
     let mut caps: Vec<(u64, String)> = Vec::new();
-    // Half of what is free, unless the user says how much: then all but a tenth, which the system needs to breathe.
+    // Half of the free memory, unless the user sets a limit: then all but a tenth, which the system needs.
     let (part, words) = if scope.max_mem.is_some() { (0.9, "nine tenths") } else { (0.5, "half") };
     let mut cap = |bytes: u64, of: String| caps.push(((bytes as f64 * part) as u64, format!("{words} of {of}")));
     let nodes: IdSet = match node {
@@ -218,7 +218,7 @@ pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, 
         && let Some(limit) = cgroup.memory_limit
     {
         let left = limit.saturating_sub(cgroup.memory_used.unwrap_or(0));
-        cap(left, format!("what the cgroup has left, {}", Bytes(left)));
+        cap(left, format!("the free part of the cgroup's limit, {}", Bytes(left)));
     }
     if let Some(max) = scope.max_mem {
         caps.push((max.0, "--max-mem".into()));

@@ -26,20 +26,20 @@ const PIECES: [u64; 2] = [4 * KIB, 2 << 20];
 /// Pages tried at least and at most: from fewer than any first level holds to four times the largest second level built.
 const FEWEST: u64 = 8;
 const MOST: u64 = 16_384;
-/// Bounds of a level are this near to each other before it is left alone.
+/// Bounds of a level that are this near to each other are not refined further.
 const FINE: f64 = 1.012;
-/// What narrowing the bounds takes beside the first points (measured).
+/// Time to narrow the bounds, beside the first points (measured).
 const NARROWING: f64 = 0.15;
 
-/// What can be asked of the tlb probe.
+/// Parameters of the tlb probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlbParams {
-    /// Page sizes; none means all that can be had.
+    /// Page sizes; none means all available ones.
     pub pages: Vec<PageKind>,
 }
 
-/// What `tiermark tlb` asks; `docs/methods/tlb.md` describes the method.
+/// The probe of `tiermark tlb`; `docs/methods/tlb.md` describes the method.
 pub struct Tlb;
 
 static ABOUT: About = About {
@@ -141,7 +141,8 @@ impl<'a> TlbPlanner<'a> {
         Ok(Self { chaser: Chaser { probe: "tlb", request, cpu }, lab, params, packed: default_page(lab.machine) })
     }
 
-    /// The page sizes: those asked for, or base pages, transparent huge pages, and reserved ones of which some are free.
+    /// The page sizes: the requested ones, or base pages, transparent huge pages, and reserved ones of which some are
+    /// free.
     fn pages(&self) -> Vec<PageKind> {
         if let Some(page) = self.chaser.request.scope.page {
             return vec![page];
@@ -209,7 +210,7 @@ impl<'a> TlbPlanner<'a> {
     }
 }
 
-/// What was seen of one page size.
+/// Observations of one page size.
 struct PageCurve<'a> {
     page: PageKind,
     /// Pages, and the observations of lines one a page and side by side.
@@ -265,7 +266,7 @@ impl<'a> PageCurve<'a> {
         }
         let tried = self.solved.tried;
         if self.solved.buffers.len() < 2 {
-            // What was not left holds at least what was tried.
+            // A TLB whose end was not reached holds at least the most pages tried.
             let labels =
                 self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
             let mut found = resting_on(&last, Quantity::TlbEntries, labels, Some(tried as f64), Unit::Count);

@@ -16,7 +16,7 @@ use crate::text::{hanging, heading, right, width};
 const WHOLE: usize = 16;
 /// Rows of a heat map at most; each is two columns wide, so that it is about square.
 const BINS: usize = 24;
-/// What the letters of a hybrid's pairs mean.
+/// Meaning of the letters of a hybrid's pairs.
 const KINDS: &str = "kinds of the two cores: P performance (big), E efficiency (little), LP low-power";
 
 /// All of it; empty where a run has no such findings.
@@ -163,7 +163,7 @@ fn matrix(op: &str, pairs: &[&Finding], style: &Style) -> String {
     }
     let cpus: Vec<u64> = cpus.into_iter().collect();
     match cpus.len() {
-        // One pair is told by its relation.
+        // With one or two pairs, their relation names them.
         0..=2 => String::new(),
         n if n <= WHOLE => whole(op, &cpus, &cells, style),
         _ => heat_map(op, &cpus, &cells, style),

@@ -113,7 +113,7 @@ fn explained(case: &Case, style: &Style) -> String {
         Answer::Between { low, high: Some(high), why } => format!("between {low} and {}: {why}", words(*high)),
         Answer::Between { low, high: None, why } => format!("{} or more: {why}", words(*low)),
         Answer::AtLeast { tenants } => {
-            format!("{} passed, the most that this run may try (most-tenants)", words(*tenants))
+            format!("{} passed, the limit of this run (most-tenants)", words(*tenants))
         }
         Answer::None { why } => format!("not even one tenant: {why}"),
     };
@@ -121,7 +121,7 @@ fn explained(case: &Case, style: &Style) -> String {
     if let Some(ended) = &case.ended_by {
         out.push_str(&hanging("  ", &format!("ended by {}: {}", ended.resource, ended.why), Ink::Plain, style));
     }
-    // Of the most tenants that were within the level, the last trial: what it costs to be there.
+    // The last trial of the most tenants within the level: the resources that it used.
     let most = case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
     if let Some((trial, said)) = most.and_then(|trial| Some((trial, said(trial)?))) {
         out.push_str(&hanging("  ", &format!("at {}: {said}", words(trial.tenants)), Ink::Plain, style));
@@ -129,7 +129,7 @@ fn explained(case: &Case, style: &Style) -> String {
     out
 }
 
-/// What the system said during a trial.
+/// Counters of the system during a trial.
 fn said(trial: &TrialRecord) -> Option<String> {
     trial.evidence.as_ref().map(evidence::words).filter(|words| !words.is_empty())
 }
@@ -142,7 +142,7 @@ fn outcome(outcome: Outcome, style: &Style) -> Cell {
     }
 }
 
-/// The curve, with a line between what is within the level and what is not.
+/// The curve, with a line between the numbers within the service level and the others.
 fn curve(case: &Case, level: &str, style: &Style) -> String {
     if case.curve.is_empty() {
         return String::new();
@@ -252,7 +252,7 @@ fn costs(cost: &CostTable, style: &Style) -> String {
     out
 }
 
-/// What may be spent for a saving that is wanted.
+/// The most that a tier may cost for a wanted saving.
 fn affordable(tier: &str, wanted: f64, most: f64) -> String {
     let wanted = tenths(wanted);
     if most < 0.0 {

@@ -1,4 +1,4 @@
-//! Comments below a file that is shown, so that what is said of it can be kept with it.
+//! Comments below a file that is shown, which keep remarks with the file.
 
 use crate::style::Style;
 use crate::text::{spoken, wrap};

@@ -13,7 +13,7 @@ use crate::style::Style;
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
 
-/// More curves than this in one plot cannot be told apart.
+/// Most curves in one plot: more cannot be distinguished.
 const CURVES_A_PLOT: usize = 5;
 
 /// Labels that do not name a series: they say where on it a point is, or why it is in the plan.
@@ -134,7 +134,7 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
     out
 }
 
-/// What the curves behind a ladder are of, and what the marks below the axis are.
+/// Legend of the curves behind a ladder, and of the marks below the axis.
 fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style: &Style) -> String {
     let one = metric == Metric::Bandwidth && points.iter().all(|o| o.labels.number(Labels::THREADS) == Some(1));
     let marks = if cache_marks(machine).is_empty() { "" } else { " (^ cache sizes as declared)" };
@@ -197,7 +197,7 @@ fn reasons(points: &[&Observation], names: &Names) -> Reasons {
     reasons
 }
 
-/// Tables that were asked for (`purpose=table`), latency and bandwidth apart.
+/// Tables of sizes that the user named (`purpose=table`), latency and bandwidth apart.
 pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
     let mut out = String::new();
     for metric in [Metric::Latency, Metric::Bandwidth] {
@@ -227,7 +227,7 @@ fn winners(groups: &[(String, Vec<&Observation>)], style: &Style) -> String {
     lines.iter().map(|(name, won)| hanging("  ", &format!("{name}: {won}"), crate::style::Ink::Dim, style)).collect()
 }
 
-/// `avx512 at 64K, 1M; avx512-nta at 64M`; empty where the kernel was asked for by name.
+/// `avx512 at 64K, 1M; avx512-nta at 64M`; empty if the user named the kernel.
 fn winners_of(group: &[&Observation]) -> String {
     let mut kernels: Vec<(&str, Vec<u64>)> = Vec::new();
     for o in group {
@@ -253,7 +253,7 @@ fn winners_of(group: &[&Observation]) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Rows are sizes, columns are series. Intervals are told where the table still fits side by side.
+/// Rows are sizes, columns are series. Intervals are shown if the table still fits with them.
 fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> String {
     let groups = names.groups(cells);
     let with = size_table(cells, &groups, true, style);
@@ -307,7 +307,7 @@ fn told(o: &Observation, evidence: &BTreeSet<&str>) -> bool {
         || is_for(o, o.metric, Purpose::Table)
         // The points of curves of latency over bandwidth.
         || o.labels.is_for(Purpose::Load)
-        // Many chases make one shape, which its findings tell.
+        // Many chases make one shape, which its findings describe.
         || (is_for(o, o.metric, Purpose::Shape) && o.value.is_some())
 }
 

@@ -20,7 +20,7 @@ pub fn doctor(checkup: &Checkup, style: &Style) -> String {
         out.push_str(&table.render(style));
     }
     out.push_str(&reasons("Problems: numbers would mislead", checkup, Health::Problem, style));
-    out.push_str(&reasons("To know when reading numbers", checkup, Health::Note, style));
+    out.push_str(&reasons("Notes for reading the numbers", checkup, Health::Note, style));
     let count = |health| checkup.count(health);
     let (problems, notes) = (count(Health::Problem), count(Health::Note));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });

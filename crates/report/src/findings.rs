@@ -49,7 +49,7 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
     let told = |key: &str| {
         without.contains(&key)
             || (key == Labels::OP && said.is_some() && labels.get(key) == said)
-            // Of a primitive its name tells the group, and the numbers that it is one.
+            // The name of a primitive implies its group, and its numbers imply that it is one.
             || key == Labels::GROUP
             || (key == Labels::PURPOSE && labels.get(Labels::GROUP).is_some())
             || (key == Labels::NODE && in_tier)
@@ -68,8 +68,8 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::WORKING_SET, _) => format!("on {}", label_text(key, label)),
         (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
         (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
-        // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
-        // Layouts that a search for a shape makes up are told by what they are.
+        // The prefetcher takes part in these numbers: they must not be read as the latency of memory. Layouts that only
+        // a search for a shape uses are named by their description.
         (Labels::LAYOUT, Label::Text(text)) if labels.is_for(Purpose::Shape) => made_up(text),
         (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
         (Labels::REMOTE, _) => format!("{} % remote", label_text(key, label)),
@@ -145,7 +145,7 @@ pub(crate) fn quantile(name: &str) -> f64 {
     }
 }
 
-/// Names rows by as few labels as tell them apart: the tier alone, with layout and page, or all labels.
+/// Names rows by as few labels as distinguish them: the tier alone, with layout and page, or all labels.
 fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> String {
     const FEWEST: [&[&str]; 4] = [
         &[Labels::TIER, Labels::NODE],
@@ -184,7 +184,7 @@ pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
     pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
 }
 
-/// How bandwidth grows with threads, with bars; of two cpus the ladder tells as much.
+/// How bandwidth grows with threads, with bars; of two cpus the ladder shows as much.
 pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric == Quantity::BandwidthScaling);
     let name = |f: &Finding| {

@@ -46,11 +46,11 @@ pub(crate) fn header(run: &Run, style: &Style) -> String {
 pub(crate) fn remarks(run: &Run, style: &Style) -> String {
     let mut out = String::new();
     if let Some(name) = &run.simulated {
-        let text = format!("SIMULATED machine '{name}': these numbers are a model's, nothing was measured");
+        let text = format!("SIMULATED machine '{name}': numbers from a model, nothing was measured");
         out.push_str(&hanging("! ", &text, Ink::Warn, style));
     }
     if !run.complete {
-        let text = "INCOMPLETE: the run was stopped; what it had measured until then is here";
+        let text = "INCOMPLETE: the run was stopped; this report has its results up to then";
         out.push_str(&hanging("! ", text, Ink::Bad, style));
     }
     out

@@ -11,7 +11,8 @@ const HEAD: &str = "source,initiator,target,access,read_latency,write_latency,re
 /// Bytes of the kernel's unit of bandwidth.
 const MB: f64 = 1e6;
 
-/// The export as CSV: a line for each measured pair, and one for each that firmware speaks of. What nobody knows is empty.
+/// The export as CSV: a line for each measured pair, and one for each pair in the firmware's table. Unknown values are
+/// empty.
 ///
 /// `access` is the kernel's class: 0 marks the best initiators of a target, by measured latency or by firmware.
 pub fn hmat(run: &Run) -> String {
@@ -52,7 +53,7 @@ pub fn hmat(run: &Run) -> String {
     out
 }
 
-/// One measured pair. A chase only reads: there is no write latency to tell.
+/// One measured pair. A chase only reads, so the write latency is empty.
 fn line(cells: &[&Finding], initiator: NodeId, target: NodeId, access: &str) -> String {
     let pair = ["latency", "read", "write"].map(|op| measured(cells, initiator, target, op));
     let [latency, read, write] = pair.map(|f| f.and_then(|f| f.value));

@@ -8,7 +8,7 @@ use crate::number::{graded, rate};
 use crate::style::{Ink, Style};
 use crate::text::{hanging, heading, items};
 
-/// A plain kernel's rate is told where the winner's is higher by more than this: below it the choice hardly matters.
+/// A plain kernel's rate is shown if the winner's is higher by more than this: below it the choice hardly matters.
 const AHEAD: f64 = 1.1;
 
 /// The kernel behind a number of the ladder.

@@ -32,7 +32,7 @@ impl<'a> Shown<'a> {
         Self { done: vec![false; findings.len()], findings, numbers: Vec::new() }
     }
 
-    /// Counts what a view shows with its marks; what has no number because there is none to have is passed over.
+    /// Counts the findings that a view shows, with their marks; findings that cannot have a number are not counted.
     pub(crate) fn count(&mut self, shown: &[&'a Finding]) {
         self.numbers.extend(shown.iter().filter(|f| is_number(f)));
     }
@@ -91,7 +91,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
         metric => metric.name().to_owned(),
     };
     words.push(what);
-    // The quantiles of a tail stand and fall together, and a scaling is told by its threads.
+    // The quantiles of a tail count as one, and a scaling by its threads.
     let scaling = finding.metric == Quantity::BandwidthScaling;
     words.extend(labels.get(Labels::LAYOUT).filter(|w| *w != "random").map(str::to_owned));
     words.extend(labels.get(Labels::SPAN).filter(|_| !scaling).map(str::to_owned));
@@ -138,7 +138,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: O
     out
 }
 
-/// The table itself. Columns of which no tier has anything are left out: a run of one probe has half of them.
+/// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
 fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
     let mut columns = vec![("tier".to_owned(), Align::Left)];
     columns.push(("size ".to_owned(), Align::Right));
@@ -189,7 +189,7 @@ struct LadderRow<'a> {
     latency: Option<&'a Finding>,
     /// In the order of [`OPS`] and [`SPANS`].
     rates: Vec<Option<&'a Finding>>,
-    /// Rates of other operations: told below the table.
+    /// Rates of other operations, shown below the table.
     others: Vec<&'a Finding>,
     peak: Option<&'a Finding>,
 }
@@ -200,7 +200,7 @@ impl<'a> LadderRow<'a> {
         let of = |f: &Finding, metric: Quantity| f.metric == metric;
         let mut take = |fits: &dyn Fn(&Finding) -> bool| shown.take_of(places.iter().copied(), fits).next();
         let size = take(&|f| of(f, Quantity::TierSize));
-        // The random chase is the headline; another layout stands in only where there is none.
+        // The random chase is the headline; another layout is shown only without one.
         let headline = |f: &Finding| f.labels.get(Labels::LAYOUT).is_none_or(|l| l == "random");
         let latency = take(&|f| of(f, Quantity::Latency) && headline(f))
             .or_else(|| take(&|f| of(f, Quantity::Latency) && f.labels.get(Labels::STATISTIC).is_none()));
@@ -213,7 +213,7 @@ impl<'a> LadderRow<'a> {
         }
         let other = |f: &Finding| f.labels.is_for(Purpose::Ladder) && f.labels.get(Labels::KERNEL).is_some();
         let others = shown.take_of(places.iter().copied(), |f| of(f, Quantity::Bandwidth) && other(f)).collect();
-        // The best share is the row's; all of them are told below.
+        // The best share is the row's; all of them are shown below.
         let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| of(f, Quantity::PeakShare));
         let known = shares.filter(|f| f.value.is_some_and(f64::is_finite));
         let peak = known.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));

@@ -1,4 +1,4 @@
-//! What ends the growth of bandwidth with threads.
+//! The limit of the growth of bandwidth with threads.
 
 use tiermark_model::{Finding, Labels, Quantity, Unit};
 
@@ -10,14 +10,14 @@ use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
-/// What names a ramp.
+/// Name of a ramp.
 fn name(labels: &Labels) -> String {
     let node = labels.number(Labels::NODE).map(|n| format!("node {n}"));
     let words = [labels.get(Labels::OP), labels.get(Labels::PLACE), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// What the column of a finding is called; a share has a remark.
+/// Heading of a finding's column; a share has a remark.
 fn column_name(finding: &Finding) -> String {
     match &finding.metric {
         Quantity::ScaleLatency => "idle".to_owned(),
@@ -27,7 +27,7 @@ fn column_name(finding: &Finding) -> String {
     }
 }
 
-/// One row a ramp: latency, lines in flight, knee, ceiling and what it is the ceiling of; then why.
+/// One row a ramp: latency, lines in flight, knee, ceiling and its cause; then the reasons.
 pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric.family() == "scale");
     // A share stands in a remark, and has the doubts of its ceiling.

@@ -57,7 +57,7 @@ pub struct Equivalent {
     pub there: String,
     /// The command of tiermark.
     pub here: String,
-    /// What differs; may be empty.
+    /// Differences between them; may be empty.
     pub note: String,
 }
 
@@ -106,7 +106,7 @@ pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> String {
     out.trim_start_matches('\n').to_owned() + &trouble("Not available here", &refused, style)
 }
 
-/// The method page of a primitive: how it is done, what it is measured over here, and why it cannot be measured here.
+/// The method page of a primitive: how it is measured, its dimensions here, and why it cannot be measured here.
 pub fn primitive(info: &PrimitiveInfo, style: &Style) -> String {
     let unit = match info.metric {
         Metric::Latency => "time of one",
@@ -115,8 +115,9 @@ pub fn primitive(info: &PrimitiveInfo, style: &Style) -> String {
     let title = format!("{}: {unit}, one of the {} of `tiermark os`", info.id, info.group);
     let over: Vec<String> = info.sweeps.iter().map(sweep).collect();
     let refused = info.refusal.as_ref().map(ToString::to_string).unwrap_or_default();
-    let usage = format!("`tiermark os --only '{}'`; `tiermark help os` says how all of them are measured.", info.id);
-    let over = if over.is_empty() { "Nothing: it is a single number.".to_owned() } else { over.join("\n\n") };
+    let usage =
+        format!("`tiermark os --only '{}'`; `tiermark help os` describes how primitives are measured.", info.id);
+    let over = if over.is_empty() { "One number, without a sweep.".to_owned() } else { over.join("\n\n") };
     let sections = [("Measured over", over.as_str()), ("Not available here", &refused), ("Use", &usage)];
     let sections: String = sections
         .iter()

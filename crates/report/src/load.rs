@@ -5,12 +5,12 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, heading};
 
-/// Latencies that are shown, ns: mean, P50, P90, P95, P99, P99.9, maximum. `None` where there is none.
+/// Latencies that are shown, ns: mean, P50, P90, P95, P99, P99.9, maximum. `None` without an answer.
 type Shown = [Option<f64>; 7];
 
 /// Heads of those columns.
 const HEADS: [&str; 7] = ["mean", "P50", "P90", "P95", "P99", "P99.9", "max"];
-/// Most tenants that are shown one by one without being asked.
+/// Most tenants that are shown one by one without --verbose.
 const MOST: usize = 20;
 
 /// One tenant, or all as one.
@@ -33,15 +33,15 @@ pub struct LoadLine {
 /// Everything that is shown of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadView {
-    /// What was asked, in a line.
+    /// The workload, in one line.
     pub title: String,
-    /// Each tenant.
+    /// One line for each tenant.
     pub tenants: Vec<LoadLine>,
     /// All as one; `None` where nothing was measured.
     pub all: Option<LoadLine>,
-    /// What else there is to say, in sentences.
+    /// Further facts, in sentences.
     pub facts: Vec<String>,
-    /// What a reader should know before believing the numbers.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ fn rates(lines: &[&LoadLine], style: &Style) -> String {
     let mut table = Table::new().column("", Align::Left).column("requests/s", Align::Right);
     let is_open = lines.iter().any(|line| line.share.is_some());
     if is_open {
-        table = table.column("of what was due", Align::Right).column("sent late", Align::Right);
+        table = table.column("of requests due", Align::Right).column("sent late", Align::Right);
     }
     for line in lines {
         let mut row = vec![Cell::inked(&line.name, Ink::Head), Cell::new(format!("{:.0}", line.rate))];
@@ -161,7 +161,7 @@ mod tests {
         let mut all = line("all");
         (all.share, all.late) = (None, None);
         let text = load(&LoadView { tenants: Vec::new(), all: Some(all), ..view(0) }, &Style::default());
-        assert!(!text.contains("of what was due") && !text.contains("sent late"), "{text}");
+        assert!(!text.contains("of requests due") && !text.contains("sent late"), "{text}");
         assert!(!text.contains("Response") && text.contains("Service"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Latency over bandwidth: curves as plots, what they come to as a table, and their points.
+//! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
 use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, Unit, Verdict};
 
@@ -13,9 +13,9 @@ use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
-/// More curves than this in one plot cannot be told apart.
+/// Most curves in one plot: more cannot be distinguished.
 const CURVES_A_PLOT: usize = 5;
-/// What a curve comes to, in the order of the columns.
+/// The figures of a curve, in the order of the columns.
 const COLUMNS: [(Quantity, &str); 5] = [
     (Quantity::LoadedUnloaded, "idle|ns "),
     (Quantity::LoadedKnee, "knee| "),
@@ -24,7 +24,7 @@ const COLUMNS: [(Quantity, &str); 5] = [
     (Quantity::LoadedPeak, "all|cores "),
 ];
 
-/// What the column of a finding is called.
+/// Heading of a finding's column.
 fn column_name(finding: &Finding) -> String {
     let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
     match &finding.metric {
@@ -190,7 +190,7 @@ fn table(findings: &[&Finding], style: &Style) -> String {
     out
 }
 
-/// What a finding adds in words: knees, targets and overload always, the rest with `verbose`.
+/// Notes of a finding: knees, targets and overload always, the rest with `verbose`.
 fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
     let note = finding.note()?;
     match &finding.metric {

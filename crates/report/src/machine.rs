@@ -29,7 +29,7 @@ pub fn machine(machine: &Machine, style: &Style) -> String {
     out
 }
 
-/// Who the machine is, and what limits this process on it.
+/// Name and kernel of the machine, and the limits of this process on it.
 fn head(machine: &Machine, style: &Style) -> String {
     let (cpu, system) = (&machine.cpu_model, &machine.system);
     let name = cpu.name.clone().unwrap_or_else(|| "Unknown processor".to_owned());

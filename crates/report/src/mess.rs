@@ -40,9 +40,9 @@ pub struct MessPoint {
     pub read_percent: f64,
     /// The dial of the traffic, in the writer's own unit.
     pub pause: f64,
-    /// Bytes a second.
+    /// Bandwidth in bytes per second.
     pub bandwidth: f64,
-    /// ns.
+    /// Latency in ns.
     pub latency_ns: f64,
 }
 
@@ -112,7 +112,7 @@ pub fn mess_doubts(run: &Run) -> Option<String> {
     let doubted = points.iter().filter(|o| o.verdict.grade != Grade::Trusted).count();
     let are = if doubted == 1 { "is" } else { "are" };
     (doubted > 0)
-        .then(|| format!("{doubted} of its {} points {are} not trusted, which this layout cannot say", points.len()))
+        .then(|| format!("{doubted} of its {} points {are} not trusted, which this layout does not mark", points.len()))
 }
 
 /// What the first column says: the mix and the place, without what would end a field.
@@ -133,14 +133,14 @@ pub fn read_mess(text: &str) -> Result<Vec<MessPoint>, MessError> {
     let names: Vec<&str> = fields(head.trim_start_matches('\u{feff}'));
     let column = |known: &[&str]| known.iter().find_map(|name| names.iter().position(|n| n == name));
     let needed = |known: &[&str]| {
-        column(known).ok_or_else(|| error(first + 1, format!("no column is called {}", known.join(" or "))))
+        column(known).ok_or_else(|| error(first + 1, format!("no column is named {}", known.join(" or "))))
     };
     let (reads, bandwidth, latency) = (needed(&READS)?, needed(&BANDWIDTH)?, needed(&LATENCY)?);
     let (pause, kind) = (column(&["pause"]), column(&["type"]));
     let mut points = Vec::new();
     for (at, line) in lines {
         if points.len() >= MOST_LINES {
-            return Err(error(at + 1, format!("more than {MOST_LINES} points are no curve")));
+            return Err(error(at + 1, format!("a curve has at most {MOST_LINES} points")));
         }
         let fields = fields(line);
         if fields.len() != names.len() {
@@ -167,7 +167,11 @@ pub fn read_mess(text: &str) -> Result<Vec<MessPoint>, MessError> {
         }
         points.push(point);
     }
-    if points.is_empty() { Err(error(first + 1, "there is no point below the head".into())) } else { Ok(points) }
+    if points.is_empty() {
+        Err(error(first + 1, "the file has no points below its heading line".into()))
+    } else {
+        Ok(points)
+    }
 }
 
 /// The fields of a line: none of this layout holds a comma.

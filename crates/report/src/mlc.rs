@@ -1,9 +1,9 @@
 //! An mlc-compatible layout: matrices, peak bandwidths, loaded latency and cache-to-cache blocks as text that existing
 //! parsers of such logs read.
 //!
-//! The layout is known from public logs and documentation: block titles, tabs between columns, MB/s of 10⁶ bytes, ns with one
-//! decimal. What a run did not measure is left out; what was measured and is invalid is `-`. The numbers are this tool's, taken by its
-//! methods, and are not comparable with those of another tool of that layout.
+//! The layout is taken from public logs and documentation: block titles, tabs between columns, MB/s of 10⁶ bytes, ns
+//! with one decimal. Blocks that a run did not measure are omitted; an invalid number is `-`. The numbers are this
+//! tool's, taken by its methods, and are not comparable with those of another tool of that layout.
 
 mod system;
 
@@ -38,18 +38,19 @@ fn blocks(run: &Run, seen: &[&Observation]) -> [Option<String>; 5] {
     [idle(seen), system::peaks(run), rates(seen), system::loaded(run), transfers(seen, run)]
 }
 
-/// What the layout cannot say of a run, in words: that it holds nothing of it, or how many of its numbers are not trusted. `None` where
-/// all are.
+/// Doubts that the layout does not show, in words: that it shows nothing of the run, or how many of its numbers are not
+/// trusted. `None`
+/// where all are.
 pub fn mlc_doubts(run: &Run) -> Option<String> {
     let seen: Vec<&Observation> = run.observations().collect();
     if blocks(run, &seen).iter().all(Option::is_none) {
         let holds = "matrices of nodes, bandwidths and loaded latencies of all cores, and transfers between cores";
-        return Some(format!("it holds {holds}, and nothing of these was measured"));
+        return Some(format!("it shows only {holds}, and the run measured none of them"));
     }
     let numbers = numbers(run);
     let doubted = numbers.iter().filter(|f| f.verdict.grade != Grade::Trusted).count();
     (doubted > 0)
-        .then(|| format!("{doubted} of the run's {} numbers are not trusted, which it cannot say", numbers.len()))
+        .then(|| format!("{doubted} of the run's {} numbers are not trusted, which it does not mark", numbers.len()))
 }
 
 /// A number with one decimal, or a dash.
@@ -128,7 +129,7 @@ fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Measuring cache-to-cache transfer latency (in ns)...\n{lines}"))
 }
 
-/// Where the memory of fetched lines is, seen from those who pass them on.
+/// The node of fetched lines' memory, relative to the two cpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Home {
     Writer,

@@ -79,7 +79,7 @@ pub(crate) fn size(bytes: f64) -> String {
     if (0.0..9e18).contains(&bytes) { Bytes(bytes.round() as u64).to_string() } else { "?".to_owned() }
 }
 
-/// A size read off a curve: two significant digits, which is more than the steps of a curve tell.
+/// A size read off a curve: two significant digits, more than the steps of a curve resolve.
 pub(crate) fn measured_size(bytes: f64) -> String {
     if !(0.0..9e18).contains(&bytes) {
         return "?".to_owned();
@@ -88,7 +88,7 @@ pub(crate) fn measured_size(bytes: f64) -> String {
     let (scale, unit) = scales.into_iter().find(|(scale, _)| bytes >= *scale as f64).unwrap_or((1, "B"));
     let value = bytes / scale as f64;
     match value {
-        // What rounds up to the next power of ten has no decimal.
+        // A number that rounds up to the next power of ten has no decimal.
         v if v < 9.95 => format!("~{v:.1} {unit}"),
         v if v < 99.5 => format!("~{v:.0} {unit}"),
         v => format!("~{:.0} {unit}", (v / 10.0).round() * 10.0),
@@ -142,7 +142,7 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
     // The interval of a median is not symmetric.
     let half = interval.map(|i| (i.high - of).max(of - i.low)).filter(|half| half.is_finite() && *half >= 0.0);
     let (Some(half), true) = (half, of.is_finite()) else { return shown };
-    // A sign would read as if the number could be below zero: both ends are told.
+    // With a ± the number could seem to go below zero: both ends are shown instead.
     if let Some(i) = interval.filter(|_| half > of && matches!(unit, Unit::Ns | Unit::BytesPerSecond)) {
         let dash = style.glyph("–", "-");
         let low = if i.low > 0.0 { value(i.low, unit, style) } else { "0".to_owned() };

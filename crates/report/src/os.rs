@@ -1,4 +1,4 @@
-//! What the operating system adds: primitives that are alike share a table, and what is said of all of them is said once.
+//! Numbers of the operating system: similar primitives share a table, and their common remarks are shown once.
 
 mod condition;
 mod doubts;
@@ -20,7 +20,7 @@ pub(crate) use doubts::ran_out_of_time;
 use points::{PrimitivePoint, name, parts};
 use tables::{cell, tables};
 
-/// Where the curve of a channel bends: told in words.
+/// The bend of a channel's curve, shown as a sentence.
 const KNEE: Quantity = Quantity::OsKnee;
 /// How single operations are distributed: a table of its own.
 const TAIL: Quantity = Quantity::OsTail;
@@ -36,7 +36,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
     let (tails, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == TAIL);
     let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
     shown.count(&findings);
-    // What was never tried has no row: how many there are, and why, is said below.
+    // Points that were not tried have no row: their number and the reason are shown below.
     let tried = findings.into_iter().filter(|f| !f.verdict.is_refused());
     let tried: Vec<Finding> = tried.cloned().collect();
     let tried: Vec<&Finding> = tried.iter().collect();
@@ -44,7 +44,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
     let mut places = words::places(&tried);
     for group in OsGroup::ALL {
         let here = of(&tried, group);
-        // They mean the same everywhere: told where they are needed first.
+        // Explained where they are first used, since they mean the same everywhere.
         let needed = here.iter().any(|f| f.labels.get(Labels::RELATION).is_some());
         let legend = if needed { places.take() } else { None };
         let legend = [Some(words::legend(group).to_owned()), legend].into_iter().flatten().collect::<Vec<_>>();
@@ -54,14 +54,13 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
         cut |= narrow;
     }
     if cut {
-        let text =
-            "Intervals are left out where a table has no room for them: --verbose lists all, a wider page shows more";
+        let text = "Tables without room for intervals omit them: --verbose lists all intervals, a wider page (--width) shows more";
         out.push_str(&format!("\n{}", hanging("", text, Ink::Dim, style)));
     }
     out + &doubts::doubts(&tried, style) + &doubts::left_out(experiments, style) + &doubts::time(experiments, style)
 }
 
-/// Those of a group.
+/// Findings of a group.
 fn of<'a>(findings: &[&'a Finding], group: OsGroup) -> Vec<&'a Finding> {
     findings.iter().copied().filter(|f| f.labels.is(Labels::GROUP, group.name())).collect()
 }
@@ -76,7 +75,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Its legend, its tables, remarks, and what is so on this system; and whether intervals are left out.
+    /// The legend of a group, its tables, remarks, and the state of this system; and whether intervals are omitted.
     fn told(&self, run: &Run, style: &Style) -> (String, bool) {
         if self.findings.is_empty() && self.knees.is_empty() {
             return (String::new(), false);

@@ -1,4 +1,5 @@
-//! The parts of a run: each experiment of a plan is told by itself, in the plan's order, so that two of one probe never share a table.
+//! The parts of a run: each experiment of a plan is shown by itself, in the plan's order, so that two of one probe
+//! never share a table.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +8,21 @@ use tiermark_model::{Experiment, PlanPage, Quantity, Request, Run};
 use crate::style::{Ink, Style};
 use crate::text::hanging;
 
-/// Experiments that are told together.
+/// Experiments that are shown together.
 pub(crate) struct RunSection<'a> {
-    /// What was asked, as one would type it.
+    /// The command of the request.
     title: String,
-    /// What it is there for.
+    /// Its purpose, in words.
     note: Option<&'a str>,
     pub(crate) experiments: Vec<&'a Experiment>,
 }
 
-/// The parts of a run, in the order in which they were done. A command by itself is one part, whatever it asked of how many probes.
+/// The parts of a run, in the order of its experiments. A command by itself is one part, whatever number of probes it
+/// has.
 pub(crate) fn parts(run: &Run) -> Vec<RunSection<'_>> {
     let probes: BTreeSet<&str> = run.experiments.iter().map(|e| e.request.probe.as_str()).collect();
     let composed = run.plan.is_some() || run.experiments.iter().any(|e| e.request.part.is_some());
-    // Plans of versions that did not write down what they were: one command never asks a probe twice.
+    // Runs of versions that did not record the plan: one command never has two requests to one probe.
     if !composed && probes.len() == run.experiments.len() {
         return vec![RunSection {
             title: run.title.clone(),
@@ -44,7 +46,7 @@ pub(crate) fn parts(run: &Run) -> Vec<RunSection<'_>> {
     parts
 }
 
-/// A request as one would type it, where nobody wrote that down.
+/// A request as a command, if the run did not record it.
 fn asked(request: &Request) -> String {
     let scope = &request.scope;
     let words = [
@@ -87,7 +89,7 @@ impl RunSection<'_> {
     }
 }
 
-/// What a plan says of itself above its parts: the title and what to look for; all of it with `verbose`.
+/// Title and text of a plan above its parts; the whole text with `verbose`.
 pub(crate) fn page(plan: &PlanPage, style: &Style) -> String {
     let mut out = format!("\n{}", hanging("", &plan.title, Ink::Head, style));
     let paragraphs = plan.about.split("\n\n").map(str::trim).filter(|p| !p.is_empty());

@@ -1,4 +1,4 @@
-//! What would be measured: the view of `--dry-run`.
+//! The view of `--dry-run`: the steps of a plan.
 
 mod primitives;
 
@@ -51,14 +51,14 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
     out
 }
 
-/// That the times of the steps add up to more than there is.
+/// A note if the times of the steps add up to more than the time budget.
 fn short_of_time(plan: &Plan, style: &Style) -> String {
     let all: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
     if all <= plan.max_seconds {
         return String::new();
     }
     let text = format!(
-        "the steps below take {} in all, the plan at most {}: what there is no time for is left out; --max-time allows more",
+        "the steps below take {} in all, the plan at most {}: the last steps are skipped; raise --max-time to measure them",
         seconds(all),
         seconds(plan.max_seconds)
     );
@@ -119,7 +119,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
             without.extend([Labels::SIZE, Labels::FROM, Labels::TO, Labels::PAUSE]);
             without.extend([Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET]);
         }
-        // A matrix is told by what is done, not pair by pair.
+        // A matrix is shown by operation, not pair by pair.
         if grouped && step.labels.get(Labels::FROM).is_some() {
             let pair = [Labels::NODE, Labels::NODES, Labels::WEIGHTS];
             without.extend(pair.into_iter().chain([Labels::PURPOSE, Labels::SPAN]));
@@ -155,7 +155,7 @@ fn range<T: PartialEq + std::fmt::Display>(low: Option<T>, high: Option<T>) -> S
     }
 }
 
-/// What the threads of the steps do, each kind once.
+/// The roles of the steps' threads, each kind once.
 fn work(steps: &[&Step]) -> String {
     let mut kinds: Vec<String> = Vec::new();
     let threads = steps.iter().flat_map(|step| step.setup.threads.iter().map(|thread| (*step, thread)));
@@ -164,7 +164,7 @@ fn work(steps: &[&Step]) -> String {
             Role::Stream { kernel, rivals } if rivals.is_empty() => kernel.to_string(),
             // Kernels are compared for figures.
             Role::Stream { kernel, .. } if step.labels.is_point() => {
-                format!("{kernel} or the one that its figure takes")
+                format!("{kernel} or the kernel of its figure")
             }
             Role::Stream { kernel, rivals } => format!("best of {kernel} and {} more", rivals.len()),
             Role::Ping { op } => format!("ping, {op}"),
@@ -174,8 +174,8 @@ fn work(steps: &[&Step]) -> String {
             Role::Take => "fetching lines".to_owned(),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),
-            Role::Revisit { flushed: true, .. } => "chase of what was flushed".to_owned(),
-            Role::Revisit { .. } => "chase of what was touched before".to_owned(),
+            Role::Revisit { flushed: true, .. } => "chase of the flushed range".to_owned(),
+            Role::Revisit { .. } => "chase of the range touched before".to_owned(),
             Role::Load { kernels, .. } => {
                 format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
             }

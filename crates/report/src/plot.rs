@@ -31,7 +31,7 @@ pub(crate) struct Plot<'a> {
     pub(crate) rows: usize,
 }
 
-/// Rows of a canvas, usually: 32 dots tell tiers apart, and two plots still fit one screen.
+/// Default rows of a canvas: 32 dots separate tiers, and two plots still fit one screen.
 pub(crate) const ROWS: usize = 8;
 /// Columns of the y axis with its tick.
 const AXIS: usize = 8;
@@ -277,7 +277,7 @@ impl Scale {
     }
 }
 
-/// Puts a label under a column; one that would touch its neighbour or leave the plot is left out.
+/// Puts a label under a column; a label that would touch its neighbour or leave the plot is dropped.
 fn place(line: &mut String, at: usize, label: &str, columns: usize) {
     let used = width(line);
     if (used == 0 || at > used) && at + width(label) <= columns + 2 {

@@ -62,7 +62,7 @@ fn word(piece: &str) -> Word {
     }
 }
 
-/// What texts that differ in their numbers only have in common.
+/// The common part of texts that differ only in their numbers.
 pub(crate) fn pattern(text: &str) -> String {
     let shape = |word: Word| match word {
         Word::Fixed(text) => text,
@@ -101,7 +101,7 @@ fn span(words: &[&Word]) -> String {
         ) => {
             let with =
                 |text: &str, unit: &str| if unit.is_empty() { text.to_owned() } else { format!("{text} {unit}") };
-            // What is written with more digits elsewhere is the same number.
+            // A number with more digits elsewhere is the same number.
             if from == to {
                 return format!("{lead}{}{tail}", with(if least.len() <= most.len() { least } else { most }, large));
             }

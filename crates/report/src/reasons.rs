@@ -58,7 +58,7 @@ fn kind_name(code: ReasonCode) -> &'static str {
     }
 }
 
-/// What makes reasons alike: their code and their words; what follows a colon is told apart, except of refusals.
+/// Reasons with the same code and words are one kind; the part after a colon is listed apart, except of refusals.
 type Kind = (Grade, bool, Option<ReasonCode>, String);
 
 impl Group {

@@ -1,11 +1,11 @@
-//! What could not be measured, and why.
+//! Refusals and missing numbers, with reasons.
 
 use tiermark_model::{Grade, Refusal};
 
 use crate::style::{Ink, Style};
 use crate::text::{bullet, heading};
 
-/// A list of refusals, those with the same reason and cure together; empty when there is none.
+/// A list of refusals, those with the same reason and cure together; empty without refusals.
 pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
     // Of more than LISTED with one reason, EXAMPLES are named and the rest counted.
     const LISTED: usize = 6;

@@ -1,4 +1,4 @@
-//! How long a shared cache keeps what was touched: a table of waits and ranges, and what it comes to in words.
+//! How long a shared cache keeps touched lines: a table of waits and ranges, and the conclusion in words.
 
 use tiermark_model::{Finding, Labels, Quantity, Unit};
 
@@ -76,7 +76,7 @@ pub(crate) fn milliseconds(ns: f64) -> String {
     }
 }
 
-/// What the numbers come to.
+/// Conclusions from the numbers.
 fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
     let first = |metric: &Quantity| of(findings, metric).first().copied();
     let mut lines = Vec::new();
@@ -84,9 +84,9 @@ fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
         let (Some(range), Some(ns)) = (bytes(half), half.value) else { continue };
         let (range, ms) = (size(range), milliseconds(ns));
         lines.push(match half.labels.get(Labels::STATISTIC) {
-            Some("at least") => format!("More than half of a touched {range} is still there after {ms}."),
-            Some("at most") => format!("Nothing of a touched {range} is left after {ms}."),
-            _ => format!("Half of a touched {range} is gone after {ms}."),
+            Some("at least") => format!("More than half of a touched {range} is still in the cache after {ms}."),
+            Some("at most") => format!("A touched {range} is fully evicted after {ms}."),
+            _ => format!("Half of a touched {range} is evicted after {ms}."),
         });
     }
     lines.extend(first(&Quantity::ResidencyHit).and_then(|hit| accesses(hit, findings, style)));
@@ -94,7 +94,7 @@ fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
     lines
 }
 
-/// What an access takes that hits, and one that misses.
+/// Time of an access that hits, and of one that misses.
 fn accesses(hit: &Finding, findings: &[&Finding], style: &Style) -> Option<String> {
     let text = |ns: f64| value(ns, Unit::Ns, style);
     let hits = graded(Some(text(hit.value?)), &hit.verdict, Unit::Ns, style).text;
@@ -108,27 +108,29 @@ fn accesses(hit: &Finding, findings: &[&Finding], style: &Style) -> Option<Strin
     Some(format!("An access that hits takes {} ns{misses}.", hits.trim_end()))
 }
 
-/// What limits the cache, and what to do about it.
+/// The limit of the cache, and what to do about it.
 fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
     let halves = of(findings, &Quantity::ResidencyHalfLife);
     let shortest = halves.iter().filter_map(|f| f.value).reduce(f64::min);
     let bytes = limit.value.map(measured_size)?;
     Some(match limit.labels.get(Labels::LIMIT)? {
-        "none" => format!("No limit up to {bytes}: nobody else was seen to use this cache."),
+        "none" => format!("No limit up to {bytes}: no other user of this cache was seen."),
         "partition" => {
-            format!("Partition: {bytes} of the cache can be had, however soon it is used again. Plan with that size.")
+            format!(
+                "Partition: programs here get at most {bytes} of the cache, even for lines used again at once. Plan with that size."
+            )
         }
         "contention" => {
             let soon = shortest.map(milliseconds).unwrap_or_default();
             if halves.iter().all(|f| f.labels.is(Labels::STATISTIC, "at least")) {
-                format!("Contention: others replace what was touched, but most of it outlives {soon}.")
+                format!("Contention: other programs evict touched lines, but most lines last longer than {soon}.")
             } else {
                 format!(
-                    "Contention: others replace what was touched. The cache serves what is used again within {soon}."
+                    "Contention: other programs evict touched lines. The cache serves lines that are used again within {soon}."
                 )
             }
         }
-        _ => "Even right after the touch, nothing of the smallest range is held: use smaller ranges (--sizes)."
+        _ => "The cache holds none of the smallest range even right after the touch: use smaller ranges (--sizes)."
             .to_owned(),
     })
 }

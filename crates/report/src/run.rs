@@ -113,7 +113,7 @@ fn evidence<'a>(experiments: &[&'a Experiment]) -> BTreeSet<&'a str> {
     experiments.iter().flat_map(|e| &e.findings).flat_map(|f| &f.evidence).map(String::as_str).collect()
 }
 
-/// A finding that only repeats a cell of a table is told by the table.
+/// Marks findings that only repeat a cell of a table as shown.
 fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
     let cells: BTreeSet<&str> = observations
         .iter()
@@ -153,7 +153,7 @@ fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> S
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 
-/// Refused steps and plans, each once, with what would help, and steps that came to nothing.
+/// Refused steps and plans, each once, with the cure, and steps without a number.
 fn refusals(experiments: &[&Experiment], style: &Style) -> String {
     let mut all: Vec<&Refusal> = experiments.iter().flat_map(|e| &e.plan.refused).collect();
     // Of primitives, what only makes a curve less dense is no part that is missing, and what there was no time for has been counted.

@@ -9,13 +9,13 @@ use crate::text::hanging;
 /// One check of the self-test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What was checked.
+    /// Name of the check.
     pub name: String,
-    /// What came out, with its unit.
+    /// Its result, with the unit.
     pub value: String,
     /// Whether it passed.
     pub pass: bool,
-    /// What was expected, or why it failed and what to do.
+    /// The expected result, or the reason of a failure and the cure.
     pub detail: String,
 }
 

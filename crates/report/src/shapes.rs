@@ -1,4 +1,4 @@
-//! What machines are shaped like: caches, translation buffers, misses in flight, and what grain and neighbours cost.
+//! Shapes of a machine: caches, translation buffers, misses in flight, and the cost of grain and neighbours.
 
 use tiermark_model::{Finding, Labels, Quantity, Unit};
 
@@ -38,7 +38,7 @@ fn number(finding: &Finding, style: &Style) -> Cell {
     graded(text, &finding.verdict, finding.unit, style)
 }
 
-/// What small accesses get of the lines they touch.
+/// Share of the fetched lines that small accesses use.
 const USEFUL: &str = "8 B of 64 B";
 
 /// Doubts of findings alone.
@@ -66,7 +66,7 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
     reasons.render(style) + &notes
 }
 
-/// What a finding is about: its tier and what of it.
+/// Subject of a finding: its tier and quantity.
 fn subject(finding: &Finding) -> String {
     let what = finding.metric.part();
     // A number of a table is called by its row and its column.
@@ -166,7 +166,7 @@ fn sharing(findings: &[&Finding], style: &Style) -> String {
         ]);
         reasons.add(&subject(f), &f.verdict);
     }
-    heading("Who shares caches", style) + &table.render(style) + &reasons.render(style)
+    heading("Sharing of caches", style) + &table.render(style) + &reasons.render(style)
 }
 
 fn buffers(findings: &[&Finding], style: &Style) -> String {
@@ -231,7 +231,7 @@ fn granularity(findings: &[&Finding], style: &Style) -> String {
     };
     let all: Vec<&Finding> = rates.iter().chain(&shares).copied().collect();
     let pivot = Pivot::new(&all, &row, &head);
-    let key = format!("{USEFUL} = useful bytes at random, of those in the lines that are fetched for them");
+    let key = format!("{USEFUL} = share of the fetched bytes that random accesses use");
     heading(&format!("Useful {} of one thread, by grain and page", style.rate_unit()), style)
         + &pivot.table("pages", &|f| number(f, style)).render(style)
         + &if shares.is_empty() { String::new() } else { hanging("  ", &key, Ink::Dim, style) }
@@ -257,7 +257,7 @@ fn background(findings: &[&Finding], style: &Style) -> String {
     }
     let costs = of(findings, &Quantity::BackgroundCost);
     if !costs.is_empty() {
-        out.push_str(&heading("What it costs the chaser", style));
+        out.push_str(&heading("What the neighbour costs the chaser", style));
         let signed = |v: f64| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v));
         let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, f.unit, style);
         out.push_str(&Pivot::new(&costs, &row, &column).table("beside", &cell).render(style));

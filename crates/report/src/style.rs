@@ -24,7 +24,7 @@ pub struct Style {
     pub color: bool,
     /// Whether glyphs beyond ASCII are written.
     pub unicode: bool,
-    /// The unit of rates.
+    /// Unit in which rates are shown.
     pub rate_unit: RateUnit,
     /// Whether rules, curve points and details are written too.
     pub verbose: bool,
@@ -90,7 +90,7 @@ impl Style {
         }
     }
 
-    /// What stands where there is no number.
+    /// Text in place of a missing number.
     pub(crate) fn absent(&self) -> &'static str {
         self.glyph("–", "-")
     }
@@ -100,7 +100,7 @@ impl Style {
         self.glyph("×", "x")
     }
 
-    /// What stands beside a rate, or above a column of them.
+    /// Unit beside a rate, or above a column of rates.
     pub(crate) fn rate_unit(&self) -> &'static str {
         match self.rate_unit {
             RateUnit::Si => "GB/s",

@@ -55,7 +55,7 @@ pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String
     format!("\n{}", hanging("", &line, Ink::Plain, style))
 }
 
-/// The sign of a bound and what it means.
+/// The sign of a bound and its meaning.
 pub(crate) fn bound_key(unit: Unit, style: &Style) -> String {
     let meaning = match unit {
         Unit::Ns => "at most",

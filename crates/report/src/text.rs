@@ -17,7 +17,7 @@ pub(crate) fn clean(text: &str) -> String {
         .collect()
 }
 
-/// A text of a document as this style writes it: clean, its rates in the style's unit, and in ASCII where that is asked for.
+/// A text of a document in this style: clean, its rates in the style's unit, and in ASCII if the style says so.
 pub(crate) fn spoken(text: &str, style: &Style) -> String {
     let text = clean(text);
     let text = match style.rate_unit {

@@ -15,14 +15,14 @@ pub fn tuning(tuning: &Tuning, style: &Style) -> String {
     out.push_str(&section("Changed by --apply", &differs(Reach::Live), style));
     out.push_str(&section("Changed by --apply, where named with --device", &differs(Reach::Unnamed), style));
     out.push_str(&section("By a reboot; never changed by tiermark", &differs(Reach::Reboot), style));
-    out.push_str(&section("Only looked at", &differs(Reach::Check), style));
+    out.push_str(&section("Shown only, never changed", &differs(Reach::Check), style));
     let of = |standing: Standing| tuning.knobs.iter().filter(move |row| row.standing == standing);
     out.push_str(&remarks(of(Standing::Free), style));
     out.push_str(&list("As advised", of(Standing::AsAdvised), style));
     out.push_str(&list("No advice", of(Standing::Free).filter(|row| row.reason.is_none()), style));
     let mut absent: Vec<String> = of(Standing::NotHere).map(|row| row.name.clone()).collect();
     absent.dedup();
-    out.push_str(&inline("Not here", &absent, style));
+    out.push_str(&inline("Not on this system", &absent, style));
     for row in of(Standing::Unseen) {
         let why = row.reason.as_deref().unwrap_or("it cannot be read");
         out.push_str(&bullet("!", Ink::Warn, &format!("{}: {why}", label(row)), None, style));
@@ -32,7 +32,7 @@ pub fn tuning(tuning: &Tuning, style: &Style) -> String {
     out
 }
 
-/// A knob with what it is about.
+/// A knob with the device, cpu or size that it is of.
 fn label(row: &KnobRow) -> String {
     row.on.as_ref().map_or_else(|| row.name.clone(), |on| format!("{} {on}", row.name))
 }
@@ -65,7 +65,7 @@ fn reason(row: &KnobRow, style: &Style) -> String {
     format!("{why} ({}{file}{more})", row.about)
 }
 
-/// Knobs that stay as they are, with what is to be said about them.
+/// Knobs that stay as they are, with a remark.
 fn remarks<'a>(rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> String {
     let one = |row: &KnobRow| {
         let text = format!("{} {}: {}", label(row), row.value.as_deref().unwrap_or_default(), reason(row, style));
@@ -93,7 +93,7 @@ fn held(held: &[HeldChanges], style: &Style) -> String {
     if held.is_empty() {
         return String::new();
     }
-    let mut out = heading("Changed before, and not taken back", style);
+    let mut out = heading("Earlier changes, not taken back yet", style);
     for changes in held {
         const LISTED: usize = 6;
         let listed = if style.verbose { changes.changes.len() } else { LISTED.min(changes.changes.len()) };
@@ -104,7 +104,7 @@ fn held(held: &[HeldChanges], style: &Style) -> String {
             changes.what,
             changes.started,
             changes.pid,
-            if changes.at_work { ", which is at work" } else { "" },
+            if changes.at_work { ", which is running" } else { "" },
             changes.changes[..listed].join(", ")
         );
         let cure = (!changes.at_work).then_some("tiermark tune --restore");
@@ -128,15 +128,15 @@ fn closing(tuning: &Tuning, style: &Style) -> String {
     format!("\n{}", hanging("", &text, Ink::Plain, style))
 }
 
-/// Renders changes made or taken back, one a line, with why where one was not simply done, and what it comes to.
+/// Renders changes made or taken back, one a line with the reason if one was not simply done, and the closing sentence.
 pub fn change_rows(rows: &[ChangeRow], closing: &str, style: &Style) -> String {
     let mut out = String::new();
     for row in rows {
         let (mark, ink, word) = match row.outcome {
             ChangeOutcome::Done => (style.glyph("✔", "+"), Ink::Good, ""),
-            ChangeOutcome::Already => (style.glyph("✔", "+"), Ink::Dim, ": it was so already"),
+            ChangeOutcome::Already => (style.glyph("✔", "+"), Ink::Dim, ": it was so already, not written"),
             ChangeOutcome::Gone => (style.glyph("✔", "+"), Ink::Dim, ""),
-            ChangeOutcome::Left => ("!", Ink::Warn, ": left alone"),
+            ChangeOutcome::Left => ("!", Ink::Warn, ": not changed"),
             ChangeOutcome::Failed => (style.glyph("✘", "x"), Ink::Bad, ": failed"),
         };
         let values = match (&row.from, &row.to) {

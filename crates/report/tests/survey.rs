@@ -224,7 +224,11 @@ fn marks_are_explained_only_where_they_are_used() {
     assert!(!text.contains('≥') && !text.contains("now:") && !text.contains("95 %"), "{text}");
     let mut wide = all_fine();
     wide.figure("L2", "read", "one").half_width = 0.04;
-    assert!(shown(&wide).contains("95 % intervals wider than wanted: L2 read, one core ±4.0 %"), "{}", shown(&wide));
+    assert!(
+        shown(&wide).contains("95 % intervals wider than --precision: L2 read, one core ±4.0 %"),
+        "{}",
+        shown(&wide)
+    );
 }
 
 #[test]

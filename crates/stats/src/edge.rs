@@ -142,11 +142,12 @@ pub fn bare_edge(visits: &[VisitWindows], side: Side) -> Option<Edge> {
 
 /// The edge of the windows of some visits, with its interval.
 ///
-/// Delays only add, so the fast end of short windows is the machine and the rest is the hour (Chen & Revels, "Robust benchmarking in
-/// noisy environments", arXiv 1608.04295, 2016, who take the minimum; a minimum grows with the number of tries and cannot tell a tail
-/// from an edge, so this is a quantile with a test of how many windows pile up at it). The interval comes from resampling whole
-/// visits (a cluster bootstrap; Davison & Hinkley 1997, §3.8), since windows of one visit see one moment. It reaches from the middle
-/// of the pile to the quantile: noise of the windows themselves puts the quantile above the pile's middle.
+/// Delays only add, so the fast end of short windows is the machine's and the rest depends on the hour (Chen & Revels,
+/// "Robust benchmarking in noisy environments", arXiv 1608.04295, 2016, take the minimum; a minimum grows with the
+/// number of tries and cannot separate a tail from an edge, so this is a quantile with a test of how many windows pile
+/// up at it). The interval comes from resampling whole visits (a cluster bootstrap; Davison & Hinkley 1997, §3.8),
+/// since windows of one visit see one moment. It reaches from the middle of the pile to the quantile: noise of the
+/// windows themselves puts the quantile above the pile's middle.
 ///
 /// `None` without a window, or where a value is not finite and positive.
 #[must_use]

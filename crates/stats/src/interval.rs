@@ -9,7 +9,7 @@ pub struct Interval {
     pub low: f64,
     /// Upper end, in the samples' unit.
     pub high: f64,
-    /// Coverage, 0 to 1: what was attained where that is known exactly, what was asked for otherwise.
+    /// Coverage, 0 to 1: the attained one if it is known exactly, the requested one otherwise.
     pub level: f64,
 }
 

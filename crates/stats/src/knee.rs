@@ -24,7 +24,7 @@ pub enum XScale {
     Log,
 }
 
-/// A knee.
+/// The bend of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knee {
     /// Index of the point, in the input.

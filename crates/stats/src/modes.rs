@@ -39,7 +39,7 @@ pub fn group_of(value: f64, limits: &[f64]) -> usize {
     limits.partition_point(|limit| *limit <= value)
 }
 
-/// Cuts sorted logarithms, and what is left on both sides.
+/// Cuts sorted logarithms, and then the parts on both sides of the cut.
 fn cut(sorted: &[f64], offset: usize, least: usize, cuts: &mut Vec<usize>) {
     let Some(at) = best_cut(sorted, least) else { return };
     cuts.push(offset + at);

@@ -45,8 +45,8 @@ const OUTLIER_COST: f64 = 4.0;
 /// Noise of one point: below 0.5 % a plateau's own small waves (sets, pages) would split it; above 5 % transitions would
 /// pass for noise.
 const NOISE: std::ops::RangeInclusive<f64> = 0.005..=0.05;
-/// A plateau has at least this many points and this range of sizes in octaves (a little under 3/4, for sizes are rounded
-/// to lines): with 3 % noise less cannot be told from a slope.
+/// A plateau has at least this many points and this range of sizes in octaves (a little under 3/4, since sizes are
+/// rounded to lines): with 3 % noise a shorter one cannot be separated from a slope.
 const MIN_POINTS: usize = 3;
 const MIN_OCTAVES: f64 = 0.74;
 /// Steepest plateau, d ln(value)/d ln(size): 0.15 is 11 % per doubling, what TLB reach adds within a tier.

@@ -63,7 +63,7 @@ const COARSE_GRID: f64 = 1.06;
 /// A hypothesis this much (natural logarithm) less likely than the best on the coarse grid is not tried on the fine one, nor are sizes
 /// beside it.
 const RULED_OUT: f64 = 20.0;
-/// Priors of one more term: mostly there is none.
+/// Priors of one more term: mostly it has none.
 const EXTRAS: [(Extra, f64); 3] = [(Extra::None, 0.6), (Extra::Climb, 0.2), (Extra::Below, 0.2)];
 /// Probability left outside of the interval, on each side.
 const TAIL: f64 = 0.01;
@@ -262,7 +262,7 @@ pub fn bend(samples: &[Sample], levels: (f64, f64), reaches: &[f64], most: f64) 
     let weigh = |reach: Option<f64>, prior: f64| {
         let mut fits = Vec::new();
         for end in &ends {
-            // A bend behind the end of its own level is none of it.
+            // A bend behind the end of its own level does not belong to it.
             if reach.zip(*end).is_some_and(|(reach, (_, size))| reach > INSIDE * size) {
                 continue;
             }
@@ -285,5 +285,5 @@ pub fn bend(samples: &[Sample], levels: (f64, f64), reaches: &[f64], most: f64) 
     Some(Bend { reach: *reach, cost: fit.terms[2], level: fit.terms[0], probability: all / (all + mass(&none)) })
 }
 
-/// A bend lies within this part of its level: nearer to its end it can't be told from that end.
+/// A bend lies within this part of its level: nearer to its end it cannot be separated from that end.
 const INSIDE: f64 = 0.7;

@@ -34,7 +34,7 @@ impl LineOrder {
     /// A random order of that many lines.
     ///
     /// # Errors
-    /// A message: why there is none.
+    /// A message: why the order cannot be made.
     pub fn new(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Self, String> {
         let order = layout::permutation_unless(lines, seed, stopped).map_err(|error| error.to_string())?;
         layout::prove_permutation_unless(&order, lines, stopped).map_err(|error| error.to_string())?;
@@ -59,7 +59,7 @@ impl LineOrder {
     }
 }
 
-/// A kernel with its arguments, checked against a mapping. Whoever holds one has entered the mapping.
+/// A kernel with its arguments, checked against a mapping. Its holder has entered the mapping.
 #[derive(Debug)]
 struct Bound {
     run: StreamFn,
@@ -107,9 +107,9 @@ impl Bound {
             args.src = args.src.wrapping_add(from);
             args.src2 = args.src2.wrapping_add(from);
         }
-        // SAFETY: the kernel is available here; every stream has `span` bytes from its start inside the mapping, of which
-        // `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines; nobody else
-        // writes what is read, or touches what is written, until the holder leaves the mapping.
+        // SAFETY: the kernel is available here; every stream has `span` bytes from its start inside the mapping, of
+        // which `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines;
+        // until the holder leaves the mapping, no other thread writes what is read, or touches what is written.
         unsafe { (self.run)(&raw const args) }
     }
 }
@@ -118,7 +118,7 @@ impl Bound {
 #[derive(Debug)]
 pub struct StreamCall {
     bound: Bound,
-    /// Kept mapped, and from others who would write, while the call may be made.
+    /// Kept mapped, and locked against writers, while the call may be made.
     mapping: Arc<Mapping>,
 }
 
@@ -172,7 +172,7 @@ impl Drop for StreamCall {
     }
 }
 
-/// Several stream kernels bound to the same memory by one holder, who runs them in turn.
+/// Several stream kernels bound to the same memory by one holder, which runs them in turn.
 #[derive(Debug)]
 pub struct MixCall {
     bounds: Vec<Bound>,

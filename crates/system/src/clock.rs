@@ -96,7 +96,7 @@ impl Clock {
         }
     }
 
-    /// A clock with long steps, for tests of those who read it.
+    /// A clock with long steps, for tests of code that reads it.
     #[cfg(any(test, feature = "testing"))]
     pub fn coarse(step_ns: u64) -> Self {
         Self { source: Source::Coarse(step_ns), hz: 1e9 / step_ns as f64 }

@@ -1,9 +1,9 @@
 //! System calls and the clock: the room of everything unsafe but the kernels.
 //!
-//! Everything here has a safe signature that safe code cannot misuse: [`Mapping`] knows what its memory holds. It is lent for
-//! writing to one at a time and to nobody while a call may touch it; only a chain that was proven can be followed, and
-//! nothing can write to it afterwards; of the calls on one mapping either one writes or all read, or all use atomic operations only.
-//! What only the primitives of the operating system need is in [`os`].
+//! Everything here has a safe signature that safe code cannot misuse: [`Mapping`] records what its memory holds. Only
+//! one holder at a time may write to it, and none while a call may touch it; only a chain that was proven can be
+//! followed, and no code can write to it afterwards; of the calls on one mapping either one writes or all read, or all
+//! use atomic operations only. Code that only the primitives of the operating system need is in [`os`].
 
 mod calls;
 mod clock;

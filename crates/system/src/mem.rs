@@ -18,7 +18,7 @@ const MAP_HUGE_SHIFT: u32 = 26;
 /// Not in libc yet: set_mempolicy(2), Linux 6.9.
 const MPOL_WEIGHTED_INTERLEAVE: libc::c_int = 6;
 
-/// What the kernel is told of a mapping.
+/// Advice to the kernel on a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
     /// Back it with transparent huge pages.
@@ -29,7 +29,7 @@ pub enum Advice {
     Unmergeable,
 }
 
-/// What the memory of a mapping is good for at the moment: who may touch it follows from that.
+/// The use of a mapping's memory at the moment, from which follows which code may touch it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
     /// Anything: pages may be touched, words written.
@@ -38,7 +38,7 @@ enum Holds {
     Data { readers: usize, writers: usize },
     /// Words that so many holders use with atomic operations only.
     Shared { users: usize },
-    /// A proven chain of so many places; nobody writes any more.
+    /// A proven chain of so many places, which no code writes any more.
     Chain { layout: ChainLayout, places: usize },
 }
 
@@ -62,8 +62,8 @@ pub struct Mapping {
     is_spoilt: AtomicBool,
 }
 
-// SAFETY: the pointers are to memory owned by the mapping, which lives until drop; `holds` keeps those who write apart
-// from all others.
+// SAFETY: the pointers are to memory owned by the mapping, which lives until drop; `holds` keeps writers apart from all
+// others.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -96,7 +96,7 @@ impl Mapping {
         let flags = libc::MAP_HUGETLB | ((page.trailing_zeros() as libc::c_int) << MAP_HUGE_SHIFT);
         let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the range is the mapping just made, which nobody knows of yet, without its guards.
+        // SAFETY: the range is the mapping just made, without its guards, to which no other reference exists.
         let base = unsafe { libc::mmap(mapping.base.as_ptr().cast(), len, access, flags, -1, 0) };
         if base == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
@@ -131,7 +131,8 @@ impl Mapping {
         let from = self.at(self.len.checked_sub(len).ok_or(io::ErrorKind::InvalidInput)?, len);
         let mapping = Self::reserve(len, align)?;
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the source is the end of this mapping, which nobody uses; the target is a mapping just made, replaced within its guards.
+        // SAFETY: the source is the end of this mapping, which is unused; the target is a mapping just made, replaced
+        // within its guards.
         let moved = unsafe { libc::mremap(from.cast(), len, len, flags, mapping.base.as_ptr()) };
         if moved == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
@@ -156,7 +157,7 @@ impl Mapping {
         unsafe { libc::munlock(self.base.as_ptr().cast(), self.len) };
     }
 
-    /// The memory goes back to the system on drop, whoever would keep it.
+    /// The memory is unmapped on drop, and not kept for the next region.
     pub fn spoil(&self) {
         self.is_spoilt.store(true, Ordering::Relaxed);
     }
@@ -185,7 +186,7 @@ impl Mapping {
         self.base.as_ptr().wrapping_add(offset)
     }
 
-    /// Tells the kernel what to do with the memory.
+    /// Advises the kernel on the memory (madvise).
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         let advice = match advice {
             Advice::HugePage => libc::MADV_HUGEPAGE,
@@ -196,10 +197,10 @@ impl Mapping {
         check(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) })).map(drop)
     }
 
-    /// Backs pages with memory, without a change to what they hold: any number of threads may do so at once.
+    /// Backs pages with memory, without changing their contents: any number of threads may do so at once.
     ///
     /// # Errors
-    /// Where the kernel cannot (EINVAL before Linux 5.14), or has no page left.
+    /// If the kernel cannot (EINVAL before Linux 5.14), or has no free page.
     pub fn populate(&self, offset: usize, bytes: usize) -> io::Result<()> {
         let from = self.at(offset, bytes);
         // SAFETY: the range is inside this mapping; the advice changes no contents.
@@ -216,7 +217,7 @@ impl Mapping {
             MemPolicy::SystemWeighted => MPOL_WEIGHTED_INTERLEAVE,
         };
         let mask = nodes.words();
-        // The kernel reads one bit less than it is told (mbind(2), "maxnode"), hence the + 1.
+        // The kernel reads one bit less than it is given (mbind(2), "maxnode"), hence the + 1.
         let bits = mask.len() * 64 + 1;
         // SAFETY: the range is this mapping, the mask has `bits - 1` bits.
         check(unsafe { libc::syscall(libc::SYS_mbind, self.base.as_ptr(), self.len, mode, mask.as_ptr(), bits, 0) })
@@ -234,10 +235,10 @@ impl Mapping {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to write: as long as the guard lives, nobody else touches the memory.
+    /// The right to write: as long as the guard lives, no other thread touches the memory.
     ///
     /// # Panics
-    /// When calls may touch the memory or it holds a chain: a fault of this crate, never of its user.
+    /// When calls may touch the memory or it holds a chain: a defect of this crate, never of its caller.
     fn writable(&self) -> MutexGuard<'_, Holds> {
         let holds = self.holds();
         assert!(*holds == Holds::Anything, "memory in use is not written: it holds {:?}", *holds);
@@ -250,14 +251,14 @@ impl Mapping {
     pub fn touch_by_kernel(&self, offset: usize) -> io::Result<()> {
         let _sole = self.writable();
         let target = self.at(offset, size_of::<libc::timespec>());
-        // SAFETY: the target has room for a timespec, is aligned to a page, and nobody else touches it.
+        // SAFETY: the target has room for a timespec, is aligned to a page, and no other thread touches it.
         check(unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, target) }).map(drop)
     }
 
     /// Touches the page at `offset` with a store.
     pub fn touch(&self, offset: usize) {
         let _sole = self.writable();
-        // SAFETY: inside the mapping, and nobody else touches it.
+        // SAFETY: inside the mapping, and no other thread touches it.
         unsafe { ptr::write_volatile(self.at(offset, 1), 1) }
     }
 
@@ -266,7 +267,7 @@ impl Mapping {
         assert!(matches!(*self.holds(), Holds::Chain { .. }), "only a chain is never written again");
         let base = self.at(0, bytes);
         for offset in (0..bytes).step_by(64) {
-            // SAFETY: inside the mapping, where nobody writes; volatile, so it is neither removed nor merged.
+            // SAFETY: inside the mapping, without writers; volatile, so it is neither removed nor merged.
             unsafe { ptr::read_volatile(base.add(offset)) };
         }
     }
@@ -283,11 +284,11 @@ impl Mapping {
     /// When calls may touch the memory or it holds a chain.
     pub fn fill<R>(&self, offset: usize, bytes: usize, f: impl FnOnce(&mut [u64]) -> R) -> R {
         let _sole = self.writable();
-        // SAFETY: nobody else touches the memory as long as the guard lives.
+        // SAFETY: no other thread touches the memory as long as the guard lives.
         f(unsafe { std::slice::from_raw_parts_mut(self.words(offset, bytes), bytes / 8) })
     }
 
-    /// Proves that the first `bytes` bytes hold one cycle. From then on, nobody can write to the memory.
+    /// Proves that the first `bytes` bytes hold one cycle. From then on, no code can write to the memory.
     pub fn prove_chain(
         &self,
         bytes: usize,
@@ -296,7 +297,7 @@ impl Mapping {
     ) -> Result<Proof, ProofError> {
         let mut holds = self.writable();
         let places = layout::places(chain, bytes / 8 * 8)?;
-        // SAFETY: nobody else touches the memory as long as the guard lives.
+        // SAFETY: no other thread touches the memory as long as the guard lives.
         let words = unsafe { std::slice::from_raw_parts_mut(self.words(0, bytes), bytes / 8) };
         let proof = layout::prove_unless(words, self.address() as u64, chain, stopped)?;
         *holds = Holds::Chain { layout: chain, places };
@@ -309,7 +310,7 @@ impl Mapping {
     /// When the memory holds no chain.
     pub fn chain_words<R>(&self, bytes: usize, f: impl FnOnce(&[u64]) -> R) -> R {
         assert!(matches!(*self.holds(), Holds::Chain { .. }), "only a chain is never written again");
-        // SAFETY: nobody can write to a proven chain.
+        // SAFETY: no code can write to a proven chain.
         f(unsafe { std::slice::from_raw_parts(self.words(0, bytes), bytes / 8) })
     }
 
@@ -360,7 +361,7 @@ impl Mapping {
         }
     }
 
-    /// Notes one more who uses words atomically.
+    /// Counts one more user of the words by atomic operations.
     ///
     /// # Errors
     /// A message: when the memory is used in another way.

@@ -93,7 +93,7 @@ impl PageRule {
         Self { mode: libc::MPOL_BIND, nodes: nodes.words() }
     }
 
-    /// Page by page over one node: a rule that no code here asks for.
+    /// Page by page over one node: a rule that only tests use.
     #[cfg(any(test, feature = "testing"))]
     pub fn interleaved(node: NodeId) -> Self {
         Self { mode: libc::MPOL_INTERLEAVE, ..Self::only(node) }
@@ -101,13 +101,13 @@ impl PageRule {
 
     /// Makes it that of the calling thread.
     pub fn apply(&self) -> io::Result<()> {
-        // The kernel reads one bit less than it is told (set_mempolicy(2), "maxnode"), hence the + 1.
-        // An empty mask has to be none at all: one less than no bits is taken for too many.
+        // The kernel reads one bit less than it is given (set_mempolicy(2), "maxnode"), hence the + 1. An empty mask
+        // has to be a null pointer: 0 bits less one would be too many.
         let (mask, bits) = match self.nodes.len() {
             0 => (std::ptr::null(), 0),
             words => (self.nodes.as_ptr(), words * 64 + 1),
         };
-        // SAFETY: the mask has `bits - 1` bits, or there is none.
+        // SAFETY: the mask has `bits - 1` bits, or is null.
         check(unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, mask, bits) }).map(drop)
     }
 }
@@ -119,7 +119,7 @@ pub fn cpu_now() -> Option<CpuId> {
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Gives the cpu to whoever waits for it.
+/// Yields the cpu to other threads that are ready to run.
 pub fn yield_now() {
     std::thread::yield_now();
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use super::Mapping;
 
-/// The right to use a mapping's words atomically. Whoever holds one has entered the mapping, and as long as anybody does,
-/// nothing can touch it in any other way.
+/// The right to use a mapping's words atomically. Each holder has entered the mapping, and as long as one exists, no
+/// code can touch the memory in any other way.
 #[derive(Debug)]
 pub struct SharedLines {
     mapping: Arc<Mapping>,
@@ -38,8 +38,8 @@ impl SharedLines {
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8));
-        // SAFETY: inside the mapping, aligned, initialised (anonymous memory), and alive as long as `self`; all who have
-        // entered use atomic operations only, and nobody else touches the memory.
+        // SAFETY: inside the mapping, aligned, initialised (anonymous memory), and alive as long as `self`; all holders
+        // use atomic operations only, and no other code touches the memory.
         unsafe { AtomicU64::from_ptr(self.mapping.at(offset, 8).cast()) }
     }
 

@@ -1,11 +1,11 @@
-//! What advice on knobs is drawn from.
+//! Data that advice on knobs depends on.
 
 use tiermark_machine::{Root, disk_of};
 use tiermark_model::{IdSet, Machine};
 
 use crate::kconfig::KernelConfig;
 
-/// What advice may depend on.
+/// Data that advice may depend on.
 #[derive(Debug)]
 pub struct AdviceInput<'a> {
     /// The tree that is read.
@@ -19,7 +19,7 @@ pub struct AdviceInput<'a> {
 }
 
 impl<'a> AdviceInput<'a> {
-    /// What is known of the machine, with the devices that the user named.
+    /// The description of the machine, with the devices that the user named.
     pub fn new(root: &'a Root, machine: &'a Machine, named: Vec<String>) -> Self {
         let config = KernelConfig::read(root, machine.system.kernel.as_deref());
         Self { root, machine, named, config }
@@ -47,7 +47,7 @@ impl<'a> AdviceInput<'a> {
         zram || self.machine.system.zswap == Some(true)
     }
 
-    /// Whether the kernel tells a version before this one.
+    /// Whether the kernel reports a version before this one.
     pub(crate) fn kernel_before(&self, major: u32, minor: u32) -> bool {
         let release = self.machine.system.kernel.as_deref().unwrap_or_default();
         let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);

@@ -1,4 +1,4 @@
-//! Who else used the cpus between two readings of `/proc`.
+//! Use of the cpus by other programs between two readings of `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -19,7 +19,7 @@ const WORTH_NAMING: f64 = 0.05;
 pub struct CpuSnapshot {
     at: Instant,
     cpus: CpuTimes,
-    /// Online cpus of the machine, those that were not asked for included.
+    /// Online cpus of the machine, including those outside the run's selection.
     all_cpus: u64,
     processes: Vec<ProcessTime>,
 }
@@ -29,7 +29,7 @@ pub struct CpuSnapshot {
 pub struct Busy {
     /// Cpus watched.
     pub cpus: usize,
-    /// Cpus kept busy on average by anything but this program and its children; stolen time is left out.
+    /// Cpus kept busy on average by anything but this program and its children, without stolen time.
     pub busy: f64,
     /// Share of the time that the hypervisor gave to others.
     pub steal: f64,
@@ -48,7 +48,7 @@ impl CpuSnapshot {
         Some(Self { at, cpus: CpuTimes::parse(&text, cpus), all_cpus, processes: ProcessTime::all(root) })
     }
 
-    /// What others used since an earlier snapshot; `None` where no time passed.
+    /// Use of the cpus by other programs since an earlier snapshot; `None` if no time has passed.
     pub fn since(&self, before: &Self) -> Option<Busy> {
         let seconds = self.at.duration_since(before.at).as_secs_f64();
         let shares = self.cpus.since(&before.cpus, seconds)?;
@@ -107,7 +107,7 @@ fn used(before: &[ProcessTime], after: &[ProcessTime], own: u32) -> Used {
     for process in after {
         let earlier = known.get(&id(process));
         let itself = process.ticks.saturating_sub(earlier.map_or(0, |p| p.ticks));
-        // What a child had used before the first snapshot is in the parent's sum once the child ended.
+        // The time that a child used before the first snapshot is in the parent's sum once the child has ended.
         let before = earlier.map_or(0, |p| p.waited + of_ended(&ended, p.pid, ended.len()));
         let children = process.waited.saturating_sub(before);
         if family.contains(&process.pid) {
@@ -201,7 +201,7 @@ mod tests {
             [process(10, "make", 1, 5, 1000, 1), process(11, "cc", 10, 300, 0, 2), process(12, "as", 11, 100, 0, 3)];
         let after = [process(10, "make", 1, 5, 1000 + 300 + 100 + 50 + 20, 1)];
         assert_eq!(others(&before, &after), [named("children of make", 70)]);
-        // One that still runs is counted by itself.
+        // A process that still runs is counted by itself.
         let after = [process(10, "make", 1, 5, 1000, 1), process(11, "cc", 10, 330, 100, 2)];
         assert_eq!(others(&before, &after), [named("cc", 30)]);
     }

@@ -1,4 +1,4 @@
-//! How the kernel was built, where the system tells.
+//! The kernel's build configuration, where the system has the file.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -5,14 +5,14 @@ use tiermark_model::Reach;
 use crate::advice_input::AdviceInput;
 use tiermark_undo::Syntax;
 
-/// What the machine is to be good at.
+/// Purpose that the machine is tuned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// Memory extended by a slower tier: swap, zram, zswap, a memory-only node.
     SwapTier,
     /// Short and even response times from memory.
     Latency,
-    /// What the kernel comes with.
+    /// The kernel's defaults.
     Default,
 }
 
@@ -34,12 +34,12 @@ impl Profile {
         match self {
             Self::SwapTier => "memory extended by swap, zram, zswap or a slower node",
             Self::Latency => "short and even response times",
-            Self::Default => "what the kernel comes with, where that does not depend on the distribution",
+            Self::Default => "the kernel's defaults, where they do not depend on the distribution",
         }
     }
 }
 
-/// What a profile advises for a knob.
+/// Advice of a profile on a knob.
 #[derive(Debug, Clone, Copy)]
 pub enum Advice {
     /// No advice.
@@ -48,11 +48,11 @@ pub enum Advice {
     To(&'static [&'static str], &'static str),
     /// Whatever it is, with a word on it.
     Keep(&'static str),
-    /// What depends on the machine: a value and why, or nothing.
+    /// A value that depends on the machine, and why; or none.
     By(fn(&AdviceInput<'_>) -> Option<(String, String)>),
 }
 
-/// A fact that no single file holds: what it is about (a device, say) and its value.
+/// A fact that no single file holds: its subject (a device, say) and its value.
 pub type Fact = fn(&AdviceInput<'_>) -> Vec<(Option<String>, String)>;
 
 /// Where the value of a knob is read.
@@ -73,7 +73,7 @@ pub enum KnobSource {
 pub struct Knob {
     /// The name on the command line and in tables (`vm.page-cluster`).
     pub name: &'static str,
-    /// What it does.
+    /// Its effect.
     pub about: &'static str,
     /// Where its value is read.
     pub source: KnobSource,
@@ -100,7 +100,7 @@ impl Knob {
         Self { source: KnobSource::Boot(parameter), reach: Reach::Reboot, ..Self::file(name, "", Syntax::Word, about) }
     }
 
-    /// What is only looked at.
+    /// A knob that is only shown.
     pub(crate) const fn fact(name: &'static str, at: &'static str, fact: Fact, about: &'static str) -> Self {
         Self { source: KnobSource::Facts(at, fact), reach: Reach::Check, ..Self::file(name, "", Syntax::Word, about) }
     }
@@ -128,7 +128,7 @@ impl Knob {
         self
     }
 
-    /// What a profile wants of it.
+    /// Advice of a profile on it.
     pub fn advice(&self, profile: Profile) -> Advice {
         self.advice[profile as usize]
     }

@@ -1,4 +1,4 @@
-//! The system's knobs: what they are, what they should be, and a check-up of the machine.
+//! The system's knobs with values and advice, and a check-up of the machine.
 //!
 //! Everything is read through a [`Root`](tiermark_machine::Root), so that all of it can be tested on trees of files. Nothing is changed
 //! here: [`changes`] says which files are to be written, and [`tiermark_undo::apply`] writes them.

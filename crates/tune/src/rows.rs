@@ -136,7 +136,7 @@ fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFil
     };
     let (value, options) = reading;
     let met = advice.iter().any(|wanted| knob.syntax.same(wanted, &value));
-    // What the kernel does not offer cannot be advised.
+    // A value that the kernel does not offer is not advised.
     let offered = options.is_empty() || advice.iter().any(|wanted| options.contains(wanted));
     let standing = match advice.is_empty() {
         true => Standing::Free,

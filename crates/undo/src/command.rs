@@ -43,7 +43,7 @@ pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bo
     // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
     let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|why| why.to_string())?);
     let output = said.try_clone().map_err(|why| why.to_string())?;
-    // A key that ends this program must not end what it waits for half-way.
+    // A key such as Ctrl-C must not end the command half-way.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(output));
     let mut child = command.spawn().map_err(|why| format!("{name} cannot be started: {why}"))?;
     let started = Instant::now();
@@ -83,7 +83,7 @@ pub fn end(child: &mut Child) -> bool {
         match child.try_wait() {
             Ok(None) if begun.elapsed() < GONE => thread::sleep(Duration::from_millis(1)),
             Ok(None) => return false,
-            // Somebody else has waited for it.
+            // Another thread of this process has already collected its exit status.
             Ok(Some(_)) | Err(_) => return true,
         }
     }
@@ -111,11 +111,11 @@ mod tests {
         assert_eq!(bounded(shell("echo no >&2; exit 1"), MOST), Err("no".to_owned()));
         assert!(bounded(shell("exec sleep 30"), Duration::from_millis(50)).unwrap_err().contains("took more"));
         assert!(bounded(Command::new("/nonexistent"), MOST).unwrap_err().contains("cannot be started"));
-        // More than a pipe holds, and somebody left behind who could still write.
+        // More than a pipe holds, and a background process that could still write.
         let talks = "head -c 200000 /dev/zero | tr '\\0' x >&2; echo end >&2; sleep 5 & exit 1";
         let said = bounded(shell(talks), MOST).unwrap_err();
         assert!(said.ends_with("end") && said.len() < 2001, "{} bytes", said.len());
-        // What the shell started goes too: its end of the pipe would be waited for.
+        // Processes that the shell started are killed too: they hold the other end of the pipe.
         let begun = Instant::now();
         let stop = || begun.elapsed() > Duration::from_millis(50);
         assert_eq!(bounded_until(shell("sleep 60; true"), MOST, &stop), Err(STOPPED.to_owned()));

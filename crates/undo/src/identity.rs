@@ -22,7 +22,7 @@ pub(crate) fn device(root: &Root, path: &str) -> Option<String> {
     of_name(root, name).or_else(size)
 }
 
-/// What identifies the block device that the kernel calls `name` (`sda1`).
+/// An identifier of the block device with the kernel's name `name` (`sda1`).
 pub(crate) fn of_name(root: &Root, name: &str) -> Option<String> {
     let dir = format!("sys/class/block/{name}");
     let id = |dir: &str| IDENTITIES.iter().find_map(|file| root.word(&format!("{dir}/{file}")));
@@ -57,7 +57,7 @@ pub(crate) fn file_system(root: &Root, path: &str) -> Option<String> {
     })
 }
 
-/// What identifies the block device below a directory; `None` if there is none, as for btrfs and tmpfs.
+/// An identifier of the block device below a directory; `None` if there is none, as for btrfs and tmpfs.
 fn below(root: &Root, directory: &Path) -> Option<String> {
     let id = fs::metadata(directory).ok()?.dev();
     let link = root.on_disk(&format!("sys/dev/block/{}:{}", major(id), minor(id))).ok()??;

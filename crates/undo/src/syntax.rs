@@ -16,7 +16,7 @@ pub enum Syntax {
     Switch,
 }
 
-/// What a file says.
+/// The parsed value of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// The value, as the kernel takes it back.
@@ -122,7 +122,7 @@ mod tests {
             let syntax = [Syntax::Number, Syntax::Word, Syntax::Choice, Syntax::Switch][which];
             if let Some(read) = syntax.parse(&text) {
                 prop_assert!(!read.value.is_empty() && !read.value.contains(char::is_whitespace));
-                // What was read is written back on restore, and must then be seen as the same.
+                // The value that was read is written back on restore, and must then compare equal.
                 prop_assert!(syntax.same(&read.value, &read.value));
                 let plain = !read.value.starts_with('[');
                 prop_assert!(!plain || syntax.parse(&read.value).is_some_and(|again| again.value == read.value));

@@ -67,7 +67,8 @@ pub trait SystemWriter {
     /// A sentence: what the program or the system call reported.
     fn swapoff(&mut self, path: &str) -> Result<(), String>;
 
-    /// Sends a signal to the process that has this number and started then; to no other. `false` where there is none.
+    /// Sends a signal to the process with this number and start time, and to no other. `false` if there is no such
+    /// process.
     ///
     /// # Errors
     /// A sentence: what the program or the system call reported.
@@ -146,7 +147,7 @@ impl SystemWriter for RootWriter {
         }
         let size = device.seek(SeekFrom::End(0))?;
         let (head, end) = (page.len() as u64, ENDS.min(size));
-        // The header last: by that it is known what is to be done, should this be killed.
+        // The header last: if this is killed, the header still shows that the rest has to be wiped.
         for (from, to) in [(size.saturating_sub(end).max(head), size), (head, end), (0, head)] {
             device.seek(SeekFrom::Start(from))?;
             io::copy(&mut io::repeat(0).take(to.saturating_sub(from)), &mut device)?;
@@ -165,7 +166,7 @@ impl SystemWriter for RootWriter {
 
     fn swapoff(&mut self, path: &str) -> Result<(), String> {
         if !self.root.is_live() {
-            return Err("swap areas are only those of the running system".to_owned());
+            return Err("only swap areas of the running system can be changed".to_owned());
         }
         let program = ["/sbin/swapoff", "/usr/sbin/swapoff"].into_iter().find(|p| Path::new(p).exists());
         let mut command = Command::new(program.unwrap_or("swapoff"));
@@ -175,7 +176,7 @@ impl SystemWriter for RootWriter {
 
     fn stop(&mut self, pid: u32, start: u64, kill: bool) -> Result<bool, String> {
         if !self.root.is_live() {
-            return Err("processes are only those of the running system".to_owned());
+            return Err("only processes of the running system can be ended".to_owned());
         }
         let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
         // The descriptor holds on to one process; only then is looked whether it is the right one.
@@ -230,7 +231,7 @@ pub const ENDS: u64 = 1 << 20;
 /// Where a swap area's header has its UUID (include/linux/swap.h), and how many bytes that has.
 const UUID: std::ops::Range<usize> = 1024 + 4 * 3..1024 + 4 * 3 + 16;
 
-/// The UUID of a swap area, from its first page; `None` where it is none.
+/// The UUID of a swap area, from its first page; `None` if the page is no swap header.
 fn swap_uuid(page: &[u8]) -> Option<String> {
     let bytes = page.get(UUID).filter(|_| page.ends_with(b"SWAPSPACE2"))?;
     let mut text = String::new();

@@ -6,7 +6,7 @@ use tiermark_model::messages::tenants as messages;
 use super::Commands;
 use crate::programs::program;
 
-/// What stands in words and commands for a tenant's number, from 1.
+/// Placeholder of a tenant's number, from 1, in words and commands.
 pub(crate) const NUMBER: &str = "{N}";
 /// What stands in words and commands for the random word of a run.
 const RUN: &str = "{RUN}";
@@ -34,7 +34,8 @@ pub fn podman(image: &str) -> (Vec<String>, String) {
     (words, format!("podman rm --force --ignore {container}"))
 }
 
-/// Commands that start and stop machines that libvirt knows; `{N}` in the name is their number. [`Commands::needs`] says what they need.
+/// Commands that start and stop machines of libvirt; `{N}` in the name is their number. [`Commands::needs`] names the
+/// programs that they need.
 #[must_use]
 pub fn libvirt(domain: &str) -> Commands {
     // A name is a word of the shell.
@@ -48,7 +49,7 @@ pub fn libvirt(domain: &str) -> Commands {
 }
 
 impl Commands {
-    /// What is missing of what they run, as far as their words tell: a shell finds out the rest.
+    /// Programs that the words name and that are not installed, as far as this can be seen without running a shell.
     #[must_use]
     pub fn needs(&self) -> Option<Refusal> {
         const VIRSH: &str = "virsh";

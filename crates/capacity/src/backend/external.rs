@@ -17,7 +17,7 @@ use crate::system::System;
 /// From the end of the command until its server answers.
 const READY: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(100);
-/// Servers that are looked at together before a run: those that are not there take as long to tell as an answer is waited for.
+/// Servers that are checked at the same time before a run: each server that does not answer takes a whole timeout.
 const TOGETHER: usize = 32;
 /// One answer of a server that has just started.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -25,25 +25,25 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// Commands that start and stop a tenant, of which `{N}` is its number, from 1; a shell runs them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Commands {
-    /// Fails where a tenant may not be started, since it runs already for somebody else.
+    /// Command that fails where a tenant may not be started, because another user's already runs.
     pub check: Option<String>,
     /// Starts one; returns once it starts. Where it fails, nothing was started.
     pub start: Option<String>,
-    /// Stops one, and what it holds is gone.
+    /// Command that stops one tenant, which deletes its data.
     pub stop: Option<String>,
 }
 
-/// Tenants at addresses that are given: the first of them are used, and filled. Those that no command stops are filled once, and left
-/// as they are.
+/// Tenants at given addresses: the first of them are used, and filled. Servers without a stop command are filled once
+/// and keep running.
 #[derive(Debug)]
 pub struct External {
     targets: Vec<Target>,
     commands: Commands,
     /// Servers in use: the first so many of the targets.
     used: usize,
-    /// How many are filled: what was written to those that are not stopped stays there.
+    /// How many are filled: servers without a stop command keep their keys.
     filled: usize,
-    /// How many may be written to whatever they hold: it is this run's, or somebody said so.
+    /// How many servers may be overwritten: this run filled them, or the user allowed it (`--overwrite`).
     own: usize,
 }
 
@@ -166,7 +166,7 @@ impl Backend for External {
         let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
         let mut watch = Watch { stop: spec.stop, each_second: &mut told };
         let outcome = fill(&self.targets[new], spec.workload, spec.client, &mut watch)?;
-        // What did not take everything is filled again.
+        // A server that did not take all records is filled again.
         if !outcome.stopped && outcome.tenants.iter().all(|one| one.fault.is_none() && one.first_error.is_none()) {
             self.filled = self.used;
         }
@@ -236,7 +236,8 @@ mod tests {
         assert_eq!(read(), "");
     }
 
-    /// Somebody else's that runs already is not stopped: neither where the check says so, nor where the start fails.
+    /// A server of another user that already runs is not stopped: neither where the check says so, nor where the start
+    /// fails.
     #[test]
     fn what_was_not_started_here_is_not_stopped() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What keeps tenants: server processes or virtual machines in control groups, or servers that run elsewhere.
+//! Backends: server processes or virtual machines in control groups, or servers that run elsewhere.
 
 pub mod adapter;
 mod external;
@@ -23,7 +23,7 @@ pub use tenancy::TenantMemory;
 /// Tenants at one moment of a load.
 #[derive(Debug)]
 pub struct Pulse<'a> {
-    /// What the load generator sees; empty while tenants are started.
+    /// Progress of the load generator; empty while tenants are started.
     pub load: Option<&'a Snapshot>,
     /// Tenants that ended by themselves or were killed.
     pub ended: u32,
@@ -31,7 +31,7 @@ pub struct Pulse<'a> {
     pub counted: Option<&'a Counted>,
 }
 
-/// What the client sends to all tenants for a time.
+/// The load that the client sends to all tenants for a time.
 pub struct LoadSpec<'a> {
     /// The requests to each tenant.
     pub workload: &'a Workload,
@@ -52,7 +52,8 @@ pub struct Counted {
     pub each: Vec<GroupPaths>,
 }
 
-/// What keeps tenants. Each has a number, from 0, which it keeps; tenants are added at the end and only taken away together.
+/// A backend of tenants. Each tenant has a number, from 0, which it keeps; tenants are added at the end and only
+/// removed together.
 pub trait Backend {
     /// Tenants that run.
     fn count(&self) -> u32;
@@ -69,10 +70,10 @@ pub trait Backend {
     /// A [`Refusal`] when the load cannot begin, or the client fails.
     fn load(&mut self, spec: &mut LoadSpec<'_>, phase: Phase) -> Result<Outcome, Refusal>;
 
-    /// Ends all tenants, and takes away what was made for them.
+    /// Ends all tenants, and removes everything that was made for them.
     ///
     /// # Errors
-    /// A [`Refusal`] that says what is left.
+    /// A [`Refusal`] that names what could not be removed.
     fn clear(&mut self, system: &mut System) -> Result<(), Refusal>;
 
     /// Whether tenants that were cleared come back holding nothing.

@@ -23,9 +23,9 @@ pub struct ServerLaunch {
     /// Words that stand before it, `{N}` in them being the tenant's number and `{RUN}` the random word of the run:
     /// what runs a container and stays in the group that it is started in.
     pub wrapper: Vec<String>,
-    /// What removes what such words leave, once the server has ended.
+    /// Command that removes a container after its server has ended.
     pub removes: Option<String>,
-    /// What puts a program's memory on nodes: words before their numbers and the program.
+    /// Words in front of the nodes and the program that put a program's memory on nodes.
     pub placer: Vec<String>,
     /// Port of the first tenant; `None` takes free ones.
     pub first_port: Option<u16>,
@@ -155,7 +155,7 @@ impl Backend for Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        // What is left then is in the journal.
+        // A removal that fails is still in the journal.
         let _ = self.remove();
     }
 }
@@ -190,7 +190,7 @@ mod tests {
             first_port,
         };
         assert_eq!(places("sh", &[], None).check(), []);
-        // Where it is in a container, nobody sees it from here.
+        // A program inside a container cannot be checked from here.
         assert_eq!(places("no-such-server", &["env", "A=1"], None).check(), []);
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let all = places("no-such-server", &[], Some(taken.local_addr().unwrap().port())).check();

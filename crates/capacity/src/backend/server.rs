@@ -36,9 +36,9 @@ pub(crate) const SETTINGS: [[&str; 2]; 8] = [
 ];
 /// Ports that are tried where any will do.
 const ATTEMPTS: u32 = 5;
-/// What servers say of a port that is taken.
+/// Words in a server's output that mean that the port is taken.
 const TAKEN: &str = "Address already in use";
-/// What a server may say of why it does not start.
+/// Words in a server's output that explain why it does not start.
 const SAID: usize = 2000;
 
 /// A server's process.
@@ -67,13 +67,13 @@ impl Server {
     /// Starts one, and waits until it answers.
     ///
     /// # Errors
-    /// A [`Refusal`]: the port is taken, the program is not there, or it ends or does not answer, with what it said.
+    /// A [`Refusal`]: the port is taken, the program does not exist, or it ends or does not answer, with its output.
     pub(super) fn start(start: &Start<'_>) -> Result<Self, Refusal> {
         let mut attempts = 0;
         loop {
             attempts += 1;
             match Self::attempt(start) {
-                // Somebody took the port between the look and the start.
+                // Another program took the port between the check and the start.
                 Err(refusal) if start.port.is_none() && attempts < ATTEMPTS && is_taken(&refusal) => {}
                 other => return other,
             }
@@ -97,7 +97,7 @@ impl Server {
         let mut server = Self { child, target };
         match server.wait_until_ready(start) {
             Ok(()) => {
-                // Nobody reads on, and a server that warns must not wait for a full pipe.
+                // No more output is read, and a server that logs a warning must not block on a full pipe.
                 drop(server.child.stdout.take());
                 Ok(server)
             }
@@ -130,7 +130,7 @@ impl Server {
 
     /// The exit status; `None` while the server runs.
     fn exited(&mut self) -> Option<ExitStatus> {
-        // Only a process that is not ours could not be asked.
+        // `try_wait` fails only for a process that is no child of this one.
         self.child.try_wait().ok().flatten()
     }
 
@@ -142,17 +142,17 @@ impl Server {
     fn said(&mut self) -> String {
         let mut text = Vec::new();
         if let Some(out) = self.child.stdout.take() {
-            // What is there by now: something that a wrapper left behind may hold the pipe open for ever.
+            // Reads only what is there by now: a process that a wrapper started may hold the pipe open for ever.
             let _ = fcntl_setfl(&out, OFlags::NONBLOCK);
             let _ = out.take(SAID as u64).read_to_end(&mut text);
         }
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        // What is wrong stands at the end; what it is stands before.
+        // The error is at the end of the output; the version is before it.
         lines[lines.len().saturating_sub(3)..].join("; ")
     }
 
-    /// Tells the kernel to end it, and waits for nothing.
+    /// Sends SIGKILL, without waiting for the end.
     pub(super) fn kill(&mut self) {
         let _ = self.child.kill();
     }
@@ -170,21 +170,21 @@ fn command(start: &Start<'_>, port: u16) -> Command {
     command.args(start.groups.iter().map(|group| format!("/{group}")));
     // The password comes through standard input, where other users do not see it.
     command.arg("--").args(start.program).arg("-");
-    // Nobody from elsewhere gets in.
+    // No connections from other machines.
     command.args(["--port", &port, "--bind", "127.0.0.1"]).args(SETTINGS.iter().flatten());
     // A key that ends this program does not reach tenants: they are taken away in an order.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command
 }
 
-/// A password that nobody guesses, of this server alone: whoever else has a user here would otherwise write to it, and through it as
-/// whoever runs it. The standard library keys its hashes with the system's randomness.
+/// A random password of this server alone: another user of this machine could otherwise write to the server, and
+/// through it to files as the user who runs it. The standard library keys its hashes with the system's randomness.
 fn password() -> String {
     let word = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", word(), word())
 }
 
-/// A port of this machine that nobody listens on.
+/// A port of this machine that no program listens on.
 pub(super) fn free_port(wanted: Option<u16>) -> Result<u16, Refusal> {
     let found = TcpListener::bind(("127.0.0.1", wanted.unwrap_or(0))).and_then(|listener| listener.local_addr());
     let wanted = wanted.unwrap_or(0);

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Memory that tenants have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantMemory {
-    /// What the parent may take, and whether it may be swapped out.
+    /// Memory limit of the parent group, and whether its memory may be swapped out.
     pub budget: Budget,
     /// Tenants that are kept in DRAM; those from here on are put on the node of the tier, where it is one.
     pub near: u32,
@@ -30,7 +30,7 @@ pub struct TenantMemory {
 pub(super) struct Tenancy {
     layout: Layout,
     room: TenantMemory,
-    /// What puts a program's memory on nodes: words before their numbers and the program.
+    /// Words in front of the nodes and the program that put a program's memory on nodes.
     placer: Vec<String>,
     groups: Option<Groups<Disk>>,
 }
@@ -55,7 +55,7 @@ impl Tenancy {
         groups.child(name)
     }
 
-    /// What stands before the words that start a tenant's program.
+    /// Words in front of the words that start a tenant's program.
     pub(super) fn before(&self, number: u32) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(nodes) = &self.room.nodes {
@@ -78,7 +78,7 @@ impl Tenancy {
         let mut writer = RootWriter::new(root.clone());
         for pid in groups.processes() {
             if let Some(start) = start_ticks(&root, pid) {
-                // One that cannot be ended keeps its group busy, which is told then.
+                // A process that cannot be ended keeps its group busy, which the removal of the group reports.
                 let _ = writer.stop(pid, start, true);
             }
         }

@@ -12,25 +12,25 @@ pub trait Files {
     /// Makes a directory whose parent is there.
     ///
     /// # Errors
-    /// What the system says; that it is there already is one.
+    /// The system's error; an existing group is one.
     fn make(&self, directory: &str) -> io::Result<()>;
 
     /// Writes to a file that is there, in one call.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn write(&self, path: &str, text: &str) -> io::Result<()>;
 
     /// The text of a file.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn read(&self, path: &str) -> io::Result<String>;
 
     /// Removes a directory that nothing is in.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn remove(&self, directory: &str) -> io::Result<()>;
 }
 

@@ -1,6 +1,6 @@
 //! Control groups of our own: a parent that stands for the server's DRAM, and one below it for each tenant.
 //!
-//! Nothing but what was made here is ever written to, killed or removed: a name that is there already is refused.
+//! Only groups that this run made are written to, killed or removed: a name that exists already is refused.
 
 mod files;
 
@@ -48,7 +48,7 @@ pub enum Layout {
         memory: String,
         /// That of cpuacct.
         cpu: Option<String>,
-        /// Version 2 beside it, which tells pressure even without controllers.
+        /// Version 2 beside it, which reports pressure even without controllers.
         unified: Option<String>,
     },
 }
@@ -141,7 +141,7 @@ impl<F: Files> Groups<F> {
         match groups.limit(budget) {
             Ok(()) => Ok(groups),
             Err(refusal) => {
-                // What refused the limits is what a user has to know.
+                // The refused limit is the error that the user needs.
                 let _ = take_away(&groups.files, &groups.parent, &mut { BRIEFLY });
                 Err(refusal)
             }
@@ -245,7 +245,7 @@ impl<F: Files> Groups<F> {
     }
 }
 
-/// What the kernel refused, with its usual cure.
+/// The refusal of the kernel, with its usual cure.
 fn refused(action: &str, error: &io::Error) -> Refusal {
     let text = error.to_string();
     match error.kind() {
@@ -264,7 +264,7 @@ fn make(files: &impl Files, layout: &Layout, name: &str) -> Result<Group, Refusa
     let mut group = Group { name: name.to_owned(), directories: Vec::new() };
     for directory in layout.directories(name) {
         if let Err(error) = files.make(&directory) {
-            // Only what was made here is in the group so far.
+            // The group holds only groups of this run so far.
             let _ = take_away(files, &group, &mut { BRIEFLY });
             return Err(refused(&format!("making the control group {directory}"), &error));
         }
@@ -273,7 +273,7 @@ fn make(files: &impl Files, layout: &Layout, name: &str) -> Result<Group, Refusa
     Ok(group)
 }
 
-/// Removes a group from every hierarchy; while its processes are being taken down tries again, as long as there is patience left.
+/// Removes a group from every hierarchy; while its processes still end, tries again until `left` is used up.
 fn take_away(files: &impl Files, group: &Group, left: &mut Duration) -> Result<(), Refusal> {
     let mut failed = None;
     for directory in &group.directories {

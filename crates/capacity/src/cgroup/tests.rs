@@ -13,7 +13,7 @@ struct Kernel {
     files: RefCell<BTreeMap<String, String>>,
     /// Removals that are refused before one is not.
     busy: RefCell<u32>,
-    /// Whether it is one of before Linux 5.11, whose groups are flat unless told.
+    /// Whether it is a kernel before Linux 5.11, whose groups are flat by default.
     flat: bool,
     /// Writes to files that end so are refused.
     refuses: Option<&'static str>,

@@ -83,7 +83,7 @@ fn a_full_name_goes_before_a_kind() {
     let prices = read(&format!("{BRIEF}[tier.\"swap:/dev/fast\"]\nserver = 2\n")).unwrap();
     near(prices.of_server("swap:/dev/fast").unwrap(), 200.0, 1e-9);
     near(prices.of_server("swap:/dev/slow").unwrap(), 139.35, 1e-9);
-    // Of a mix no part is left unpaid.
+    // A mix has a price only if each of its parts has one.
     assert_eq!(prices.of_server("swap:/dev/slow+zram"), None);
     let prices = read(&format!("{BRIEF}[tier.\"swap+zram\"]\nserver = 3\n")).unwrap();
     near(prices.of_server("swap:/dev/slow+zram:lz4").unwrap(), 300.0, 1e-9);

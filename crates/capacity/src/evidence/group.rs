@@ -16,7 +16,7 @@ pub enum GroupPaths {
         memory: String,
         /// In that of cpuacct.
         cpu: Option<String>,
-        /// In version 2 beside it, which tells pressure even without controllers.
+        /// The group in version 2 beside it, which reports pressure even without controllers.
         pressure: Option<String>,
     },
 }

@@ -12,11 +12,12 @@ pub struct Interface {
     pub received: u64,
     /// Bytes that went out.
     pub sent: u64,
-    /// Bytes a second that it carries in each direction; `None` where it does not tell, as virtual ones do not.
+    /// Capacity in each direction, bytes per second; `None` where the interface does not report it, as virtual ones do
+    /// not.
     pub speed: Option<u64>,
 }
 
-/// Interfaces by name, loopback left out.
+/// Interfaces by name, without loopback.
 pub type Links = BTreeMap<String, Interface>;
 
 /// `/proc/net/dev`, without speeds.
@@ -52,7 +53,7 @@ pub(super) fn with_speeds(root: &Root, mut links: Links) -> Links {
 pub struct Link {
     /// Bytes a second in its busier direction.
     pub rate: f64,
-    /// That over what it can carry; `None` where it does not tell.
+    /// `rate` over the capacity; `None` where the interface does not report it.
     pub share: Option<f64>,
 }
 

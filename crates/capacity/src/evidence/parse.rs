@@ -16,7 +16,8 @@ pub struct Pressure {
     pub some_avg10: f64,
     /// All of that time so far, in µs.
     pub some_us: u64,
-    /// Share of the last 10 s in which all tasks waited, in percent; `None` where it is not told (cpu, before Linux 5.13).
+    /// Share of the last 10 s in which all tasks waited, in percent; `None` where the kernel does not report it (cpu,
+    /// before Linux 5.13).
     pub full_avg10: Option<f64>,
     /// All of that time so far, in µs.
     pub full_us: Option<u64>,
@@ -58,7 +59,7 @@ pub struct Process {
     pub system_ticks: u64,
     /// Ticks it waited for block devices; 0 where delays are not counted.
     pub block_ticks: u64,
-    /// Resident pages.
+    /// Resident memory, in base pages.
     pub resident_pages: u64,
 }
 
@@ -84,13 +85,13 @@ pub fn process(text: &str) -> Result<Process, Malformed> {
 pub struct Disk {
     /// Reads that ended.
     pub reads: u64,
-    /// Bytes read.
+    /// Bytes read from the device.
     pub read_bytes: u64,
     /// Time that all reads took together, in ms.
     pub read_ms: u64,
     /// Writes that ended.
     pub writes: u64,
-    /// Bytes written.
+    /// Bytes written to the device.
     pub written_bytes: u64,
     /// Time that all writes took together, in ms.
     pub write_ms: u64,
@@ -103,7 +104,7 @@ pub struct Disk {
 /// `/proc/diskstats`: devices by name.
 ///
 /// # Errors
-/// [`Malformed`] with the line that is none.
+/// [`Malformed`] with the first line that cannot be parsed.
 pub fn disks(text: &str) -> Result<BTreeMap<String, Disk>, Malformed> {
     let line = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip(2);
@@ -164,13 +165,13 @@ pub struct Zswap {
 /// `Zswap` and `Zswapped` of `/proc/meminfo`; `None` before Linux 5.19.
 ///
 /// # Errors
-/// [`Malformed`] with the line that is none.
+/// [`Malformed`] with the first line that cannot be parsed.
 pub fn zswap(text: &str) -> Result<Option<Zswap>, Malformed> {
     let (memory, original) = (kilobytes(text, "Zswap")?, kilobytes(text, "Zswapped")?);
     Ok(memory.zip(original).map(|(memory, original)| Zswap { memory, original }))
 }
 
-/// An area that is swapped to.
+/// A swap area of `/proc/swaps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwapArea {
     /// Path of the device or file.
@@ -183,10 +184,10 @@ pub struct SwapArea {
     pub priority: i32,
 }
 
-/// `/proc/swaps`.
+/// `/proc/swaps`: swap areas in order.
 ///
 /// # Errors
-/// [`Malformed`] with the line that is none.
+/// [`Malformed`] with the first line that cannot be parsed.
 pub fn swaps(text: &str) -> Result<Vec<SwapArea>, Malformed> {
     let area = |area: Result<Swap, &str>| {
         let Swap { path, bytes, used_bytes, priority, .. } = area.map_err(Malformed::line)?;

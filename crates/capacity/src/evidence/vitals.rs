@@ -1,4 +1,4 @@
-//! What the guards of a trial look at. Where any of it cannot be read, nobody could end a trial before the system suffers.
+//! The counters that guard a trial. If one cannot be read, the trial ends: no guard could stop it before the system suffers.
 
 use tiermark_machine::Root;
 

@@ -1,4 +1,4 @@
-//! The first process of a guest: makes it ready, starts the server, and does what the host asks, until the host is gone.
+//! The first process of a guest: sets the guest up, starts the server, and carries out the host's requests until the host is gone.
 
 use std::ffi::CStr;
 use std::fs::{self, File, OpenOptions};
@@ -24,7 +24,7 @@ use crate::backend::SETTINGS;
 
 /// File systems of the kernel: kind and place.
 const MOUNTS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
-/// Where the server listens. The guest's loopback interface is never brought up: nobody but the client in here asks.
+/// Where the server listens. The guest's loopback interface stays down: only the client in this guest connects.
 const SOCKET: &str = "/run/server.sock";
 /// A device appears within milliseconds; an emulated guest on a busy machine may need many times that.
 const APPEARS: Duration = Duration::from_secs(30);
@@ -77,7 +77,7 @@ fn load_modules(directory: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Asks again and again until there is something.
+/// Calls `look` until it returns a value, for at most this long.
 fn wait_for<T>(most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
     loop {
@@ -134,10 +134,10 @@ fn end(mut server: Child) {
 
 fn tell(port: &mut impl Write, reply: &Reply) -> Result<(), String> {
     let bytes = line(reply)?;
-    port.write_all(&bytes).map_err(|why| format!("the host cannot be told: {why}"))
+    port.write_all(&bytes).map_err(|why| format!("sending to the host failed: {why}"))
 }
 
-/// Does what the host asks until it is gone.
+/// Carries out the host's requests until the host closes the port.
 fn attend(mut port: File) -> Result<(), String> {
     let ears = port.try_clone().map_err(|why| why.to_string())?;
     let stop = AtomicBool::new(false);
@@ -152,7 +152,7 @@ fn attend(mut port: File) -> Result<(), String> {
 /// Hears requests while a job is under way: `stop` ends it. Ends with the host.
 fn listen(mut ears: impl Read, jobs: &Sender<Result<Job, String>>, stop: &AtomicBool) {
     let (mut lines, mut bytes) = (Lines::default(), [0; 4096]);
-    // Nothing to read means that nobody is connected on the other side.
+    // A read of 0 bytes means that the other side is not connected.
     while let Ok(length @ 1..) = ears.read(&mut bytes) {
         lines.push(&bytes[..length]);
         loop {
@@ -189,7 +189,7 @@ fn work_off(asked: &Receiver<Result<Job, String>>, stop: &AtomicBool, port: &mut
 
 fn carry_out(job: &Job, stop: &AtomicBool, port: &mut impl Write) -> Result<Outcome, Refusal> {
     let targets = [Target { number: Some(job.number), ..target() }];
-    // A host that cannot be told is gone, and so is the job.
+    // If the host cannot be reached, it is gone, and the job ends too.
     let mut each_second = |snapshot: &Snapshot| tell(port, &Reply::Pulse(snapshot.clone())).is_ok();
     let mut watch = Watch { stop, each_second: &mut each_second };
     match job.phase {

@@ -28,7 +28,7 @@ pub struct Job {
 pub enum Request {
     /// Fill the server, or load it.
     Run(Box<Job>),
-    /// End what goes on, and tell what it came to.
+    /// End the job that runs, and send its result.
     Stop,
 }
 
@@ -42,7 +42,7 @@ pub enum Reply {
     Pulse(Snapshot),
     /// The job has ended, with this outcome.
     Done(Box<Outcome>),
-    /// The guest cannot do what it was asked for.
+    /// The guest cannot carry out the request.
     Refused(Refusal),
 }
 
@@ -87,7 +87,7 @@ impl Lines {
         let read = serde_json::from_slice(&self.bytes[..end]);
         self.bytes.drain(..=end);
         self.searched = 0;
-        read.map(Some).map_err(|why| format!("a line that is not a message: {why}"))
+        read.map(Some).map_err(|why| format!("a line cannot be parsed as a message: {why}"))
     }
 }
 

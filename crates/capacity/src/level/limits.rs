@@ -14,7 +14,7 @@ pub enum Quantity {
     Percentile(f64),
     /// Largest response time.
     Maximum,
-    /// Requests answered over those that the schedule asked for.
+    /// Requests answered over requests due by the schedule.
     Rate,
 }
 
@@ -117,7 +117,7 @@ pub fn time(ns: f64) -> String {
 }
 
 impl Limit {
-    /// A value of what is limited, with its unit.
+    /// A value of the limited quantity, with its unit.
     pub(super) fn value(&self, value: f64) -> String {
         // Down, so that what lacks something of a promise is not shown as the promise; in binary it may be a little less than it is.
         if self.of == Quantity::Rate { format!("{:.2} %", (value * 1e4 + 1e-6).floor() / 100.0) } else { time(value) }
@@ -151,7 +151,7 @@ impl From<Limit> for String {
     }
 }
 
-/// Whose response times are held against a limit.
+/// Scope of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {

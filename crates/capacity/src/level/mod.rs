@@ -1,4 +1,4 @@
-//! The service level: what is promised to tenants, and whether it was kept.
+//! The service level: limits for tenants, and whether a trial kept them.
 //!
 //! Percentiles are taken of a tenant's requests, or of all requests together, and never averaged; the one exception
 //! reproduces the brief's mean of P99s and is named so wherever it stands.
@@ -17,13 +17,13 @@ use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks};
 
 pub use limits::{Limit, Quantity, Scope, time};
 
-/// What tenants are promised: limits of response times, and the rate that the server answers.
+/// The service level: limits of response times, and the rate that servers must answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// All of which must hold.
     pub limits: Vec<Limit>,
-    /// Whose response times are held against the limits.
+    /// Scope of the limits: each tenant, a share of them, or all requests.
     #[serde(default)]
     pub scope: Scope,
 }
@@ -46,7 +46,7 @@ impl fmt::Display for Level {
 pub struct Served<'a> {
     /// Response times in ns, from the intended start.
     pub times: &'a Histogram<u64>,
-    /// Requests answered over those that the schedule asked for.
+    /// Requests answered over requests due by the schedule.
     pub achieved: f64,
 }
 
@@ -88,7 +88,7 @@ impl Figure {
         match self.interval {
             (low, high) if low == high => value,
             (low, high) if high.is_infinite() => {
-                format!("{value} ({} or more: too few requests to tell)", limit.value(low))
+                format!("{value} (at least {}: too few requests for an upper bound)", limit.value(low))
             }
             (low, high) => format!("{value} ({} to {})", limit.value(low), limit.value(high)),
         }
@@ -109,8 +109,8 @@ fn at_ranks<const N: usize>(times: &Histogram<u64>, ranks: [u64; N]) -> [f64; N]
     found
 }
 
-/// Times that a trial is judged, which is measured for longer where the first could not tell: both together are to be wrong as seldom as one
-/// (Bonferroni).
+/// Times that a trial is judged: again after a longer measurement if the first was unclear. Both together are to be
+/// wrong as seldom as one (Bonferroni).
 pub(crate) const EVALUATIONS: f64 = 2.0;
 
 /// A quantity of one histogram, of so many that are judged together; `None` where it holds no request.
@@ -158,7 +158,7 @@ impl Level {
             return Judgement { outcome: Outcome::Fail, decided_by: says::no_tenant_served() };
         }
         if let Some(silent) = tenants.iter().position(|t| t.times.is_empty()) {
-            // The brief left such tenants out, and so called the rest the whole.
+            // Silent tenants count: the published test left them out, so that the others seemed to be all.
             return Judgement { outcome: Outcome::Fail, decided_by: says::tenant_silent(silent as u32 + 1) };
         }
         match self.scope {
@@ -189,7 +189,7 @@ impl Level {
     pub fn promised_rate(&self) -> f64 {
         let rates = self.limits.iter().filter(|limit| limit.of == Quantity::Rate).map(|limit| limit.at);
         let rate = rates.reduce(f64::max).unwrap_or(1.0);
-        // Tenants to whom nothing is promised may get nothing.
+        // A quantile of tenants lets the other tenants get nothing.
         if let Scope::Quantile(share) = self.scope { rate * share } else { rate }
     }
 
@@ -199,7 +199,7 @@ impl Level {
             tenants.iter().enumerate().map(|(at, tenant)| self.of_one(at, tenant, tenants.len())).collect();
         let count = |outcome: Outcome| judged.iter().filter(|j| j.outcome == outcome).count();
         let (passed, unclear) = (count(Outcome::Pass), count(Outcome::Unclear));
-        // Rounding up must not ask for one more where the share is a whole number of tenants.
+        // Rounding up must not require one tenant more where the share is a whole number of tenants.
         let wanted = (tenants.len() as f64 * share - 1e-9).ceil() as usize;
         let outcome = match () {
             () if passed >= wanted => Outcome::Pass,

@@ -1,5 +1,5 @@
-//! Whether a machine has what a run wants: found out before anything is made, with the looks by which each part is set up later, and all
-//! that is wrong told at once.
+//! Whether a machine has everything that a run needs: checked before anything is made, with the same checks by which
+//! each part is set up later, and with all problems reported at once.
 
 use tiermark_load::ClientSetup;
 use tiermark_machine::Root;
@@ -16,9 +16,9 @@ use crate::tier::{Preflight, TierSizes, check};
 /// Whether a run can be made here: refusals of the run, and the preflight of each tier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
-    /// What keeps the whole run from being made.
+    /// Why the whole run cannot be made; empty if it can.
     pub refused: Vec<Refusal>,
-    /// Each tier, as it was asked for.
+    /// Each tier of the scenario, with the result of its check.
     pub tiers: Vec<(Tier, Preflight)>,
 }
 
@@ -46,7 +46,7 @@ impl Scenario {
     }
 }
 
-/// Checks whether what is pending of a run can be measured here. Nothing is changed.
+/// Checks whether the remaining part of a run can be measured here. Nothing is changed.
 #[must_use]
 pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHost<'_>) -> Admission {
     let Pending { scenario, tiers, reached, .. } = pending;

@@ -1,4 +1,4 @@
-//! What a run would do to a machine.
+//! The changes that a run would make to a machine.
 
 use tiermark_model::Bytes;
 
@@ -10,7 +10,7 @@ fn setting(name: &str, value: &str) -> String {
     if value.is_empty() { format!("{name} ''") } else { format!("{name} {value}") }
 }
 
-/// What would be made and changed, in sentences: for those who look before they run.
+/// All changes that the run would make, in sentences, for `--dry-run`.
 #[must_use]
 pub fn intended(scenario: &Scenario) -> Vec<String> {
     let mut lines = Vec::new();

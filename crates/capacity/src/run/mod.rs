@@ -39,7 +39,7 @@ pub enum Event<'a> {
     Sizing,
     /// The memory and cpu time of one tenant; `None` with servers elsewhere.
     Sized(Option<Footprint>),
-    /// A search begins: its number from 1, of how many, and what it starts from.
+    /// A search begins: its number from 1, of how many, and its first number of tenants.
     Case {
         /// Number of the search, from 1.
         number: usize,
@@ -60,20 +60,20 @@ pub enum Event<'a> {
     Answer(&'a Answer),
     /// Why the search cannot be made.
     Refused(&'a Refusal),
-    /// All tenants of a search are ended, and what was changed for them is taken back.
+    /// All tenants of a search are ended, and its changes are taken back.
     TakingBack,
     /// Something that a reader of the result should know.
     Warning(&'a Warning),
 }
 
-/// What a run needs beside its scenario.
+/// The environment of a run: settings that the scenario does not have.
 #[derive(Debug)]
 pub struct Environment<'a> {
     /// Where changes to the system are noted.
     pub state: &'a StateDir,
     /// The programs of servers on this machine.
     pub places: ServerLaunch,
-    /// What virtual machines are made of, for the backend that has some.
+    /// Files of the virtual machines, for the backend that has some.
     pub guest: GuestFiles,
     /// Servers that run already, for the external backend.
     pub targets: Vec<Target>,
@@ -88,7 +88,7 @@ pub struct Environment<'a> {
 }
 
 impl Environment<'_> {
-    /// The client that a scenario's level asks for: late where that level would notice it.
+    /// The client's settings for a scenario's level: a request counts as late when the delay matters for that level.
     fn client_for(&self, scenario: &Scenario) -> ClientSetup {
         ClientSetup { late_after: scenario.level.late_after(), ..self.client.clone() }
     }
@@ -103,7 +103,7 @@ impl Environment<'_> {
 /// Makes all searches of a run that have not been made yet; [`admit`] says before whether it can. What is known is in `saved` when this returns, whatever ends it.
 ///
 /// # Errors
-/// A [`Refusal`] where nothing can be measured at all, or what was changed cannot be taken back.
+/// A [`Refusal`] if nothing can be measured at all, or a change cannot be taken back.
 pub fn execute(
     saved: &mut Saved,
     environment: &Environment<'_>,
@@ -111,7 +111,7 @@ pub fn execute(
 ) -> Result<(), Refusal> {
     let scenario = saved.begun.scenario.clone();
     let deadline = scenario.limits.total_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-    // For the whole run: between two searches, too, nobody else is to change what they are held against.
+    // The lock is held for the whole run: between two searches, too, no other process may change the system under test.
     let changes = scenario.backend != Kind::External || environment.commands.stop.is_some();
     let lock = changes.then(|| environment.state.hold(WHAT)).transpose()?;
     let mut run = Run { environment, tell, deadline, lock, hypervisor: None, warned: false };
@@ -134,7 +134,7 @@ pub fn execute(
             return Ok(());
         }
         if run.out_of_time() {
-            // A search that was under way has told it.
+            // A search that was under way has reported it.
             if saved.cases[..number].iter().all(|case| case.answer.is_some() || case.refused.is_some()) {
                 (run.tell)(&Event::Warning(&messages::out_of_time()));
             }
@@ -147,14 +147,14 @@ pub fn execute(
     Ok(())
 }
 
-/// What the journals of capacity runs begin with, by which what a killed one left is known.
+/// The first word of the journals of capacity runs, by which the changes of a killed run are found.
 pub const WHAT: &str = "tiermark capacity";
 
 struct Run<'a, 'b> {
     environment: &'a Environment<'a>,
     tell: &'b mut dyn FnMut(&Event<'_>),
     deadline: Option<Instant>,
-    /// Of whoever changes the system; `None` where nothing is.
+    /// The lock of programs that change the system; `None` where the run changes nothing.
     lock: Option<Lock>,
     /// The guests' kernel and files; `None` if tenants are no virtual machines.
     hypervisor: Option<Rc<Hypervisor>>,
@@ -319,7 +319,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// What a search may cost: as it was begun, where it goes on.
+    /// Limits of a search: for a resumed one those of its begin.
     fn limits(&self, what: &Searched<'_>, saved: &mut Saved) -> Result<Limits, Refusal> {
         if let Some(limits) = saved.cases[what.number].limits {
             return Ok(limits);
@@ -336,7 +336,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// What is searched: a tier under a load.
+/// A tier under a load: the subject of one search.
 struct Searched<'a> {
     number: usize,
     case: &'a SearchCase<'a>,
@@ -345,7 +345,7 @@ struct Searched<'a> {
     arithmetic: Arithmetic,
 }
 
-/// Ends all tenants, takes back what was changed, and only then says what came of it.
+/// Ends all tenants, takes back the changes, and only then returns the outcome.
 fn ended<T>(mut backend: Box<dyn Backend>, mut system: System, found: Result<T, Refusal>) -> Result<T, Refusal> {
     // The journal takes away what this leaves, and says what it could not.
     let _ = backend.clear(&mut system);

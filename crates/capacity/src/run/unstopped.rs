@@ -1,4 +1,4 @@
-//! Tenants that keep what they hold from trial to trial, since nothing stops them: what that leaves of an answer.
+//! Tenants that keep their data from trial to trial, since nothing stops them: how this limits an answer.
 
 use tiermark_model::capacity::{Answer, Outcome, TrialRecord};
 use tiermark_model::messages::capacity as messages;

@@ -1,4 +1,4 @@
-//! The first line of a saved run: what was asked, and by which commands it is carried out.
+//! The first line of a saved run: the scenario, and the commands by which it is carried out.
 
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;

@@ -22,7 +22,7 @@ pub use header::{RunHeader, RunSetup};
 /// What of a run is still to be measured.
 #[derive(Debug, Clone)]
 pub struct Pending<'a> {
-    /// The scenario that the run was asked for.
+    /// The scenario of the run.
     pub scenario: &'a Scenario,
     /// How it is made here.
     pub setup: &'a RunSetup,
@@ -108,11 +108,11 @@ impl Saved {
         Ok(Self::nothing_known(begun, path, lines))
     }
 
-    /// Opens a file again, to go on with it. A last line that its writer died in is left out; any other damaged line is an error, since
-    /// a run without one of its trials would search elsewhere.
+    /// Opens a saved run, to resume it. An incomplete last line is ignored, since its writer was killed; any other damaged line is an
+    /// error, because the search would take another course without one of its trials.
     ///
-    /// What a run needs is in the file: programs and commands, which are run with the rights of whoever goes on with it. So a file is
-    /// believed only if nobody but its reader or root can have written it, unless `trust` says that the reader has looked at it.
+    /// The file names programs and commands, which run with the rights of the user who resumes the run. So the file is accepted only if
+    /// no user but its reader and root can have written it, unless `trust` says that the reader has checked it.
     ///
     /// # Errors
     /// A [`Refusal`] where it cannot be read, others could write it, another process writes it, or it makes no sense.
@@ -129,7 +129,7 @@ impl Saved {
         let begun = match serde_json::from_slice(lines.head()) {
             Ok(Line::RunHeader(begun)) if begun.schema == SCHEMA => *begun,
             Ok(Line::RunHeader(begun)) => return Err(wrong(format!("its schema '{}' is not known", begun.schema))),
-            _ => return Err(wrong("its first line does not say what was asked".to_owned())),
+            _ => return Err(wrong("its first line is not the header of a saved run".to_owned())),
         };
         begun.check(&path.display().to_string())?;
         let mut saved = Self::nothing_known(begun, path.to_owned(), file);
@@ -238,10 +238,10 @@ impl Saved {
     }
 }
 
-/// The newest run of a directory that is not whole, or the one that is named by its path.
+/// The newest unfinished run of a directory, or the run with this path.
 ///
 /// # Errors
-/// A [`Refusal`] where there is none.
+/// A [`Refusal`] if the directory has no unfinished run.
 pub fn unfinished(directory: &Path) -> Result<PathBuf, Refusal> {
     let names = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut runs: Vec<PathBuf> = names.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect();
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// A file names programs that are run with the rights of whoever goes on with it.
+    /// A file names programs that run with the rights of the user who resumes it.
     #[test]
     fn a_file_that_others_can_write_needs_trust() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a scenario asks of the load generator.
+//! The load of a scenario, as the load generator takes it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a scenario may not say.
+//! Mistakes of a scenario.
 
 use tiermark_config::Problem;
 use tiermark_load::Address;
@@ -8,7 +8,7 @@ use super::{Backend, Requests, Scenario, Tier};
 use crate::level::{EVALUATIONS, Quantity};
 use crate::trial::LONGER;
 
-/// Keys are counted in 31 bits by the brief's mapping, which every distribution is held against.
+/// The brief distribution maps keys of 31 bits, and the limit applies to every distribution.
 const MOST_RECORDS: u64 = (1 << 31) - 1;
 /// The longest string a Redis server takes.
 const MOST_VALUE: u64 = 512 << 20;
@@ -38,14 +38,14 @@ impl Problems {
     }
 
     fn within(&mut self, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
-        // What is no number lies in no range.
+        // NaN lies in no range.
         let said = || format!("{value} is out of range: write {} to {}", range.start(), range.end());
         self.unless(range.contains(&value), key, said);
     }
 }
 
 impl Scenario {
-    /// Everything that is wrong with it; nothing where it can be run. To be asked again when options of the command line have
+    /// All mistakes of the scenario; empty if it can be run. Checked again after options of the command line have
     /// changed it.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
@@ -97,7 +97,7 @@ impl Scenario {
         // 1 would be nothing but zeros, of which the kernel keeps no copy at all.
         found.within("tenant.compressibility", tenant.compressibility, 0.0..=0.99);
         found.unless_beside(reserve < budget, "reserve", &["dram-budget"], || {
-            format!("{reserve} leaves nothing of the dram-budget of {budget}")
+            format!("{reserve} uses up the dram-budget of {budget}")
         });
         let data = tenant.records.saturating_mul(tenant.value.0);
         let of_machines = tenant.vm_memory.is_none() || self.backend == Backend::Qemu;
@@ -127,7 +127,7 @@ impl Scenario {
         found.unless(!load.keys.is_empty(), "load.keys", || "is empty: write [\"uniform\"]".into());
         found.within("load.connections", f64::from(load.connections), 1.0..=1000.0);
         found.within("load.pipeline", f64::from(load.pipeline), 1.0..=100_000.0);
-        // What the load generator itself would refuse, where nothing above says so already.
+        // Mistakes that only the load generator finds.
         if found.0.is_empty() {
             let refused =
                 load.keys.iter().filter_map(|keys| self.asked(Requests { gets: 100.0, keys: *keys }, 0).check().err());
@@ -166,12 +166,12 @@ impl Scenario {
         });
         let requests = self.load.rate * self.time.measure * f64::from(self.time.iterations);
         if requests.is_nan() || requests <= 0.0 {
-            // What makes none of them is told by itself.
+            // A mistake in the counts is reported elsewhere.
             return;
         }
         for limit in &self.level.limits {
             let Quantity::Percentile(percent) = limit.of else { continue };
-            // A cast saturates, and makes 0 of what is no number.
+            // A cast saturates, and makes 0 of NaN.
             let shown = can_show(requests as u64, percent);
             found.unless_beside(shown, "level.limits", &["load.rate", "time.measure", "time.iterations"], || {
                 format!("{limit} cannot be judged from {requests} requests of a tenant: {}", self.suffices(percent))

@@ -98,7 +98,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// What it is made of: itself, or the parts of a mix.
+    /// Its parts: itself, or the parts of a mix.
     #[must_use]
     pub fn parts(&self) -> &[Self] {
         match self {
@@ -159,7 +159,7 @@ impl FromStr for Tier {
                 let id = id.and_then(|id| id.parse().ok());
                 id.map(Self::Demotion).ok_or_else(|| format!("'{text}': write a node's number, demotion:1"))
             }
-            ("dram", Some(_)) | ("zswap", Some(_)) => Err(format!("'{text}': {kind} takes nothing after it")),
+            ("dram", Some(_)) | ("zswap", Some(_)) => Err(format!("'{text}': {kind} takes no argument")),
             _ => {
                 let near = nearest(kind, &TIERS);
                 Err(format!(

@@ -1,4 +1,4 @@
-//! A scenario: who the tenants are, what is asked of them, what memory there is, and when it is enough.
+//! A scenario: the tenants, their load, their memory, and the service level.
 
 mod asked;
 mod check;
@@ -49,7 +49,7 @@ pub struct Scenario {
     pub tiers: Vec<Tier>,
     /// Memory that all tenants together may take.
     pub dram_budget: Size,
-    /// Of that, what is kept for the system and the clients.
+    /// Part of the budget that is reserved for the system and the clients.
     #[serde(default = "nothing")]
     pub reserve: Size,
     /// Size of tiers that have none of their own (zram and files); four times the budget where it is not said.
@@ -58,7 +58,7 @@ pub struct Scenario {
     /// A file of prices, by its path; `None` computes no cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<String>,
-    /// Seed of every random choice; drawn anew for each run where there is none.
+    /// Seed of every random choice; `None`: drawn anew for each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// One tenant: its server and its keys.
@@ -68,7 +68,7 @@ pub struct Scenario {
     /// How long warming up and measuring take.
     #[serde(default)]
     pub time: Times,
-    /// The service level that each number of tenants is held against.
+    /// The service level.
     pub level: Level,
     /// The most that a search may take.
     #[serde(default)]
@@ -79,7 +79,7 @@ fn nothing() -> Size {
     Size(0)
 }
 
-/// What a tenant is.
+/// Server and data of a tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tenant {
@@ -102,13 +102,15 @@ pub struct Tenant {
     pub vm_memory: Option<Size>,
 }
 
-/// What a server takes for a byte of values, at most: 1.35 were measured of values of 1 KiB, some of it as room between sizes.
+/// Most memory of a server for a byte of values: 1.35 was measured for values of 1 KiB, some of it as room between
+/// sizes.
 const OVERHEAD: f64 = 1.6;
-/// What it takes for a record beside its value, at most, bytes: a key, its entry and their room. It is what counts where values are small.
+/// Most memory for a record beside its value, bytes: a key, its entry and their room. It decides where values are
+/// small.
 const ENTRY: u64 = 512;
 /// Size of a tier without a size of its own, in budgets of DRAM: the brief had three.
 const TIER_BUDGETS: u64 = 4;
-/// What a guest's kernel, its files and its client take, bytes.
+/// Memory of a guest's kernel, its files and its client, bytes.
 const SYSTEM: u64 = 192 << 20;
 
 fn redis() -> String {
@@ -133,7 +135,7 @@ pub struct Load {
     /// Distributions of keys; each is searched by itself.
     #[serde(default = "uniform")]
     pub keys: Vec<KeyDist>,
-    /// Where keys that are asked for often lie.
+    /// Whether popular keys are neighbours.
     #[serde(default)]
     pub key_order: KeyOrder,
     /// Connections to a tenant.
@@ -184,7 +186,7 @@ impl Default for Times {
     }
 }
 
-/// What a search may cost.
+/// Limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SearchLimits {
@@ -193,10 +195,10 @@ pub struct SearchLimits {
     /// Trials of one search.
     #[serde(alias = "most-probes")]
     pub most_trials: u32,
-    /// Seconds of one trial, its fill included; what is not clear by then stays so.
+    /// Time limit of one trial, seconds, its fill included; a level that is not clear by then stays so.
     #[serde(alias = "probe-seconds", deserialize_with = "written::seconds")]
     pub trial_seconds: f64,
-    /// Seconds of the whole run; what is known then is told. `None` takes as long as it takes.
+    /// Time limit of the whole run, seconds; the run then reports its results so far. `None`: no limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
     pub total_seconds: Option<f64>,
     /// Memory of the machine that is never used up: a trial ends that comes near.

@@ -90,7 +90,7 @@ fn tiers_are_read_and_written() {
         ("zram:", "write an algorithm"),
         ("zram:a b", "write an algorithm"),
         ("node:x", "node's number"),
-        ("dram:1", "takes nothing"),
+        ("dram:1", "takes no argument"),
         ("zram+dram", "behind DRAM"),
         ("zram+zram", "different tiers"),
         ("node:1+node:2", "one node"),
@@ -122,7 +122,7 @@ fn mistakes_are_told_with_line_and_key() {
         ("\"process\"", "\"external\"", "backend: \"external\" needs targets"),
         ("\"512M\"", "\"512Q\"", "dram-budget: size '512Q': unknown unit"),
         ("reserve = 0", "reserve = -1", "reserve: a size is not negative"),
-        ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB leaves nothing of the dram-budget of 512 MiB"),
+        ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB uses up the dram-budget of 512 MiB"),
         ("reserve = 0", "targets = [\"a:1\"]", "targets: are only for backend = \"external\""),
         ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory: is only for backend = \"qemu\""),
         ("\"off\"", "\"1G\"", "tenant.maxmemory: '1G' is not possible; possible are off"),
@@ -254,7 +254,8 @@ fn external_servers_have_addresses() {
 }
 
 proptest! {
-    /// Whatever is put in anywhere, a scenario is read or refused, and what is read can be run or is told.
+    /// Any text is either read as a scenario or refused, and a scenario that is read can be run or its mistakes are
+    /// reported.
     #[test]
     fn any_change_is_read_or_refused(at in 0usize..2_000, with in "[a-z0-9.\"=\\[\\]{}:,_ \\n-]{0,12}", cut in 0usize..20) {
         let mut text = text_of("mini").to_owned();

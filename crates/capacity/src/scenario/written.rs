@@ -72,7 +72,7 @@ pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64,
     Seconds::deserialize(deserializer).map(|seconds| seconds.0)
 }
 
-/// Reads a time in seconds that may be left out.
+/// Reads an optional time in seconds.
 pub(super) fn some_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     Option::<Seconds>::deserialize(deserializer).map(|seconds| seconds.map(|seconds| seconds.0))
 }

@@ -1,11 +1,11 @@
-//! Which number of tenants to try next, and when the answer is known.
+//! Which number of tenants to try next, and when the search has its answer.
 //!
-//! A search is pure: it starts no trial and reads no clock. The caller asks for the next trial and its reason, makes it, and
+//! A search is pure: it starts no trial and reads no clock. The caller gets the next trial and its reason, makes the trial, and
 //! reports the outcome. The same outcomes lead to the same trials, so saved outcomes resume a search.
 //!
 //! Upwards it gallops, and then halves the bracket (Bentley & Yao, "An almost optimal algorithm for unbounded searching",
 //! Information Processing Letters 5(3), 1976): at most about 2 log₂ N trials. Numbers that had to be reached from above are
-//! always provisioned anew, since what was swapped out for more tenants does not come back by itself when they leave.
+//! always provisioned anew, since pages that were swapped out for more tenants do not come back by themselves when those end.
 
 mod votes;
 
@@ -32,7 +32,7 @@ const DOUBTED: u32 = 3;
 /// often nearly right and a trial far beyond the edge takes longest; doubling later, which is what bounds their number.
 const GROWTH: [f64; 3] = [1.25, 1.5, 2.0];
 
-/// Where a search starts and what it may cost: saved beside its trials, since with others it makes other trials.
+/// Start and limits of a search: saved beside its trials, since other limits lead to other trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// The number of tenants that memory and cpus allow by arithmetic.
@@ -61,7 +61,7 @@ pub struct TrialRequest {
     pub why: Note,
 }
 
-/// What a search asks of its caller.
+/// The next action of the search's caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Make this trial, and report its outcome.
@@ -81,7 +81,7 @@ pub struct Search {
     climbed: usize,
     /// Trials between what passed and what failed that passed, one after another.
     approached: u32,
-    /// Tenants that still run as the last trial left them; `None` where it ended badly, or another process made it.
+    /// Tenants that still run since the last trial; `None` where it ended badly, or another process made it.
     running: Option<u32>,
 }
 
@@ -111,7 +111,10 @@ impl Search {
                     ));
                 }
                 Step::Done(_) => {
-                    return Err(format!("saved trial {} comes after the end of this search", record.number));
+                    return Err(format!(
+                        "saved trial {} follows the end of its search: it belongs to another scenario or version",
+                        record.number
+                    ));
                 }
             }
         }
@@ -119,7 +122,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Takes the outcome of a trial that was asked for.
+    /// Takes the outcome of the trial that [`Self::next_step`] requested.
     pub fn told(&mut self, ask: &TrialRequest, outcome: Outcome) {
         self.made += 1;
         self.tally.add(ask.tenants, outcome, ask.full, ask.fresh);
@@ -136,20 +139,20 @@ impl Search {
         self.made
     }
 
-    /// What trials of a number of tenants said.
+    /// Outcomes of the trials of a number of tenants.
     #[must_use]
     pub fn votes(&self, tenants: u32) -> Votes {
         self.tally.votes(tenants)
     }
 
-    /// What is known when no more trials are made, for this reason.
+    /// The answer if no more trials are made, for this reason.
     #[must_use]
     pub fn given_up(&self, why: Note) -> Answer {
         let (low, high) = self.tally.range();
         Answer::Between { low, high, why }
     }
 
-    /// The next trial, or the answer. Asked again, it gives the same.
+    /// The next trial, or the answer. Repeated calls return the same until an outcome is taken.
     #[must_use]
     pub fn next_step(&self) -> Step {
         let step = self.wanted();
@@ -242,7 +245,7 @@ impl Search {
 
     fn verify(&self, low: u32, high: u32) -> Step {
         let (all, beyond) = (self.tally.votes(high), self.tally.solid(high));
-        // Nothing can be added to one tenant alone, and it is asked for as long as others once it has failed.
+        // One tenant alone cannot fail because of the others; after its failure the usual number of trials decides.
         let proven = if low == 0 { all.failed >= FAILS } else { proves_failure(&beyond) };
         if !proven {
             let why = says::failure_unproven(high, beyond.failed, beyond.all());
@@ -257,7 +260,7 @@ impl Search {
         Step::Done(Answer::Exactly { tenants: low, votes: self.tally.votes(low), beyond })
     }
 
-    /// What a number of tenants still needs to hold; `None` where it does.
+    /// The trials that a number of tenants still needs to hold; `None` if it holds.
     fn confirm(&self, tenants: u32) -> Option<Step> {
         let passes = self.tally.in_succession(tenants);
         if passes >= PASSES {

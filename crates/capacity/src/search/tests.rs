@@ -64,7 +64,7 @@ fn limits(memory: u32, total: u32) -> Limits {
     Limits { arithmetic: budgets.arithmetic(), most_tenants: 10_000, most_trials: 1_000 }
 }
 
-/// Runs a search to its end; `adjust` may spoil what it asks for.
+/// Runs a search to its end; `adjust` may change each requested trial.
 fn run(mut search: Search, server: &mut Server, adjust: fn(TrialRequest) -> TrialRequest) -> (Answer, u32) {
     loop {
         match search.next_step() {
@@ -271,7 +271,7 @@ fn trials_of_another_scenario_are_not_taken_up() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever the trials say, it ends, stays within its limits, and is taken up where it was left.
+    /// Whatever the outcomes, a search ends, stays within its limits, and resumes where it stopped.
     #[test]
     fn any_outcomes_end_within_the_limits(
         seed: u64, memory in 0u32..2_000, total in 0u32..5_000, most_tenants in 0u32..3_000, most_trials in 0u32..60,

@@ -1,4 +1,4 @@
-//! What trials said about each number of tenants.
+//! Outcomes of the trials of each number of tenants.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ struct Row {
 
 impl Row {
     fn standing(&self) -> Standing {
-        // What could not be shown to pass has not passed.
+        // An unclear trial does not count as a pass.
         let others = self.votes.failed + self.votes.unclear;
         match self.votes.passed.cmp(&others) {
             std::cmp::Ordering::Greater => Standing::Holds,
@@ -68,13 +68,13 @@ impl Tally {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.votes)
     }
 
-    /// What full trials of tenants made anew said: the only ones that prove a failure. A short one may have met a stall, and tenants added to
-    /// others are what those left of the memory.
+    /// Outcomes of full trials of tenants made anew: only these prove a failure. A short trial may have met a stall,
+    /// and tenants added to a running system get only the memory that the others do not hold.
     pub(super) fn solid(&self, tenants: u32) -> Votes {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.solid)
     }
 
-    /// What most trials of a number say; one that was never tried is tied.
+    /// The majority of the trials of a number; a number without trials is tied.
     pub(super) fn standing(&self, tenants: u32) -> Standing {
         self.rows.get(&tenants).map_or(Standing::Tied, Row::standing)
     }
@@ -110,8 +110,9 @@ impl Tally {
         self.with(Standing::Holds).filter(|other| *other >= tenants).count() as u32
     }
 
-    /// The most tenants that hold with at most one trial against them and nothing broken below; and the most that passed at
-    /// all, or that nothing says against: `None` where no number failed more often than it passed. What could not be told caps nothing.
+    /// The most tenants that hold with at most one trial against them and no failure below; and the most that passed at
+    /// all, or that no trial contradicts: `None` where no number failed more often than it passed. Unclear trials bound
+    /// nothing.
     pub(super) fn range(&self) -> (u32, Option<u32>) {
         let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed + row.votes.unclear > 1;
         let broken = self.rows.iter().find(|(_, row)| doubtful(row)).map(|(tenants, _)| *tenants);

@@ -8,8 +8,8 @@ use super::ActiveTier;
 use crate::evidence::SwapArea;
 use crate::scenario::Tier;
 
-/// Priority of a first area where others have lower ones: half of what there is, so that there is a higher one left beside the remains of a
-/// run that nobody took back.
+/// Priority of the first area where the other areas have lower ones: half of the range, so that a higher one is free
+/// even after a killed run whose area is still on.
 const USUAL: i32 = 16_384;
 /// The highest that the kernel takes (`SWAP_FLAG_PRIO_MASK`).
 const HIGHEST: i32 = 32_767;

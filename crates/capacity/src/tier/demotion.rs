@@ -90,7 +90,7 @@ mod tests {
         let small = preflight(2, &wanted(149), &slow).unwrap_err();
         assert_eq!((small.code.as_str(), &small.data["free"]), ("budget_below_nodes", &(200 << 10).into()));
         assert!(preflight(2, &wanted(181), &slow).unwrap_err().data["floor"] == 20 << 10, "the floor of the others");
-        // All alike, the fast one, one of two slow ones, and a kernel that tells no tiers.
+        // All nodes alike, the fast one, one of two slow ones, and a kernel that reports no tiers.
         for (id, tiers) in
             [(2, &[(4, "0-2")][..]), (0, &[(4, "0-1"), (22, "2")]), (2, &[(4, "0"), (22, "1-2")]), (2, &[])]
         {

@@ -22,7 +22,7 @@ pub(super) fn is(path: &str) -> bool {
     fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device())
 }
 
-/// A device that nobody uses and nothing is on.
+/// A device that is not in use and holds no data.
 #[derive(Debug)]
 pub(super) struct Empty {
     /// The device's path without links, as in `/proc/swaps`.
@@ -33,7 +33,7 @@ pub(super) struct Empty {
     pub(super) room: u64,
 }
 
-/// Whether it is there, nobody uses it, and nothing is on it.
+/// Whether the device exists, is not in use, and holds no data.
 pub(super) fn preflight(path: &str, root: &Root) -> Result<Empty, Refusal> {
     // The kernel's own name: a link of by-id is what people give, and not what /proc/swaps says.
     let real = fs::canonicalize(path).map_err(|why| messages::device_missing(path, &why.to_string()))?;
@@ -43,7 +43,7 @@ pub(super) fn preflight(path: &str, root: &Root) -> Result<Empty, Refusal> {
     Ok(Empty { real, device, room })
 }
 
-/// Swaps to a device that nobody uses and nothing is on.
+/// Swaps to a device that is not in use and holds no data.
 pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result<ActiveTier, Refusal> {
     let Empty { real, device, room } = preflight(path, system.root())?;
     let uuid = system.root().word("proc/sys/kernel/random/uuid").ok_or_else(|| messages::no_uuid(path))?;
@@ -54,7 +54,7 @@ pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result
     Ok(ActiveTier { device: Some(device), areas: vec![real], room, ..ActiveTier::default() })
 }
 
-/// Size of a device that nobody uses and that holds no data, in bytes.
+/// Size in bytes of a device that is not in use and holds no data.
 fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
     if let Some(of) = use_of(path, root) {
         return Err(messages::device_in_use(path, &of));
@@ -80,7 +80,7 @@ fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
     }
 }
 
-/// By whom a device is used, in words, as far as everybody may see it.
+/// The user of a device in words, from the files that every user may read; `None` if it has none.
 fn use_of(path: &str, root: &Root) -> Option<String> {
     let text = |file: &str| root.text(file).unwrap_or_default();
     if swap_names(&text("proc/swaps")).any(|name| name == path) {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn only_zeros_or_our_own_swap_area_are_nothing() {
         assert!(looks_blank(|_| ()));
-        // In the middle lies what a discarded file left; nothing has its signature there.
+        // The middle is not checked: it may hold data of a discarded file, and no format has its signature there.
         assert!(looks_blank(|bytes| bytes[SIZE / 2] = 1));
         for place in [0, 510, 0x438, 4095, 4096, 65_600, SIZE - 1, SIZE - 65_536] {
             assert!(!looks_blank(|bytes| bytes[place] = 1), "{place}");

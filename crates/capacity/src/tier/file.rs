@@ -83,7 +83,7 @@ fn make(place: &Path, size: u64) -> io::Result<()> {
     Ok(fallocate(&file, FallocateFlags::empty(), 0, size)?)
 }
 
-/// The disk below a file; `None` where there is none, as on tmpfs.
+/// The disk below a file; `None` where the file system has none, as tmpfs.
 fn disk(root: &Root, place: &Path) -> Option<String> {
     let id = fs::metadata(place).ok()?.dev();
     let (major, minor) = (rustix::fs::major(id), rustix::fs::minor(id));

@@ -1,7 +1,7 @@
 //! The memory behind DRAM, set up for a search and taken back after it.
 //!
-//! What a tier is made of is a file each. Nothing is touched that was there before: devices with anything on them, files, swap areas
-//! in use and zram devices of others are refused or left alone.
+//! Each kind of tier is a file. Nothing that existed before is changed: devices that hold data, existing files, swap areas in use and
+//! other zram devices are refused or not touched.
 
 mod areas;
 mod demotion;
@@ -156,7 +156,7 @@ fn preflight(part: &Tier, wanted: &TierSizes, root: &Root) -> Preflight {
 /// [`System::restore`] takes it back.
 ///
 /// # Errors
-/// A [`Refusal`]: the kernel or the machine does not have it, it is somebody else's, or this process may not.
+/// A [`Refusal`]: the kernel or the machine does not have the tier, it is in use, or this process may not change it.
 pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<ActiveTier, Refusal> {
     let parts = tier.parts();
     let mut active = ActiveTier::default();
@@ -185,13 +185,14 @@ fn leave_floor_for_pool(kind: &str, wanted: &TierSizes, root: &Root) -> Result<(
     })
 }
 
-/// How a switch of the kernel stands; `None` where there is none.
+/// State of a switch of the kernel; `None` where the kernel does not have the switch.
 fn switched(path: &str, root: &Root) -> Option<String> {
     let text = root.text(path)?;
     Syntax::Switch.parse(&text).map(|reading| reading.value)
 }
 
-/// Turns a switch of the kernel on or off, where it is not so; whether it had to be. `None` where there is none.
+/// Turns a switch of the kernel on or off; returns whether it had to be changed, `None` where the kernel does not have
+/// the switch.
 fn switch(name: &str, path: &str, on: bool, system: &mut System) -> Result<Option<bool>, Refusal> {
     let Some(old) = switched(path, system.root()) else { return Ok(None) };
     let new = if on { "1" } else { "0" };

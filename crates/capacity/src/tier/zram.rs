@@ -14,11 +14,11 @@ use crate::evidence::Pools;
 use crate::system::System;
 
 const CONTROL: &str = "sys/class/zram-control";
-/// Whoever makes device nodes (devtmpfs, udev) needs a moment.
+/// devtmpfs or udev needs a moment to make a device node.
 const STEP: Duration = Duration::from_millis(20);
 const STEPS: u32 = 100;
 
-/// Whether a device of one's own can be had. What the kernel compresses with, it tells of devices only.
+/// Whether a device for this run can be added. The kernel lists its compression algorithms only on a device.
 pub(super) fn preflight(algorithm: Option<&str>, wanted: &TierSizes, root: &Root) -> Preflight {
     let mut found = Preflight { room: Some(wanted.size), ..Preflight::default() };
     found.hold(leave_floor_for_pool("zram", wanted, root));

@@ -82,7 +82,7 @@ mod tests {
     fn a_thread_beats_until_the_heartbeat_ends() {
         let heartbeat = Heartbeat::start();
         let shared = Arc::clone(&heartbeat.shared);
-        // No sleep is shorter than asked for, and none is as long to the nanosecond.
+        // A sleep is never shorter than requested, and never exactly as long.
         assert!((0..600).any(|_| {
             thread::sleep(BEAT / 2);
             heartbeat.late() > 0.0

@@ -1,4 +1,5 @@
-//! One trial: tenants are started and filled, brought to rest, asked, watched and judged.
+//! One trial: tenants are started and filled, the system settles, the load runs, counters are read, the level is
+//! judged.
 
 mod heartbeat;
 mod monitor;
@@ -33,7 +34,7 @@ pub(crate) use sizing::SIZING;
 /// Where the interval of a percentile straddles its limit, it is measured for so many times as long.
 pub(crate) const LONGER: u32 = 3;
 
-/// What all trials of a search have in common.
+/// Settings that all trials of a search share.
 #[derive(Debug)]
 pub struct TrialRunner<'a> {
     /// Tenants, load and service level.
@@ -57,11 +58,11 @@ pub struct TrialResult {
     pub outcome: Outcome,
     /// Which limit, which tenant, which guard, with figures.
     pub decided_by: Note,
-    /// What ran out; `None` if the trial passed, or the cause is not known.
+    /// The resource that ran out; `None` if the trial passed, or no counter shows it.
     pub ended_by: Option<Ended>,
-    /// What was measured; `None` where no request was answered.
+    /// The results; `None` if no request was answered.
     pub point: Option<CurvePoint>,
-    /// What the system said; `None` where nothing was measured.
+    /// Counters of the system; `None` if nothing was measured.
     pub evidence: Option<Evidence>,
 }
 
@@ -121,7 +122,7 @@ impl TrialRunner<'_> {
         backend: &mut dyn Backend,
         monitor: &mut Monitor<'_>,
     ) -> Result<Option<TrialResult>, Refusal> {
-        // Each trial has keys of its own: what an earlier one asked for would be in memory.
+        // Each trial has keys of its own: those of an earlier trial would still be in memory.
         let base = seed(self.seed, u64::from(ask.number), Phase::WarmUp(0));
         monitor.holds(self.scenario.tenant.records.saturating_mul(u64::from(ask.tenants)));
         monitor.settle(backend, &|| self.stopped());
@@ -142,16 +143,17 @@ impl TrialRunner<'_> {
         goes_on(monitor)?;
         let after = monitor.state(backend);
         let seen_by_system = seen.evidence(&before, &after, restless.or_else(|| monitor.not_steady()));
-        // What tenants hold on a node of the tier is no DRAM.
+        // Tenants' memory on a node of the tier is no DRAM.
         let budget = Some(self.scenario.tenants_dram()).filter(|_| self.active.nodes.is_none());
         let evidence = after.dram(budget, seen_by_system);
         let mut result = self.verdict(ask, monitor.abort(), judged, &seen, evidence);
-        // What was asked of a warm-up is no measurement.
+        // Requests of a warm-up are not measured.
         result.point = result.point.filter(|_| !early);
         Ok(Some(result))
     }
 
-    /// Measures as often as was asked for, longer where that leaves the level unclear, until something ends it; and judges what was seen.
+    /// Measures as many iterations as the scenario sets, more where the level is still unclear, until the trial ends;
+    /// and judges the result.
     fn iterations(
         &self,
         full: bool,
@@ -174,7 +176,7 @@ impl TrialRunner<'_> {
             let outcome = backend.load(&mut self.load(&workload, &mut watcher), Phase::Measure(iteration))?;
             seen.add(&outcome);
             monitor.sample(backend);
-            // Judged twice at most: who looks until it is clear finds it clear more often than it is.
+            // Judged at most twice: to judge until the result is clear would find a clear result too often.
             if [rounds, most].contains(&(iteration + 1)) {
                 judged = Some(seen.judge(&self.scenario.level));
             }
@@ -229,7 +231,7 @@ impl TrialRunner<'_> {
         TrialResult { outcome, decided_by, ended_by: ended, point, evidence: Some(evidence) }
     }
 
-    /// What a trial is kept within: guards, and the DRAM that there is.
+    /// The limits of a trial: guards, and the DRAM of the budget.
     fn kept(&self, tenants: u32) -> (Guards, Dram) {
         let limits = &self.scenario.limits;
         let rate = self.scenario.level.promised_rate();
@@ -279,7 +281,7 @@ fn unclear(judged: Option<&Judgement>) -> bool {
     judged.is_some_and(|judged| judged.outcome == Outcome::Unclear)
 }
 
-/// What tenants said that should say nothing; `None` where all went well.
+/// Errors of tenants; `None` without one.
 fn unwell(outcome: &Loaded) -> Option<Note> {
     let gave_up = outcome.tenants.iter().find_map(|tenant| tenant.fault.clone());
     let refused = outcome.tenants.iter().find_map(|tenant| tenant.first_error.clone());

@@ -31,9 +31,9 @@ const PRESSURE_SECONDS: f64 = 10.0;
 pub enum Stage {
     /// Tenants are started and filled.
     Filling,
-    /// A tenant is asked for a moment, to see what it takes.
+    /// One tenant is under load for a moment, to measure its memory.
     Sizing,
-    /// Tenants are asked until the system has come to rest.
+    /// Load runs until the system has come to rest.
     WarmingUp {
         /// Seconds at least.
         least: f64,
@@ -108,7 +108,8 @@ pub(super) struct Monitor<'a> {
     length: Option<f64>,
     samples: Vec<Sample>,
     windows: Vec<Window>,
-    /// Requests answered since the fill, and those that are one for each record: only then may all of them have been asked for.
+    /// Requests answered since the fill, and requests as many as records: only after those can all records have been
+    /// touched.
     answered: u64,
     pass: u64,
     last: Option<(Done, Counts)>,
@@ -179,7 +180,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Where memory behind DRAM holds some of it, what lies where is only known to be settled once all records may have been asked for.
+    /// Where a tier holds a part of the records, memory is settled only after all records may have been touched.
     fn unasked(&self) -> Option<Note> {
         let share = self.answered as f64 / self.pass as f64;
         (self.active.room > 0 && share < 1.0).then(|| says::records_not_asked(share))

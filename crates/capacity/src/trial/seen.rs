@@ -1,4 +1,4 @@
-//! What a trial saw: tenants' requests over all iterations, and the system before and after.
+//! The results of a trial: tenants' requests over all iterations, and the system before and after.
 
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ impl SystemState {
         }
     }
 
-    /// What the tenants took until now, and of the cpus since an earlier moment.
+    /// Memory of the tenants until now, and their cpu time since an earlier moment.
     pub(super) fn footprint(&self, before: &Self, seconds: f64) -> Option<Footprint> {
         let group = self.group.as_ref()?;
         let held = group.memory?.saturating_add(group.swap.unwrap_or(0));
@@ -80,7 +80,7 @@ struct Tenant {
     in_time: u64,
 }
 
-/// What tenants were asked, and answered.
+/// Requests to the tenants, and their answers.
 #[derive(Debug)]
 pub(super) struct Measurements {
     tenants: Vec<Tenant>,
@@ -162,7 +162,7 @@ impl Measurements {
             _ => Derived::default(),
         };
         let derived = if after.pool.is_some() { derived.compressed(&after.host) } else { derived };
-        // Tenants on this machine are asked over loopback, or from inside.
+        // Requests to tenants on this machine go over loopback, or stay inside the guest.
         let link = host.link.filter(|_| after.group.is_none());
         let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         Evidence {
@@ -209,7 +209,7 @@ impl Measurements {
     }
 }
 
-/// What of an iteration is not about time.
+/// The results of an iteration that are no times.
 fn trouble(tenants: &[TenantResult]) -> Option<Note> {
     tenants.iter().enumerate().find_map(|(at, tenant)| {
         let number = at as u32 + 1;

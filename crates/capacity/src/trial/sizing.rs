@@ -1,4 +1,4 @@
-//! What one tenant alone takes.
+//! Memory and cpu time of one tenant alone.
 
 use std::time::{Duration, Instant};
 
@@ -11,20 +11,20 @@ use super::{ProgressSink, TrialRunner, unwell};
 use crate::backend::Backend;
 use crate::system::System;
 
-/// For how long a single tenant is asked to see what cpu time it takes: a hundredth of it is told apart.
+/// How long one tenant is under load to measure its cpu time: a difference of 1 % is visible.
 pub(crate) const SIZING: Duration = Duration::from_secs(2);
 
-/// What one tenant takes, found out by starting one.
+/// Memory and cpu time of one tenant, measured by starting one.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Footprint {
-    /// Bytes, at most, after it was filled and asked.
+    /// Peak memory in bytes, after the fill and the load.
     pub bytes: u64,
     /// Cpus that it keeps busy at its rate; `None` where that is not counted.
     pub cpus: Option<f64>,
 }
 
 impl TrialRunner<'_> {
-    /// Starts one tenant, fills it, asks it for a moment, and says what it took. `None` where it was stopped, or runs elsewhere.
+    /// Starts one tenant, fills it, loads it for a moment, and returns the memory and cpu time that it took. `None` where the run was stopped, or tenants run elsewhere.
     ///
     /// # Errors
     /// A [`Refusal`] where not even one tenant can be run.

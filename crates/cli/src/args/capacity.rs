@@ -20,12 +20,12 @@ Examples:
   sudo tiermark capacity --scenario mini --backend qemu --tiers dram
   tiermark capacity --scenario brief --backend external --target host1:6379,host2:6379 --most-tenants 2
   sudo tiermark capacity --resume
-Each tenant is a Redis server in its own control group, so root is needed. With --backend external it is not: the run writes the
-keys 0, 1, 2 … to the named servers and leaves them there; a server that holds keys already is refused without --overwrite.
-Every change is noted first and taken back at the end; after a kill the next run or `tiermark tune --restore` does it.
+Each tenant is a Redis server in its own control group, so root is needed. With --backend external, root is not needed: the run writes
+the keys 0, 1, 2 … to the named servers and does not delete them; a server that already holds keys is refused without --overwrite.
+Every change is written to a journal first and taken back at the end; after a kill the next run or `tiermark tune --restore` does so.
 Exit codes: 0 every search has one answer, 4 refused and nothing measured, 5 some searches failed or have no single answer.";
 
-/// What runs the tenants.
+/// Kind of the tenants' servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackendChoice {
     /// A server process for each tenant, in its own control group
@@ -36,7 +36,7 @@ pub(crate) enum BackendChoice {
     External,
 }
 
-/// What a run was begun with, and goes on with.
+/// Files and options with which a run was begun, and is resumed.
 const BEGUN_WITH: [&str; 9] =
     ["scenario", "dry_run", "TenantArgs", "AskedArgs", "SearchArgs", "threads", "client_cpus", "timeout", "prices"];
 
@@ -59,7 +59,7 @@ pub(crate) struct CapacityArgs {
     /// It continues with its own options.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = BEGUN_WITH)]
     pub(crate) resume: Option<Option<PathBuf>>,
-    /// With --resume: accept a file of another user. Its programs and commands are run: read it first
+    /// With --resume: accept a file of another user. The run starts the programs that it names: read it first
     #[arg(hide_short_help = true, long, requires = "resume")]
     pub(crate) trust: bool,
     /// Password of the servers of --target; it is never saved. The environment hides it from other users
@@ -77,7 +77,7 @@ pub(crate) struct CapacityArgs {
     /// Cpus of the client, as 0-3,8 [default: any]
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list, help_heading = "Client")]
     pub(crate) client_cpus: Option<IdSet>,
-    /// Longest wait for an answer, in seconds; then the client gives the tenant up
+    /// Longest wait for an answer, in seconds; after it the client stops sending to the tenant
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "60", value_parser = parse::seconds, help_heading = "Client")]
     pub(crate) timeout: f64,
     /// Price file, to compute the cost of a tenant
@@ -94,7 +94,7 @@ pub(crate) struct CapacityArgs {
     pub(crate) view: View,
 }
 
-/// Who the tenants are, and where.
+/// The tenants, and where they run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tenants and memory")]
 pub(crate) struct TenantArgs {
@@ -109,7 +109,7 @@ pub(crate) struct TenantArgs {
     /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "stop")]
     pub(crate) start: Option<String>,
-    /// Command that fails if a server of --target runs already: run before --start, and before --stop of what a killed run left
+    /// Command that fails if a server of --target runs already: run before --start, and before --stop after a killed run
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
     pub(crate) check: Option<String>,
     /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target
@@ -148,7 +148,7 @@ pub(crate) struct TenantArgs {
     /// several in one as zram+swap:/dev/sdb.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tiers: Vec<Tier>,
-    /// Memory of all tenants together: it stands for the server's DRAM
+    /// Memory of all tenants together, in place of the server's DRAM
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) dram_budget: Option<Bytes>,
     /// Part of the budget that is kept for system and clients
@@ -170,7 +170,7 @@ pub(crate) struct TenantArgs {
     pub(crate) value_compress: Option<f64>,
 }
 
-/// What is asked of them.
+/// The load of the tenants, and the service level.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load and service level")]
 pub(crate) struct AskedArgs {
@@ -205,7 +205,8 @@ pub(crate) struct AskedArgs {
     /// 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%'.
     #[arg(long, value_name = "LIMIT")]
     pub(crate) level: Vec<Limit>,
-    /// For whom the limits hold: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief (means over tenants)
+    /// Scope of the limits: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief
+    /// (means over tenants)
     #[arg(hide_short_help = true, long, value_name = "SCOPE")]
     pub(crate) scope: Option<Scope>,
     /// Warm-up under load before each measurement, in seconds
@@ -225,7 +226,7 @@ pub(crate) struct AskedArgs {
     pub(crate) seed: Option<u64>,
 }
 
-/// What a search may cost.
+/// Limits of a search.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {

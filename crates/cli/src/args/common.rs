@@ -102,18 +102,18 @@ pub(crate) struct PlaceArgs {
     pub(crate) mem_node: Option<NodeChoice>,
     /// Page sizes: base, thp, 2M, 1G; one or several
     ///
-    /// Several are compared: everything is measured once with each. Default: thp where the system has it; `tlb` and `granularity` take
-    /// all that can be had.
+    /// Several are compared: everything is measured once with each. Default: thp where the system has it; `tlb` and `granularity` use
+    /// all available sizes.
     #[arg(long, value_name = "LIST", alias = "page", value_delimiter = ',', value_parser = parse::page)]
     pub(crate) pages: Vec<PageKind>,
-    /// Most memory to use [default: half of what is free]
+    /// Most memory to use [default: half of the free memory]
     ///
-    /// At most nine tenths of what is free can be allowed, on each node and in the control group.
+    /// The limit is nine tenths of the free memory, on each node and in the control group.
     #[arg(long, value_name = "SIZE", value_parser = parse::size, hide_short_help = true)]
     pub(crate) max_mem: Option<Bytes>,
     /// Most time to take: seconds, or 2m
     ///
-    /// Headline figures come first; the report lists the steps that there was no time for.
+    /// Headline figures come first; the report lists the skipped steps.
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
     /// Wanted half-width of the 95 % interval, in percent of the value

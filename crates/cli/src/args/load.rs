@@ -42,7 +42,7 @@ pub(crate) enum When {
     Auto,
     /// After every answer, and shortly before a request is due: punctual, and it takes the cpu
     Always,
-    /// It sleeps whenever there is nothing to do
+    /// Never: the client sleeps until a request is due or an answer arrives
     Never,
 }
 
@@ -59,9 +59,9 @@ impl From<When> for Spin {
 /// Whether popular keys are neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// They are
+    /// Popular keys are neighbours
     Clustered,
-    /// They are spread over all keys
+    /// Popular keys are spread over all keys
     Scrambled,
 }
 
@@ -114,10 +114,10 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pace")]
 pub(crate) struct PaceArgs {
-    /// Requests a second of each tenant [default: as many as go]
+    /// Requests a second of each tenant [default: as many as the server answers]
     ///
-    /// They are due at their times, whatever the server does (open loop). Without a rate each connection sends the next request when the
-    /// last is answered (closed loop).
+    /// Requests are due at fixed times, whatever the server does (open loop). Without a rate each connection sends the next request after
+    /// the answer to the last one (closed loop).
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
     /// How they are spread in time
@@ -142,16 +142,16 @@ pub(crate) struct PaceArgs {
     pub(crate) warmup: f64,
 }
 
-/// What is asked.
+/// The requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct AskedArgs {
     /// Keys of each tenant
     ///
-    /// The numbers from 0; K, M, G are powers of 1000.
+    /// Keys are the numbers from 0; K, M, G are powers of 1000.
     #[arg(short = 'k', long, value_name = "N", default_value = "100k", value_parser = count)]
     pub(crate) keys: u64,
-    /// What stands before each key
+    /// Text in front of each key
     #[arg(hide_short_help = true, long, value_name = "TEXT", default_value = "")]
     pub(crate) key_prefix: String,
     /// Pad keys with zeros to N digits (as redis-benchmark: --key-prefix key: --key-digits 12)
@@ -177,7 +177,7 @@ pub(crate) struct AskedArgs {
     /// Share of each value, 0 to 1, that compression removes; the rest is random
     #[arg(hide_short_help = true, long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub(crate) value_compress: f64,
-    /// Check each value that comes back; it has to have been written by this program
+    /// Check each returned value; only this program may have written them
     #[arg(hide_short_help = true, long)]
     pub(crate) verify: bool,
     /// Write all keys first, in order
@@ -195,21 +195,21 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Client")]
 pub(crate) struct ClientArgs {
-    /// Threads of the client, to which tenants are dealt
+    /// Threads of the client, which share the tenants
     ///
     /// Default: one for each of --client-cpus, else 1.
     #[arg(long, value_name = "N", value_parser = above_zero)]
     pub(crate) threads: Option<usize>,
-    /// Cpus of those threads, as 0-3,8: apart from the servers' [default: wherever the system puts them]
+    /// Cpus of the client's threads, as 0-3,8, other than the servers' [default: any]
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list)]
     pub(crate) client_cpus: Option<IdSet>,
     /// When to poll the clock and the sockets instead of sleeping; --spin alone means always
     #[arg(hide_short_help = true, long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     pub(crate) spin: When,
-    /// Longest wait for an answer, in seconds: then a tenant is given up
+    /// Longest wait for an answer, in seconds; after it the client stops sending to the tenant
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
     pub(crate) timeout: f64,
-    /// Microseconds after its due time from which a request that the client had room for counts as late
+    /// Delay beyond which a request counts as sent late by the client, in microseconds after it was due
     #[arg(hide_short_help = true, long, value_name = "US", default_value_t = 1000)]
     pub(crate) late_after: u32,
 }
@@ -220,7 +220,7 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn above_zero(text: &str) -> Result<usize, String> {
-    // More connections than ports, or requests than memory, help nobody; a sum of two such numbers still fits.
+    // More connections than ports, or requests than memory, cannot work; a sum of two such numbers still fits.
     text.parse().ok().filter(|n| (1..=1_000_000).contains(n)).ok_or_else(|| "use a number from 1 to 1000000".into())
 }
 

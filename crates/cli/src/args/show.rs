@@ -19,7 +19,7 @@ pub(crate) struct ShowArgs {
     /// Print the document instead of the report
     #[arg(long)]
     pub(crate) json: bool,
-    /// Leave out what names the machine and its owner
+    /// Leave out names that identify the machine and its owner
     #[arg(long)]
     pub(crate) redact: bool,
     /// Make every estimate again from the saved windows, with the methods of this version; -v names what differs
@@ -50,7 +50,7 @@ pub(crate) struct PartArgs {
 }
 
 impl PartArgs {
-    /// The part asked for; `None` for the report.
+    /// The chosen part; `None` for the report.
     pub(crate) fn view(self) -> Option<RunView> {
         let parts = [
             (self.why, RunView::Why),
@@ -64,7 +64,7 @@ impl PartArgs {
 
 pub(crate) const RERUN_EXAMPLES: &str = "\
 Every request of the document is made again, with its options and its seed. Cpus, nodes and page sizes are those of the document:
-what this machine does not have is refused, and the rest is measured (exit code 5, with --allow-partial 0).
+parts that this machine does not have are refused, the rest is measured (exit code 5; with --allow-partial 0).
 Examples:
   tiermark rerun last
   tiermark rerun before.json --json=after.json

@@ -22,14 +22,14 @@ pub(crate) const DOCTOR_EXITS: &str = "\
 Exit codes: 0 no problem (notes allowed), 3 at least one problem.
 Commands that cure something are printed, never run.";
 
-/// What the machine is to be good at.
+/// Purpose that the machine is tuned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileChoice {
     /// Memory extended by swap, zram, zswap or a slower node
     SwapTier,
     /// Short and even response times
     Latency,
-    /// What the kernel comes with
+    /// The kernel's defaults
     Default,
 }
 
@@ -47,10 +47,10 @@ impl ProfileChoice {
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// What the machine is to be good at
+    /// The purpose that the machine is tuned for
     #[arg(long, value_name = "PROFILE", default_value = "swap-tier")]
     pub(crate) profile: ProfileChoice,
-    /// Show values beside the advice, and change nothing; the same as without it
+    /// Show values beside the advice, and change nothing (the default)
     #[arg(long, conflicts_with_all = ["apply", "restore"])]
     pub(crate) diff: bool,
     /// Set the knobs to the advised values, until the next reboot or --restore

@@ -45,7 +45,7 @@ pub(crate) fn overview() -> String {
         let lines: Vec<String> = names.chunks(NAMED_ON_A_LINE).map(|names| names.join(", ")).collect();
         let _ = writeln!(text, "{heading:<20}{}", lines.join(",\n                    "));
     }
-    text + "\n`tiermark -h` says what each does, `tiermark COMMAND -h` lists its options."
+    text + "\n`tiermark -h` describes each command, `tiermark COMMAND -h` lists its options."
 }
 
 /// Commands that fit on a line of 80 columns, beside the heading.

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     let warnings = match carry_out(args, &mut saved, &stop) {
         Ok(warnings) => warnings,
         Err(failure) => {
-            // A run that goes on holds what was found out before.
+            // A resumed run has the results of its first checks.
             if args.resume.is_none() {
                 saved.discard();
             }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
 /// Characters of an RFC 3339 time that are its day.
 const DAY: usize = "2026-11-21".len();
 
-/// Makes the searches; what is found is in `saved`, whatever ends it.
+/// Makes the searches; results are in `saved`, however the run ends.
 fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<Warning>, Failure> {
     let (state, flag) = (gate::state()?, stop.flag());
     let environment = asked::environment(args, &saved.pending(), &state, &flag)?;
@@ -74,7 +74,7 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
     let ended = run::execute(saved, &environment, &mut told);
     drop(bar);
     match ended {
-        // What was found is told before what went wrong in the end.
+        // Results are shown before the error that ended the run.
         Err(refusal) if saved.cases.iter().any(|case| !case.trials.is_empty() || case.refused.is_some()) => {
             warnings.push(says::ended(&refusal.to_string()));
         }
@@ -99,7 +99,7 @@ fn finish(
     saved: &Saved,
     stop: &Stop,
 ) -> Result<Exit, Failure> {
-    // Commands and their output may hold passwords: this user sees them, whoever gets the document does not.
+    // Commands and their output may hold passwords: this user may see them, a reader of the document may not.
     let json = output::json(&tiermark_report::without_commands(document))?;
     let kept = saved.path().with_extension("json");
     let was_kept = keep(&kept, &json);

@@ -12,7 +12,7 @@ use crate::{glossary, names};
 /// Runs the command.
 pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let mut command = command_line::command();
-    // Names of primitives have spaces, which nobody wants to quote.
+    // Names of primitives have spaces; quotes are not required.
     let topic = args.topic.join(" ").trim().to_lowercase();
     if topic.is_empty() {
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
     .map(|()| Exit::Done)
 }
 
-/// What the glossary says of a tool, of a word, or of a command of another tool.
+/// The line of the glossary on a tool, a word, or a command of another tool.
 fn of_the_glossary(topic: &str, style: &Style) -> Option<String> {
     let tool = glossary::tool(topic);
     if !tool.is_empty() {
@@ -60,7 +60,7 @@ fn of_the_glossary(topic: &str, style: &Style) -> Option<String> {
     glossary::here(&words).map(|row| tiermark_report::equivalents(&[row], style))
 }
 
-/// What is near to a topic that there is no help on, and what there is.
+/// Topics near to an unknown one, and all topics.
 fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
     let pages = PAGES.iter().map(|(name, _)| *name);
@@ -78,7 +78,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     ))
 }
 
-/// Pages of what is no probe.
+/// Pages of topics that are no probes.
 const PAGES: [(&str, &str); 6] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),

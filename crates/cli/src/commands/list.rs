@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     print(&text).map(|()| Exit::Done)
 }
 
-/// What there is to list.
+/// The names of all lists.
 fn listings(style: &Style) -> String {
     let named = named_listings();
     let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
@@ -136,7 +136,7 @@ fn capacity(style: &Style) -> Result<String, Failure> {
     Ok(format!("{names}In {}; `tiermark show RUN` shows one.", directory.display()))
 }
 
-/// Every probe, and whether it can be asked here.
+/// Every probe, and whether this machine can run it.
 fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
     Ok(tiermark_report::probes(&probe_lines(simulation)?, style))
 }
@@ -178,7 +178,7 @@ pub(super) fn machine(simulation: &Simulation) -> Result<Machine, Failure> {
     }
 }
 
-/// What of the operating system is measured, and why some cannot be measured here.
+/// The primitives of the operating system, and why some cannot be measured here.
 fn primitives(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
     Ok(tiermark_report::primitives(&primitives_of(simulation)?, style))
 }

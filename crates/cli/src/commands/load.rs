@@ -20,10 +20,10 @@ use crate::shell;
 use crate::signals::Stop;
 use crate::target;
 
-/// Requests that may be under way on a connection of an open loop unless told otherwise: more than a server that keeps up ever has.
+/// Default limit of requests under way on a connection of an open loop: more than with any server that keeps up.
 const OPEN_DEPTH: usize = 1000;
 
-/// What was done, and all there is to tell of it.
+/// The parts of a load that were carried out, for its report.
 struct Done<'a> {
     args: &'a LoadArgs,
     workload: Workload,
@@ -176,7 +176,7 @@ fn exit(done: &Done<'_>) -> Exit {
     }
 }
 
-/// Where standard error is no terminal, seconds from one line to the next: who keeps a log wants to see that it lives, and no more.
+/// Seconds between progress lines if standard error is no terminal: a log only needs to show that the load still runs.
 const BETWEEN_LINES: f64 = 10.0;
 
 /// A line on the terminal, a second old at most; elsewhere one that stays, now and then.
@@ -213,7 +213,7 @@ impl Bar {
         Self { bar, lines: Lines::default() }
     }
 
-    /// Tells how it goes; goes on.
+    /// Prints progress; returns true to continue.
     fn tell(&mut self, what: &'static str, snapshot: &Snapshot, share: Option<f64>) -> bool {
         if let Some(bar) = &self.bar {
             let share = share.map_or_else(String::new, |share| format!(" {:.0} %", share.min(1.0) * 100.0));

@@ -1,4 +1,4 @@
-//! One file a command, but for those that ask one probe (`experiments`).
+//! One file a command, except commands of one probe (`experiments`).
 
 mod capacity;
 mod completions;

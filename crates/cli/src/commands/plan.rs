@@ -41,7 +41,7 @@ fn check(name: &str, simulation: &Simulation) -> Result<(), Failure> {
     let built_in = plans::built_in().iter().any(|(known, _)| *known == plan.name);
     if built_in && name != plan.name {
         tell(format_args!(
-            "tiermark: warning: its name is that of the built-in plan '{0}': `tiermark run {0}` runs that one, and runs of both are \
+            "tiermark: warning: a built-in plan is also named '{0}': `tiermark run {0}` runs the built-in one, and runs of both are \
              listed alike",
             plan.name
         ));
@@ -71,7 +71,7 @@ fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Fail
     Ok(requests.iter().filter_map(refused).collect())
 }
 
-/// A plan for people: what it asks, and the commands that it stands for.
+/// A plan for readers: its question, and the commands that it stands for.
 fn page(plan: &PlanFile, style: &Style) -> String {
     let lines: Vec<String> = plan.experiments.iter().map(|e| format!("tiermark {}", e.line)).collect();
     let commands = lines.iter().zip(&plan.experiments).map(|(line, e)| (line.as_str(), e.note.as_deref()));

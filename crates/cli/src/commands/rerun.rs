@@ -17,7 +17,7 @@ pub(crate) fn run(args: &RerunArgs, simulation: &Simulation) -> Result<Exit, Fai
         Saved::Other(kept) => return Err(other(&args.run, &kept)),
     };
     if saved.experiments.is_empty() {
-        return Err(Failure::usage(format!("'{}' holds no experiment: there is nothing to measure again", args.run)));
+        return Err(Failure::usage(format!("'{}' has no experiment that could be measured again", args.run)));
     }
     if !args.result.quiet {
         notes(&saved, simulation).iter().for_each(|note| tell(format_args!("tiermark: note: {note}")));
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &RerunArgs, simulation: &Simulation) -> Result<Exit, Fai
     measure::run(&Job { title, args: &run_args, simulation, requests: &requests, exports: Vec::new(), plan })
 }
 
-/// A saved request as it is asked now: with another seed if one is given, refused where this machine lacks what it names.
+/// A saved request as it is made now: with another seed if one is given, refused where this machine lacks what it
+/// names.
 fn asked(saved: &Experiment, seed: Option<u64>, run: &Run, machine: &Machine) -> Asked {
     let request = Request { seed: seed.unwrap_or(saved.request.seed), ..saved.request.clone() };
     let refusal = refusal(saved, run, machine);
@@ -45,7 +46,7 @@ fn refusal(saved: &Experiment, run: &Run, machine: &Machine) -> Option<Refusal> 
     if tiermark_probes::find(&request.probe).is_none() {
         return Some(plan::probe_unknown(&request.probe));
     }
-    // What its machine lacked was never resolved to cpus and nodes: the saved scope is not what the plan asks.
+    // A part that its machine lacked was never resolved to cpus and nodes: the saved scope is not the plan's.
     let was_refused = saved.plan.steps.is_empty() && saved.observations.is_empty();
     if let Some(part) = request.part.as_ref().filter(|_| was_refused) {
         return Some(plan::request_not_saved(&part.command, &run.title));
@@ -57,7 +58,7 @@ fn refusal(saved: &Experiment, run: &Run, machine: &Machine) -> Option<Refusal> 
     Some(plan::saved_place_missing(&lacks.what, &lacks.why, &command(&run.command)))
 }
 
-/// What the reader of the new numbers should know beside them.
+/// Differences from the saved run that affect the new numbers.
 fn notes(saved: &Run, simulation: &Simulation) -> Vec<String> {
     let mut notes = Vec::new();
     if !saved.complete {

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
         for experiment in &plan.experiments {
             let mut asked = match experiment.measure.requests(machine, seed) {
                 Ok(requests) => measure::asked(requests),
-                // What this machine lacks takes one experiment and not the plan.
+                // If this machine lacks something, one experiment is refused, not the plan.
                 Err(Failure::Refused(refusal)) => {
                     let refusal = measure::of_a_plan(refusal, &args.run.place);
                     vec![(experiment.measure.request(Scope::default(), seed), Some(refusal))]
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
     measure::run(&Job { title, args: &args.run, simulation, requests: &requests, exports, plan })
 }
 
-/// What is written beside the document, of experiments that the plan has.
+/// Files to write beside the document, of experiments that the plan has.
 fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Export<'a>>, Failure> {
     let asked = [(&MESS, args.csv.as_deref()), (&HMAT, args.hmat.as_deref())];
     let export = |(layout, place): (&'static Layout, Option<&'a str>)| {
@@ -51,7 +51,7 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
     asked.into_iter().filter_map(export).collect()
 }
 
-/// What an experiment does not say is as the whole run was told.
+/// Options that an experiment does not set are those of the whole run.
 fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
     if own.cpus.is_none() {
         own.cpus.clone_from(&run.cpus);

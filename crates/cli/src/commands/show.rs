@@ -38,10 +38,10 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Curves of latency over bandwidth from a file, whoever measured them.
+/// Curves of latency over bandwidth from a file, measured by any tool.
 fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.json || args.redact || args.reanalyse || args.part.view().is_some() {
-        return Err(Failure::usage(format!("'{}' holds curves, not a run: it has no document", args.run)));
+        return Err(Failure::usage(format!("'{}' holds curves, not a run: there is no document to show", args.run)));
     }
     let mut text = Vec::new();
     let file = std::fs::File::open(&args.run).map_err(|e| Failure::usage(format!("'{}': {e}", args.run)))?;
@@ -56,7 +56,10 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
 fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     if args.reanalyse || args.format != Format::Text || args.part.view().is_some() {
         let options = "--reanalyse, --format, --why, --curves, --tails and --kernels";
-        return Err(Failure::usage(format!("'{}' is not a run of probes: {options} are for those", args.run)));
+        return Err(Failure::usage(format!(
+            "'{}' is not a run of probes, and {options} apply only to such runs",
+            args.run
+        )));
     }
     let style = style(&args.view);
     let text = match kept {

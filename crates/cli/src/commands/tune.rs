@@ -1,4 +1,4 @@
-//! `tiermark tune`: the system's knobs beside what a profile advises, changed and taken back when told to.
+//! `tiermark tune`: the system's knobs beside the advice of a profile, changed and taken back on request.
 
 use tiermark_machine::{Root, resolve_disk};
 use tiermark_model::messages::undo as messages;
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Fail
     let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
     if tree.is_some() && (args.apply || args.restore) {
         return Err(Failure::usage(
-            "a machine that is not this one can only be looked at: leave --apply and --restore out",
+            "settings of a captured machine cannot be changed: leave --apply and --restore out",
         ));
     }
     if args.restore {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Fail
     if args.apply { make(args, &root, &tuning, &chosen) } else { show(args, &tuning) }
 }
 
-/// The knobs asked for: all, or those named.
+/// The chosen knobs: all, or those named.
 fn chosen(only: &[String]) -> Result<Vec<&'static Knob>, Failure> {
     let unknown: Vec<String> = only.iter().filter(|name| !knobs().any(|knob| knob.name == **name)).cloned().collect();
     if !unknown.is_empty() {
@@ -106,8 +106,10 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
         }
         Some(refusal) => {
             let text = match stuck {
-                true => "Not everything could be taken back: see above, then `tiermark tune --restore`.",
-                false => "What was changed before it is taken back: everything is as it was.",
+                true => {
+                    "Some changes could not be taken back (see above): remove the cause, then `tiermark tune --restore`."
+                }
+                false => "All earlier changes of this command were taken back: the settings are as before.",
             };
             report(args, &rows, Some(&refusal), text)?;
             complain_once([&refusal]);
@@ -121,7 +123,9 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
     let root = Root::live();
     let state = state()?;
     if let Some(unknown) = args.forget.iter().find(|name| !is_noted(&state, name)) {
-        return Err(Failure::usage(format!("no journal holds a change called {unknown}; `tiermark tune` lists them")));
+        return Err(Failure::usage(format!(
+            "no journal lists a change named {unknown}; `tiermark tune` shows all changes"
+        )));
     }
     let (at_work, left): (Vec<_>, Vec<_>) = pending(&state, &root).into_iter().partition(|held| held.at_work);
     restoring::announce_commands(&left);
@@ -129,18 +133,21 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
     let asked = Asked { force: args.force, forget: args.forget.clone() };
     let restored = restore_all(&state, &mut writer, &asked).map_err(|refusal| match at_work.first() {
         // The lock may be held by a run that says more about itself in its journal.
-        Some(held) => {
-            Refusal { why: format!("{}; {} works since {}", refusal.why, held.what, held.started), ..refusal }
-        }
+        Some(held) => Refusal {
+            why: format!("{}; {} has been running since {}", refusal.why, held.what, held.started),
+            ..refusal
+        },
         None => refusal,
     })?;
     let incomplete = restored.incomplete();
     let Restored { rows, refused } = restored;
     let failed = !refused.is_empty() || rows.iter().any(|row| row.outcome == ChangeOutcome::Failed);
     let text = match (rows.is_empty() && refused.is_empty(), incomplete) {
-        (true, _) => "Nothing to take back: no change is noted.",
-        (false, false) => "Everything is as it was.",
-        (false, true) => "Something is left: see above. What is left stays noted, and --restore can be asked again.",
+        (true, _) => "Nothing to take back: the journals list no change.",
+        (false, false) => "All changes were taken back: the settings are as before.",
+        (false, true) => {
+            "Some changes were not taken back (see above). They stay in the journal: run `tiermark tune --restore` again."
+        }
     };
     report(args, &rows, None, text)?;
     complain_once(&refused);
@@ -151,7 +158,7 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Tells what became of changes: on standard output, whatever went wrong too.
+/// Reports the outcome of changes on standard output, failures included.
 fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: &str) -> Result<(), Failure> {
     if args.json {
         tell(format_args!("tiermark: {text}"));

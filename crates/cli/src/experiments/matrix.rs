@@ -139,7 +139,7 @@ impl MatrixArgs {
     }
 }
 
-/// What was listed; nothing where the usual is to be done.
+/// The listed names; `None` for the default.
 fn listed<T: Clone>(all: &[OrUsual<T>]) -> Vec<T> {
     let this = |one: &OrUsual<T>| match one {
         OrUsual::Usual => None,

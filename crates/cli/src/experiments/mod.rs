@@ -1,5 +1,5 @@
-//! The catalogue of experiments: commands that ask one probe. Each is a file here, with its arguments and what they ask of the probe, and one
-//! row of the table.
+//! The catalogue of experiments: commands of one probe. Each is a file here, with its arguments and the parameters that
+//! they make, and one row of the table.
 
 mod background;
 mod bandwidth;
@@ -48,12 +48,12 @@ static EXPERIMENTS: [&Row; 14] = [
     &os::ROW,
 ];
 
-/// A command that asks one probe. Id and summary of the probe are its name and its line in the help.
+/// A command of one probe. Id and summary of the probe are its name and its line in the help.
 struct Row {
     probe: &'static dyn Probe,
-    /// What `--help` says below the options; empty: nothing.
+    /// Text of `--help` below the options; empty: none.
     examples: &'static str,
-    /// What `--quick` and `--full` do.
+    /// Descriptions of `--quick` and `--full`.
     quick: &'static str,
     full: &'static str,
     /// Adds the probe's own options to a command, and reads them.
@@ -94,7 +94,7 @@ fn params(params: impl Serialize) -> Params {
     Ok(vec![serde_json::to_value(params)?])
 }
 
-/// The options of one probe, and what they ask of it.
+/// The options of one probe, and the parameters that they make.
 trait Experiment: Debug {
     /// The parameters of each request to the probe.
     ///
@@ -107,7 +107,7 @@ trait Experiment: Debug {
         place.clone()
     }
 
-    /// What it can write beside the document, each with the file that its option names.
+    /// Layouts that it can write beside the document, each with the file that its option names.
     fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
         Vec::new()
     }
@@ -117,8 +117,8 @@ trait Experiment: Debug {
         1
     }
 
-    /// Refuses options that would have no effect; in a plan, whose options are for all its experiments, they are no mistake. Returns what to
-    /// tell the user about the others.
+    /// Refuses options that would have no effect. In a plan, whose options are for all its experiments, they are no
+    /// mistake: returns notes on them for the user.
     ///
     /// # Errors
     /// A [`Failure`] of usage.
@@ -136,7 +136,7 @@ struct How {
     full: bool,
 }
 
-/// A command that asks one probe, as it was typed or as a plan has it.
+/// A command of one probe, as it was typed or as a plan has it.
 #[derive(Debug)]
 pub(crate) struct Measure {
     probe: &'static str,

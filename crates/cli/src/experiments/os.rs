@@ -36,7 +36,7 @@ impl Experiment for OsArgs {
     fn check(&self, run: &RunArgs, machine: &Machine) -> Result<Vec<String>, Failure> {
         if run.result.format == Format::Mlc {
             return Err(Failure::usage(
-                "--format mlc has no block for what the operating system takes; leave it out, or take the document with --json",
+                "--format mlc has no layout for numbers of the operating system; leave --format out, or write the document with --json",
             ));
         }
         let known = tiermark_primitives::primitives(machine);
@@ -56,7 +56,7 @@ fn only(args: &OsArgs, known: &[PrimitiveInfo]) -> Vec<String> {
     all
 }
 
-/// What a beginning stands for: a group that begins so has its primitives with it.
+/// The names that a prefix stands for: a group with this prefix includes its primitives.
 fn names(chosen: &Chosen, known: &[PrimitiveInfo]) -> Vec<&'static str> {
     let of = |name: &str| known.iter().find(|info| info.id.0 == name).map(|info| info.group.name());
     chosen.names.iter().filter(|name| of(name).is_none_or(|group| !chosen.names.contains(&group))).copied().collect()
@@ -69,7 +69,7 @@ fn told(chosen: &Chosen, known: &[PrimitiveInfo]) -> Option<String> {
     (names.len() > 1).then(|| format!("tiermark: --only {asked}: {}", names.join(", ")))
 }
 
-/// That a page size asked for is one of something.
+/// Checks that a primitive of the request is measured by the requested page size.
 fn takes_page(args: &OsArgs, place: &PlaceArgs, all: &[PrimitiveInfo]) -> Result<(), Failure> {
     let Some(page) = place.pages.first() else { return Ok(()) };
     let only = only(args, all);
@@ -82,7 +82,7 @@ fn takes_page(args: &OsArgs, place: &PlaceArgs, all: &[PrimitiveInfo]) -> Result
     }
     let names: Vec<&str> = all.iter().filter(by_page).map(|info| info.id.0.as_str()).collect();
     Err(Failure::usage(format!(
-        "--pages {page}: nothing of {} is measured by page size; leave it out, or ask for some that are: {}",
+        "--pages {page} has no effect: no primitive of {} is measured by page size; leave --pages out, or select one that is: {}",
         only.join(", "),
         names.join(", ")
     )))

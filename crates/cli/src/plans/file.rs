@@ -16,9 +16,9 @@ pub(crate) struct PlanFile {
     pub(crate) name: String,
     /// Its title: one line.
     pub(crate) title: String,
-    /// A page for people: what is asked, what the original did, what to look for.
+    /// A page for readers: the question, what the original did, what to look for.
     pub(crate) about: String,
-    /// What is measured, in the order in which it is done.
+    /// The experiments, in the order in which they run.
     pub(crate) experiments: Vec<Planned>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Planned {
     pub(crate) measure: Box<Measure>,
     /// The same in words, as one would type it.
     pub(crate) line: String,
-    /// What it is there for.
+    /// Its purpose, in words.
     pub(crate) note: Option<String>,
     /// The line of the file at which it begins.
     pub(crate) begins: usize,
@@ -161,7 +161,7 @@ impl Reader<'_> {
     fn probe(&mut self, begins: usize, table: &DeTable<'_>) -> Option<String> {
         let known = keys::probes();
         let Some((key, value)) = table.iter().find(|(key, _)| key.get_ref() == PROBE) else {
-            // A key of another name with a probe for its value is what was meant.
+            // A probe's name as the value of an unknown key: the key was meant to be `probe`.
             let meant = table.iter().find_map(|(key, value)| {
                 let probe = string(value.get_ref()).filter(|text| known.contains(&text.as_str()))?;
                 Some((self.mistakes.line(key.span().start), key.get_ref().to_string(), probe))

@@ -34,11 +34,11 @@ pub(super) const OF_THE_RUN: [&str; 20] = [
     "simulate",
 ];
 
-/// Keys of a plan, what they take and what they are for.
+/// Keys of a plan, their types and their meaning.
 pub(super) const OF_A_PLAN: [(&str, &str, &str); 4] = [
-    ("name", "text, required", "What its runs are listed by"),
-    ("title", "text, required", "What it is, in one line"),
-    ("about", "text", "A page for people: what is asked, and what to look for"),
+    ("name", "text, required", "The name under which its runs are listed"),
+    ("title", "text, required", "A description in one line"),
+    ("about", "text", "A page for readers: the question, and what to look for in the results"),
     ("experiment", "table, one or more", "Written [[experiment]]; they run in the order of the file"),
 ];
 /// The probe of an experiment, and a remark on it: its keys that are no options.
@@ -56,7 +56,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Those of a probe.
+    /// Keys of a probe.
     pub(super) fn of(probe: &str) -> Self {
         let command = Cli::command().find_subcommand(probe).cloned().unwrap_or_default();
         Self { command }
@@ -153,14 +153,17 @@ pub(super) struct NoCommand {
 /// The experiment of some words.
 ///
 /// # Errors
-/// Why it is none.
+/// Why the words are no experiment.
 pub(super) fn parse(words: &[String]) -> Result<Box<Measure>, NoCommand> {
     let name = Cli::command().get_name().to_owned();
     let parsed = Cli::try_parse_from(std::iter::once(&name).chain(words));
     let cli = parsed.map_err(|error| NoCommand { key: blamed(&error), why: said(&error) })?;
     match cli.command {
         Some(Command::Measure(measure)) => Ok(measure),
-        _ => Err(NoCommand { key: None, why: "an experiment of a plan measures something: name a probe".to_owned() }),
+        _ => Err(NoCommand {
+            key: None,
+            why: "an experiment of a plan needs a probe; name one (`tiermark list probes`)".to_owned(),
+        }),
     }
 }
 
@@ -193,12 +196,12 @@ fn said(error: &clap::Error) -> String {
         }
         ErrorKind::InvalidValue if value.is_empty() => "the value is empty".to_owned(),
         ErrorKind::InvalidValue => match context(error, ContextKind::ValidValue) {
-            Some(valid) => format!("'{value}' is none of {valid}"),
+            Some(valid) => format!("'{value}' is not one of {valid}"),
             None => format!("'{value}' is not possible"),
         },
         ErrorKind::ArgumentConflict => match context(error, ContextKind::PriorArg) {
-            Some(other) => format!("it cannot stand beside {}", bare(&other)),
-            None => "it cannot stand beside another key".to_owned(),
+            Some(other) => format!("it cannot be combined with {}", bare(&other)),
+            None => "it cannot be combined with another key".to_owned(),
         },
         _ => {
             let rendered = error.render().to_string();
@@ -210,7 +213,7 @@ fn said(error: &clap::Error) -> String {
 /// A page of all keys, for people: of a plan, of every experiment, and of each probe's.
 pub(crate) fn page() -> String {
     let mut page =
-        "A plan is a TOML file. A text that is a number may be written as one, a list also as a text with commas.\n"
+        "A plan is a TOML file. A number may be written with or without quotes, a list also as one text with commas.\n"
             .to_owned();
     page.push_str("\nA plan:\n");
     OF_A_PLAN.iter().for_each(|(name, takes, what)| line(&mut page, name, takes, what));
@@ -220,7 +223,7 @@ pub(crate) fn page() -> String {
     let all: Vec<(&str, Keys)> = probes().into_iter().map(|probe| (probe, Keys::of(probe))).collect();
     let is_common = |name: &str| all.iter().all(|(_, keys)| keys.names().contains(&name));
     let help = |arg: &Arg| arg.get_help().map(ToString::to_string).unwrap_or_default();
-    // What most probes say of a key: efforts have words of their own in some.
+    // The description that most probes give of a key: some describe efforts in their own words.
     let usual_help = |name: &str| {
         let texts = all.iter().flat_map(|(_, keys)| keys.all().filter(|arg| arg.get_long() == Some(name)).map(help));
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -247,7 +250,7 @@ pub(crate) fn page() -> String {
     page
 }
 
-/// What a key takes.
+/// The type of a key's value.
 fn kind(arg: &Arg) -> &'static str {
     match arg.get_action() {
         action if !action.takes_values() => "true or false",

@@ -150,8 +150,8 @@ fn full_groups(left: &Left) {
     let rules = small["experiments"][0]["plan"]["rules"].to_string();
     assert!(
         rules.contains("fork+exit written")
-            && rules.contains("points whose memory")
-            && rules.contains("what the cgroup has left"),
+            && rules.contains("points that need twice their memory")
+            && rules.contains("the free part of the cgroup's limit"),
         "{rules}"
     );
     let seen: BTreeSet<&str> = observations(&small).into_iter().filter(|o| done(o)).map(|o| label(o, "op")).collect();

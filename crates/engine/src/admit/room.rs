@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, GIB, KIB, Layout, MIB, Machine, NodeId, PageKind, Refusal, Setup};
 
-/// Left alone on each node and in the group, so that the kernel's own reserves and this process's other memory (stacks,
-/// stamps, room for skewed streams) fit: a fiftieth of what is free, at least 64 MiB. An allocation beyond it would
-/// wake the out-of-memory killer.
+/// Kept free on each node and in the group, for the kernel's own reserves and this process's other memory (stacks,
+/// stamps, room for skewed streams): a fiftieth of the free memory, at least 64 MiB. An allocation beyond it would wake
+/// the out-of-memory killer.
 fn margin(free: u64) -> u64 {
     (free / 50).max(64 * MIB)
 }
 
-/// What is free, as far as anybody says.
+/// Free memory, as far as the system reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fresh {
-    /// Bytes of the machine to be had without swapping (`MemAvailable`).
+    /// Bytes of the machine available without swapping (`MemAvailable`).
     pub available: Option<u64>,
     /// The same of each node.
     pub nodes: BTreeMap<NodeId, u64>,
-    /// The control group with the least room below its memory limit: bytes left, path.
+    /// The control group with the least room below its memory limit: free bytes, path.
     pub group: Option<(u64, String)>,
     /// Huge page pools by bytes a page; a size that is missing does not exist here.
     pub pools: BTreeMap<u64, Pool>,
@@ -35,7 +35,7 @@ pub struct Pool {
 }
 
 impl Fresh {
-    /// What was free when the machine was discovered.
+    /// Free memory when the machine was discovered.
     pub fn discovered(machine: &Machine) -> Self {
         let mut pools: BTreeMap<u64, Pool> = BTreeMap::new();
         for node in &machine.nodes {
@@ -58,7 +58,7 @@ impl Fresh {
     }
 }
 
-/// What a region takes.
+/// Memory of a region.
 struct Need {
     /// Bytes, whole pages.
     bytes: u64,
@@ -68,7 +68,7 @@ struct Need {
     page: PageKind,
 }
 
-/// Whether all regions of a setup fit at once, with what is needed to build them.
+/// Whether all regions of a setup fit at once, with the memory that is needed to build them.
 pub(super) fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refusal> {
     let needs: Vec<Need> = (0..setup.regions.len()).map(|index| need(setup, index, machine)).collect();
     let (huge, ordinary): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|n| matches!(n.page, PageKind::Huge(_)));
@@ -105,28 +105,28 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
         return Ok(());
     }
     if let Some(available) = fresh.available {
-        let cure = "free memory on the machine, or ask for less: --sizes, --max-mem";
+        let cure = "free memory on the machine, or use less: --sizes, --max-mem";
         fits(total, available, "the machine", "available (MemAvailable)", cure)?;
     }
     if let Some((left, path)) = &fresh.group {
-        let cure = "raise memory.max of the group (docker run --memory), or ask for less: --sizes, --max-mem";
+        let cure = "raise memory.max of the group (docker run --memory), or use less: --sizes, --max-mem";
         fits(total, *left, &format!("the control group {path}"), "below its memory limit", cure)?;
     }
-    // What is available on a machine with one node is available on that node, with caches that only the machine counts.
+    // Memory available on a machine with one node is available on that node, with caches that only the machine counts.
     if fresh.available.is_some() && machine.nodes.len() == 1 {
         return Ok(());
     }
     for (node, bytes) in by_node(needs, |need| need.bytes) {
         // Without a node's own figure the machine's say it all.
         if let Some(free) = fresh.nodes.get(&node) {
-            let cure = "ask for less (--sizes, --max-mem), or for memory of another node (--mem-node)";
+            let cure = "use less (--sizes, --max-mem), or memory of another node (--mem-node)";
             fits(bytes, *free, &format!("node {node}"), "free", cure)?;
         }
     }
     Ok(())
 }
 
-/// What each node must give: the only one of a region, or each of those that it is dealt out over.
+/// Bytes that each node must give: the only one of a region, or each node that it is dealt out over.
 fn by_node(needs: &[&Need], of: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> {
     let mut wanted: BTreeMap<NodeId, u64> = BTreeMap::new();
     for need in needs {
@@ -139,7 +139,7 @@ fn by_node(needs: &[&Need], of: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> 
     wanted
 }
 
-/// Refuses what does not fit into what is free.
+/// Refuses regions that do not fit into the free memory.
 fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &str) -> Result<(), Refusal> {
     let kept = margin(free);
     if wanted.saturating_add(kept) <= free {
@@ -261,7 +261,7 @@ mod tests {
         }
         let fresh = Fresh::discovered(&machine);
         assert_eq!(admit(&setup(&[(4 * MIB, "0", page)]), &two_nodes(), &fresh), Ok(()));
-        // A region a node: each is held against its own node's pool.
+        // A region on each node: each is compared with its own node's pool.
         assert_eq!(admit(&setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(6 * MIB, "0", page)]), &fresh);
         assert_eq!(refusal.why, "2 are free on node 0");

@@ -1,4 +1,4 @@
-//! What disturbed a shot, and the sum over shots.
+//! Disturbances of a shot, and the sum over shots.
 
 use tiermark_model::Disturbance;
 

@@ -57,7 +57,7 @@ fn only_those_that_are_measured_must_stamp() {
         StepAccounting { metric: Metric::Latency, threads: vec![Work::Accesses, Work::Service], parts: Vec::new() };
     let result = super::analyse(&shot(vec![measured(), silent()]), &accounting, 0.0);
     assert!((value(&result).unwrap() - 100.0).abs() < 1e-9);
-    // The partner that left its cpu spoils the shot all the same.
+    // A partner that changed cpus spoils the shot all the same.
     let mut away = silent();
     away.guard.seen_on = [1, 0];
     assert_eq!(value(&super::analyse(&shot(vec![measured(), away]), &accounting, 0.0)), None);
@@ -102,7 +102,7 @@ fn waits_for_the_other_side_are_part_of_a_channels_rate() {
     let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &blocks)]), &accounting, 0.0);
     assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
     assert!((value(&result).unwrap() / all - 1.0).abs() < 0.02, "{result:?} {all}");
-    // A time slice that another had is none of it.
+    // A time slice of another program does not count.
     let mut disturbed = blocks;
     disturbed[300] = 4_000_000.0;
     let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &disturbed)]), &accounting, 0.0);
@@ -122,7 +122,7 @@ fn of_long_operations_those_that_were_disturbed_do_not_count() {
     let result = of(Work::Calls, &forks);
     assert_eq!((result.disturbance.windows, result.disturbance.clean_windows), (5, 3));
     assert!((value(&result).unwrap() - 5e6).abs() < 1e5, "{result:?}");
-    // Who waits for another may have to wait as long.
+    // A thread that waits for another may have to wait as long.
     assert_eq!(of(Work::Meetings, &forks).disturbance.clean_windows, 5);
     // A sleep that comes 33 ms late is one of the windows, whatever the others come to.
     let mut sleeps = [60_000.0; 80];

@@ -1,9 +1,9 @@
-//! What the blocks inside a window come to.
+//! The value of a window, from its blocks.
 
 use super::track::Track;
 use crate::accounting::{Gauge, Work};
 
-/// What a gauge says of some threads in a window; `None` where it holds nothing of theirs.
+/// The value of some threads in a window; `None` if it holds none of their blocks.
 pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], window: (f64, f64), stamp_ns: f64) -> Option<f64> {
     let turns = || tracks.iter().map(|track| turn(track, window, stamp_ns)).collect::<Option<Vec<f64>>>();
     match gauge {

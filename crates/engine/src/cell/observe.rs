@@ -61,7 +61,7 @@ impl Cell {
         let mut sorted = self.blocks_ns.clone();
         sorted.sort_unstable_by(f32::total_cmp);
         let last = sorted.len() - 1;
-        // An operation as short as a stamp takes no time that could be told, and no negative one.
+        // An operation as short as a stamp counts as 0, not as a negative time.
         let at = |index: usize| (f64::from(sorted[index]) - self.stamp_per_access).max(0.0);
         let mut quantiles = BTreeMap::new();
         for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)] {
@@ -92,7 +92,7 @@ pub(crate) fn reading<'a>(
     }
 }
 
-/// An observation with what its windows came to.
+/// An observation with the number from its windows.
 pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accounting: &StepAccounting) -> Observation {
     let clean = || observation.visits.windows().filter(|window| window.clean).filter_map(|window| window.value());
     let (min, max) = (clean().reduce(f64::min), clean().reduce(f64::max));

@@ -12,24 +12,25 @@ use crate::sharing::Sharing;
 /// (1) and those that share a fixed whole (0).
 const LESS: f64 = 0.5;
 
-/// What the windows of a step came to.
+/// The number of a step, from its windows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     pub(super) edge: Edge,
     /// Whether the threads were seen not to compete: to reach together the sum of what each reaches.
     pub(super) is_independent: bool,
-    /// That sum, where it is more than the threads were seen to reach together.
+    /// The sum of the threads' edges, if it is more than they were seen to reach together.
     pub(super) alone: Option<f64>,
 }
 
 impl Reading<'_> {
     /// The edge of the summed rate, or the sum of the threads' own edges. Only windows count in which no thread has a gap.
     ///
-    /// Each thread may have a neighbour on the other hardware thread of its core. If each is free of them in a fraction p of the windows,
-    /// independently of the others, all n are in only p^n: the edge of the summed rate is not sharp, or is that of moments in which some are
-    /// disturbed. A thread's rate in a cache depends on the others only through the clock, and all run in every window, unless the threads
-    /// compete (a guest may not be told that two cpus share a core, and a shared cache has a limit). So the sum of the edges counts where
-    /// windows show that the threads reach it together; where it is more than they were seen to reach, the number is a bound.
+    /// Each thread may have a neighbour on the other hardware thread of its core. If each is free of them in a fraction
+    /// p of the windows, independently of the others, all n are free in only p^n: the edge of the summed rate is not
+    /// sharp, or is that of moments in which some are disturbed. A thread's rate in a cache depends on the others only
+    /// through the clock, and all run in every window, unless the threads compete (a hypervisor may not declare that
+    /// two cpus share a core, and a shared cache has a limit). So the sum of the edges counts where windows show that
+    /// the threads reach it together; where it is more than they were seen to reach, the number is a bound.
     pub(super) fn found(&self, visits: &Visits, chosen: &[&Visit]) -> Option<Found> {
         let edge = self.of_column(VALUE, chosen)?;
         let joint = Found { edge, is_independent: false, alone: None };

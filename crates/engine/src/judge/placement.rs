@@ -1,19 +1,19 @@
-//! Whether the pages were where they were asked for, and of that size.
+//! Whether the pages were on the requested nodes, and of the requested size.
 
 use tiermark_model::{Machine, Observation, Reason, Step, Verdict};
 
 use super::shares;
 
-/// Share of sampled pages that must be on the nodes asked for; beyond 1 % elsewhere the number is another node's.
+/// Share of sampled pages that must be on the requested nodes; beyond 1 % elsewhere the number is another node's.
 const ON_TARGET: f64 = 0.99;
-/// Share of the memory that must have the page size asked for.
+/// Share of the memory that must have the requested page size.
 const PAGE_SHARE: f64 = 0.99;
 
 /// Holds the proof of placement against the setup.
 pub(super) fn judge_placement(step: &Step, seen: &Observation, machine: &Machine, verdict: &mut Verdict) {
     let Some(proof) = &seen.placement else { return };
     let single = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0)).count() <= 1;
-    // With one node, pages that are there are on it; of a proof that saw none, nobody knows whether they are.
+    // With one node, all present pages are on it; a proof that saw no page proves nothing.
     let known = single && proof.pages > 0;
     match proof.on_target {
         Some(share) if share < ON_TARGET => {

@@ -1,4 +1,4 @@
-//! Whether pages that were dealt out over nodes lie there in the shares asked for. Pure.
+//! Whether pages that were dealt out over nodes lie there in the requested shares. Pure.
 
 use tiermark_model::{
     MIB, Machine, MemPolicy, Observation, PageKind, PlacementProof, Reason, RegionSetup, Step, total,
@@ -27,7 +27,7 @@ pub(crate) fn wrong(step: &Step, seen: &Observation, proof: &PlacementProof, mac
         return None;
     }
     let pages = (first.bytes.0 / page_bytes(first.page, machine)).max(1) as f64;
-    // Each allocation is looked at twice, at much the same pages: together they tell little more than one look.
+    // Each allocation is sampled twice, at much the same pages: together the samples say little more than one.
     let looks = 2 * u64::from(seen.allocations.max(1));
     let sample = (proof.pages / looks).max(1) as f64;
     let off = nodes.iter().zip(&shares).find(|(node, share)| {
@@ -42,7 +42,7 @@ pub(crate) fn wrong(step: &Step, seen: &Observation, proof: &PlacementProof, mac
     })
 }
 
-/// Bytes of the pages that are dealt out: huge ones where asked for.
+/// Bytes of the pages that are dealt out: huge ones if requested.
 fn page_bytes(page: PageKind, machine: &Machine) -> u64 {
     match page {
         PageKind::Base => machine.page_bytes,

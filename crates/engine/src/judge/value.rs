@@ -5,7 +5,7 @@ use tiermark_model::{Labels, Machine, Metric, Nothing, Observation, PingOp, Reas
 use crate::analyse::WINDOW_NS;
 use crate::plausible;
 
-/// Holds a value against what is possible.
+/// Compares a value with its physical limits.
 pub(super) fn judge_value(
     step: &Step,
     seen: &Observation,

@@ -42,7 +42,7 @@ pub(super) struct Keep {
     list: Vec<Kept>,
     /// Allocations made so far, by family.
     made: BTreeMap<usize, u32>,
-    /// Seconds that making new memory took, and what was expected.
+    /// Seconds that making new memory took, and the expected seconds.
     making: (f64, f64),
     /// Families whose memory was freed after their first visits by design: making it again is no sign of too little memory.
     given_up: BTreeSet<usize>,
@@ -206,7 +206,7 @@ impl Runner<'_> {
                 Some(self.keep.list.len() - 1)
             }
             Err(_) if stopped => None,
-            // Those that it has must do.
+            // The step keeps the allocations that it has.
             Err(_) if is_kept => {
                 let kept = self.keep.of(family);
                 cell.step.stop.allocations = kept.len() as u32;

@@ -29,7 +29,7 @@ impl Runner<'_> {
         self.cells[index].begin(began, began + RIVAL_SHARE * (self.deadline - began));
         if let Err(fault) = self.stay(index) {
             let cell = &mut self.cells[index];
-            // What the user's stop cut short says nothing about the machine.
+            // A visit that the user's stop cut short says nothing about the machine.
             if !self.host.stopped() {
                 cell.fault = Some(fault.to_string());
             }

@@ -14,7 +14,7 @@ const SECOND_TLB_NS: f64 = 2.333;
 /// Cost of a walk behind the second, ns.
 const WALK_NS: f64 = 12.0;
 
-/// What the cores of a simulated machine really have, whatever the system declares.
+/// The real caches of a simulated machine's cores, which may differ from the declaration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimCore {
     /// Data caches that differ from those declared (a hypervisor that hides, a cache allocation that limits).
@@ -30,7 +30,7 @@ pub struct SimCore {
 pub struct SimCache {
     /// Level: 1, 2 or 3.
     pub level: u8,
-    /// Bytes that can be had of it.
+    /// Bytes of it that this machine's programs get.
     pub bytes: u64,
     /// Ways: lines of a set.
     pub ways: u32,
@@ -54,7 +54,7 @@ impl SimCore {
         machine
     }
 
-    /// What address translation adds to each access of a chain that is resolved by pages, ns; `None` for others.
+    /// Cost of address translation for each access of a chain that is resolved by pages, ns; `None` for others.
     pub(super) fn translation_ns(&self, machine: &Machine, region: &RegionSetup) -> Option<f64> {
         let Layout::Chain(ChainLayout::Scatter(pitch)) = region.layout else { return None };
         let page = page_bytes(machine, region.page);

@@ -1,7 +1,7 @@
 //! A simulated machine: any discovered tree, with a latency and bandwidth model per tier, noise and disturbances by seed.
 //!
-//! The whole program runs on it end to end with exact results, and for machines nobody here owns. Its speeds are a
-//! model's, never a measurement's: documents made on it say so.
+//! The whole program runs on it end to end with exact results, and for any machine. Its speeds come from a model, never
+//! from a measurement: documents made on it say so.
 
 mod caches;
 mod model;
@@ -44,7 +44,7 @@ const BLOCK_NS: f64 = 16_000.0;
 const REVISIT_BLOCK: f64 = 128.0;
 /// A lost time slice, ns: a scheduler's usual base slice.
 const SLICE_NS: f64 = 3.0e6;
-/// What a visit takes beside its shot, seconds.
+/// Time of a visit beside its shot, seconds.
 const BETWEEN_SECONDS: f64 = 0.5e-3;
 /// Seconds it takes to prepare a byte.
 const PREPARE_SECONDS_PER_BYTE: f64 = 0.5e-9;
@@ -62,11 +62,11 @@ pub struct SimOptions {
     pub clock_step_ns: f64,
     /// Simulated seconds after which the "user" stops the run.
     pub stop_after: Option<f64>,
-    /// What its memories and links can carry.
+    /// Rates of its memories and links.
     pub ceilings: Ceilings,
-    /// What the cores really have, whatever the system declares.
+    /// The real caches of its cores, which may differ from the declaration.
     pub core: SimCore,
-    /// Who else uses the machine.
+    /// Other work on the machine.
     pub neighbours: Neighbours,
     /// Bytes that rigs may hold together between visits.
     pub keep_bytes: u64,
@@ -91,12 +91,12 @@ impl Default for SimOptions {
 /// A simulated host.
 pub struct SimHost {
     world: Rc<World>,
-    /// The machine as it really is; what is declared may differ.
+    /// The real machine; the declaration may differ.
     truth: Machine,
     allocations: u64,
 }
 
-/// What a host and its rigs have in common.
+/// Data that a host and its rigs share.
 struct World {
     machine: Machine,
     bench: Bench,
@@ -274,7 +274,7 @@ impl Rig for SimRig {
                 continue;
             }
             if let Role::Revisit { accesses, .. } = thread.role {
-                // One chase of equal blocks; what it waited before is part of the budget.
+                // One chase of equal blocks; the wait before it is part of the budget.
                 let accesses = f64::from(accesses);
                 let per_block = REVISIT_BLOCK.min(accesses);
                 let clean_ns = per_block * luck / pace * slow;
@@ -313,7 +313,7 @@ impl SimRig {
                     kernels.iter().map(|id| find_kernel(bench, id)).collect();
                 Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
             }
-            // Lines that go from cache to cache ask nothing of memory.
+            // Lines that go from cache to cache need no bandwidth of memory.
             Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend | Role::Os(_) => {
                 Ok(Demand::NONE)
             }

@@ -23,7 +23,7 @@ const STREAM_IN_FLIGHT: f64 = 30.0;
 /// Reach of the second-level TLB with 4 KiB pages (2,048 entries), and the cost of a walk, ns.
 const TLB_REACH: f64 = 8.0 * 1024.0 * 1024.0;
 const WALK_NS: f64 = 12.0;
-/// What a hardware prefetcher hides of a miss on short strides.
+/// Part of a miss on short strides that a hardware prefetcher hides.
 const PREFETCH_GAIN: f64 = 8.0;
 /// Bytes of a line.
 const LINE: u64 = 64;
@@ -38,13 +38,13 @@ pub(super) struct SpeedModel {
     pair_bytes: u64,
 }
 
-/// What one thread meets.
+/// Latency and rates of one thread.
 struct ThreadModel {
     /// Share of its footprint that each cache level serves, from level 1.
     shares: Vec<f64>,
     /// Latency of its memory, ns.
     memory_ns: f64,
-    /// What its core can stream from that memory, bytes per ns.
+    /// Rate at which its core can stream from that memory, bytes per ns.
     memory_rate: f64,
     /// Mean cost of address translation of a random access, ns.
     walk_ns: f64,
@@ -89,14 +89,15 @@ impl SpeedModel {
         self.roads.carry(demands)
     }
 
-    /// What a chase by thread `index` asks of memory: a line for each access that no cache serves, eight useful bytes of it.
+    /// The demand of a chase by thread `index` on memory: a line for each access that no cache serves, eight useful
+    /// bytes of it.
     pub(super) fn chase_demand(&self, index: usize, layout: ChainLayout, chains: u8) -> Demand {
         const WORD: f64 = 8.0;
         let missing = self.threads[index].missing();
         Demand { rate: WORD / self.access_ns(index, layout, chains, 0.0), traffic: (missing * LINE as f64 / WORD, 0.0) }
     }
 
-    /// What a stream by thread `index` asks of memory.
+    /// The demand of a stream by thread `index` on memory.
     pub(super) fn stream_demand(&self, index: usize, kernel: &KernelInfo) -> Demand {
         let missing = 1.0 - self.threads[index].kept(kernel.pattern).iter().sum::<f64>();
         let (read, written) = traffic(kernel);
@@ -147,7 +148,7 @@ impl SpeedModel {
         self.access_ns(index, layout, 1, 0.0) + lost
     }
 
-    /// Useful bytes per ns of a stream by thread `index`, if nobody else used its memory.
+    /// Useful bytes per ns of a stream by thread `index`, without other traffic on its memory.
     fn bytes_per_ns(&self, index: usize, kernel: &KernelInfo) -> f64 {
         let thread = &self.threads[index];
         let kept = thread.kept(kernel.pattern);
@@ -160,7 +161,8 @@ impl SpeedModel {
         random * plain * useful.min(1.0) / (cached + missing / memory)
     }
 
-    /// What a load by thread `index` asks of memory: 2 KiB of each stream of each kernel in turn, and a pause after each.
+    /// The demand of a load by thread `index` on memory: 2 KiB of each stream of each kernel in turn, and a pause after
+    /// each.
     pub(super) fn load_demand(&self, index: usize, kernels: &[&KernelInfo], pause_ns: f64) -> Demand {
         let useful = |kernel: &KernelInfo| 2048.0 * f64::from(kernel.read_per_line + kernel.write_per_line) / 64.0;
         let (mut bytes, mut time, mut read, mut written) = (0.0, 0.0, 0.0, 0.0);
@@ -199,7 +201,8 @@ impl ThreadModel {
     }
 }
 
-/// What each cpu gets of each data cache level it uses: threads that share a cache divide it as their footprints are large.
+/// Share of each data cache level that each cpu uses: threads that share a cache divide it in proportion to their
+/// footprints.
 fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<f64>> {
     let mut footprints: BTreeMap<CpuId, f64> = BTreeMap::new();
     for thread in &setup.threads {
@@ -214,14 +217,14 @@ fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<f64>> 
         let wanted: f64 = sharing().map(|(_, bytes)| bytes).sum();
         let capacity = cache.bytes.unwrap_or(0) as f64;
         for (cpu, bytes) in sharing() {
-            // What all want fits, or each gets its part.
+            // If all footprints fit, each thread has its own; otherwise each has its part.
             by_cpu.entry(*cpu).or_default().push(if wanted <= capacity { *bytes } else { capacity * bytes / wanted });
         }
     }
     by_cpu
 }
 
-/// What fits in each level and not in the level above, as shares of the footprint.
+/// Parts of the footprint that fit in each level and not in the level above.
 fn level_shares(caches: &[f64], size: f64) -> Vec<f64> {
     let mut held = 0.0;
     caches
@@ -253,7 +256,7 @@ fn walk_ns(machine: &Machine, setup: &Setup, region: usize, size: f64) -> f64 {
     if base && size > TLB_REACH { WALK_NS * (1.0 - TLB_REACH / size) } else { 0.0 }
 }
 
-/// What stores cost in traffic: cached ones read the line first, string instructions less so.
+/// Traffic of stores: cached ones read the line first, string instructions less so.
 fn store_factor(kernel: &KernelInfo) -> f64 {
     match kernel.store_kind {
         StoreKind::None => 1.0,

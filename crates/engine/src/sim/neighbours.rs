@@ -1,11 +1,11 @@
-//! What others do to a simulated machine: states that come and go, a neighbour that never leaves, a slow drift.
+//! Other work on a simulated machine: states that come and go, a neighbour that never leaves, a slow drift.
 
 use tiermark_model::Setup;
 use tiermark_stats::Rng;
 
 /// Round trips between cpus of one last-level cache and of two, ns.
 const PINGS: (f64, f64) = (58.0, 330.0);
-/// What all threads together get of memory over one link, of what they get over two.
+/// Rate of all threads together over one link, as a share of that over two.
 const ONE_LINK: f64 = 0.5;
 /// Largest slow-down of a core by work on its other hardware thread, and of memory by others.
 const SIBLING: f64 = 0.4;
@@ -20,7 +20,7 @@ pub struct ComesAndGoes {
     pub lasts: f64,
 }
 
-/// Who else is there.
+/// Other work on the simulated machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Neighbours {
     /// The hypervisor puts the cpus on cores with different last-level caches: then two links to memory serve them, and not one.
@@ -29,8 +29,8 @@ pub struct Neighbours {
     pub sibling: Option<ComesAndGoes>,
     /// Traffic on the shared caches and the memory.
     pub traffic: Option<ComesAndGoes>,
-    /// Lines of the last-level cache that others have replaced: of those a thread touched, 1/e are left after so many seconds. `None` where
-    /// nobody replaces any.
+    /// Time constant, in seconds, after which other programs have evicted all but 1/e of a thread's lines from the
+    /// last-level cache. `None`: no eviction.
     pub evicts_after_seconds: Option<f64>,
     /// A neighbour that never leaves slows everything down by this share.
     pub always: f64,
@@ -82,7 +82,7 @@ impl Neighbours {
 }
 
 impl ComesAndGoes {
-    /// Whether it is on at this second.
+    /// Whether it is active at this second.
     fn is_on(&self, at: f64, seed: u64) -> bool {
         let mut on = false;
         self.stretches(seed, |until, state| {

@@ -1,8 +1,8 @@
-//! What a simulated kernel takes for its primitives. Round figures of servers of the 2020s: shapes, not claims.
+//! Times of a simulated kernel's primitives. Round figures of servers of the 2020s: shapes, not claims.
 
 use tiermark_model::{Metric, OsCall, OsGroup, PageKind, PrimitiveInfo, Setup, ThreadSetup};
 
-/// What an operation takes, and what that depends on.
+/// Time of an operation, and what it depends on.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     /// Whatever its parameters, ns.
@@ -21,12 +21,13 @@ const fn fixed(ns: f64) -> Cost {
     Cost { ns, byte: 0.0, page: 0.0, made: 0.0, other: 0.0 }
 }
 
-/// What a kernel copies or zeroes, ns a byte.
+/// Time of a kernel to copy or zero, ns a byte.
 const COPY: f64 = 1.0 / 8.0;
 /// Another cpu, woken.
 const WAKE: f64 = 2_000.0;
 
-/// By the beginning of the name, the first that fits; else by group. Sleeps are how much later than asked for they end: slack and wake-up.
+/// By the beginning of the name, the first that fits; else by group. Sleeps: the delay beyond the requested time, slack
+/// and wake-up.
 const NAMED: [(&str, Cost); 28] = [
     ("clock_gettime", fixed(20.0)),
     ("readv", fixed(500.0)),
@@ -48,7 +49,7 @@ const NAMED: [(&str, Cost); 28] = [
     ("swapcontext", fixed(400.0)),
     ("own switch", fixed(4.0)),
     ("process_vm_readv", Cost { byte: COPY, ..fixed(400.0) }),
-    // Pages are freed, and all cpus of the process are told.
+    // Pages are freed, and all cpus of the process flush their TLBs.
     ("munmap", Cost { byte: 30.0 / 4096.0, other: 300.0, ..fixed(700.0) }),
     ("zeroing", Cost { byte: COPY, ..fixed(500.0) }),
     ("fault mTHP", Cost { byte: COPY, ..fixed(500.0) }),
@@ -60,7 +61,7 @@ const NAMED: [(&str, Cost); 28] = [
     ("malloc", fixed(20.0)),
 ];
 
-/// What an operation of a group takes that is not named.
+/// Time of an operation of a group that has no entry of its own.
 fn of_group(group: OsGroup) -> Cost {
     match group {
         OsGroup::Syscalls => Cost { byte: COPY, ..fixed(100.0) },

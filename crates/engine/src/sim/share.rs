@@ -18,13 +18,13 @@ fn round_trip_ns(relation: Relation) -> f64 {
     }
 }
 
-/// What a line costs whose home is on the second cpu's node, or on neither's, as a factor.
+/// Cost of a line whose home is on the second cpu's node, or on neither's, as a factor.
 const HOME: (f64, f64) = (1.05, 1.25);
 /// Clean and dirty lines against a round trip.
 const FETCH: (f64, f64) = (0.4, 0.5);
-/// An addition that nobody contends for, ns.
+/// An addition without contention, ns.
 const ALONE_NS: f64 = 5.0;
-/// What each step away from the line's first user costs a contender beside the others.
+/// Cost of each step away from the line's first user for a contender beside the others.
 const UNFAIR: f64 = 0.08;
 
 /// ns of an access of each thread of a setup; `None` for threads that share no lines or only serve.

@@ -1,7 +1,7 @@
-//! Who gets how much of the simulated memory and links, and how long an access waits there.
+//! How the simulated memory and links are shared, and how long an access waits there.
 //!
-//! Every thread asks for what its core can have under way; node memories and one-way links between sockets are shared
-//! max-min fairly (Bertsekas & Gallager 1992, Data Networks, §6.5.2: progressive filling).
+//! The demand of each thread is what its core can have under way; node memories and one-way links between sockets are
+//! shared max-min fairly (Bertsekas & Gallager 1992, Data Networks, §6.5.2: progressive filling).
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ const NODE_RATE: f64 = 245.0;
 /// Share of a memory's read rate that it loses when half of its traffic is writes: the channels turn around (two-socket
 /// servers of 2021: 292 of 352 GB/s).
 const MIX_LOSS: f64 = 0.2;
-/// What an access waits, in parts of its idle latency: up to this much more in proportion to utilisation, …
+/// Waiting time of an access, in parts of its idle latency: up to this much more in proportion to utilisation, …
 const RISE: f64 = 0.15;
 /// … this much more between the knee and full use, …
 const STEEP: f64 = 1.5;
-/// … and up to this much more, the more is asked for than there is.
+/// … and up to this much more, the further demand exceeds capacity.
 const PRESSED: f64 = 0.5;
 
 /// The known ceilings of a simulated machine's memory: what probes must find again.
@@ -30,7 +30,7 @@ pub struct Ceilings {
     pub link: f64,
     /// Utilisation of a memory or link from which waiting grows steeply, below 1.
     pub knee: f64,
-    /// Share of its rate that a memory or link loses when far more is asked for than it can give.
+    /// Share of its rate that a memory or link loses when demand far exceeds its capacity.
     pub overload: f64,
 }
 
@@ -41,10 +41,10 @@ impl Default for Ceilings {
     }
 }
 
-/// What a thread asks for.
+/// The demand of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Demand {
-    /// Useful bytes per ns, if nobody else were there.
+    /// Useful bytes per ns, without other traffic.
     pub(super) rate: f64,
     /// Bytes read from memory for each useful byte, and bytes written to it.
     pub(super) traffic: (f64, f64),
@@ -55,12 +55,12 @@ impl Demand {
     pub(super) const NONE: Self = Self { rate: 0.0, traffic: (0.0, 0.0) };
 }
 
-/// What the threads get.
+/// Rates of the threads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Carried {
     /// Useful bytes per ns of each thread.
     pub(super) rates: Vec<f64>,
-    /// What an access to memory waits, in parts of its idle latency, by thread.
+    /// Waiting time of an access to memory, in parts of its idle latency, by thread.
     pub(super) waits: Vec<f64>,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Roads {
     overload: f64,
 }
 
-/// What a road is.
+/// A memory, or a link between two sockets in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Name {
     Memory(NodeId),
@@ -149,7 +149,7 @@ impl Roads {
             legs.iter().for_each(|leg| used[leg.road] += leg.weight(demand) * rate);
         }
         let wait = |leg: &Leg| {
-            // What a chase waits for is its reads.
+            // A chase waits for its reads.
             let use_share = (used[leg.road] / capacities[leg.road]).min(1.0);
             let beyond = ((use_share - self.knee) / (1.0 - self.knee)).max(0.0);
             leg.reads * (RISE * use_share + STEEP * beyond + PRESSED * (1.0 - 1.0 / pressure[leg.road].max(1.0)))
@@ -158,7 +158,7 @@ impl Roads {
         Carried { rates, waits }
     }
 
-    /// Raises all rates alike; those that have what they asked for, or meet a full road, stay where they are.
+    /// Raises all rates alike; a rate that has reached its demand, or a full memory or link, no longer rises.
     fn fill(&self, demands: &[Demand], capacities: &[f64]) -> Vec<f64> {
         let mut rates: Vec<f64> = demands.iter().map(|d| d.rate).collect();
         let mut left = capacities.to_vec();
@@ -208,7 +208,7 @@ impl Roads {
 }
 
 impl Road {
-    /// Its rate with so much of what is asked being writes.
+    /// Its rate when this share of the traffic is writes.
     fn with_mix(&self, asked: f64, writes: f64) -> f64 {
         if !self.turns || asked <= 0.0 {
             return self.capacity;

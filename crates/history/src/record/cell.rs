@@ -1,4 +1,4 @@
-//! What makes two measurements the same cell of the same machine.
+//! Keys by which two measurements are the same cell of the same machine.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ const EXACT_BYTES: u64 = 32 << 20;
 /// Reservations of the firmware and of the kernel change the memory seen from boot to boot, by less than this.
 const MEMORY_STEP: u64 = 64 << 20;
 
-/// What makes two runs those of one machine.
+/// Keys by which two runs are of one machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineKey {
     /// Hash of the machine's id with its cpu model: the id itself is confidential (machine-id(5)).
@@ -58,8 +58,8 @@ fn hash(texts: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The name of what a step measures, the same in every run; `None` where only its cpus' numbers tell it from others, as the pairs of a matrix
-/// of cores: those move under a guest.
+/// The name of a step's measurement, the same in every run; `None` if only cpu numbers distinguish it, as in a matrix
+/// of cores: a hypervisor moves those.
 pub(crate) fn name(experiment: &Experiment, step: &Step, machine: &Machine) -> Option<String> {
     if matches!(step.labels.0.get(Labels::FROM), Some(Label::Whole(_))) {
         return None;

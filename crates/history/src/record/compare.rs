@@ -31,7 +31,7 @@ pub(crate) fn hold(seen: &mut Observation, record: f64, date: &str) -> bool {
     short
 }
 
-/// Holds an estimate that was made again against the record that the saved one was held against.
+/// Compares an estimate that was made again with the record that the saved one was compared with.
 pub fn hold_again(saved: &Observation, again: &mut Observation) -> bool {
     let mut held = false;
     for reason in &saved.verdict.reasons {

@@ -18,7 +18,7 @@ pub use cell::MachineKey;
 pub use compare::hold_again;
 
 const NAME: &str = "record.json";
-/// Where a damaged file goes: the last one is kept for whoever wants to look.
+/// Where a damaged record is moved; the last one is kept for inspection.
 const SET_ASIDE: &str = "record.json.damaged";
 const SCHEMA: &str = "tiermark/record/1";
 /// Schemas of this and of later versions begin so.
@@ -41,7 +41,7 @@ pub struct Best {
     pub date: String,
     /// Id of the run that it was measured in.
     pub run: String,
-    /// The boot of the machine that it was measured in (`boot_id`), so that figures of other boots can be told apart.
+    /// The boot id (`boot_id`) of the measurement, which separates figures of different boots.
     pub boot: String,
 }
 
@@ -59,7 +59,7 @@ struct Book {
     machines: Vec<Page>,
 }
 
-/// What the file holds of one machine.
+/// The record of one machine, as the file holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Page {
     key: MachineKey,
@@ -154,7 +154,7 @@ fn path(store: &Store) -> Option<PathBuf> {
 }
 
 fn cell_of(experiment: &Experiment, seen: &Observation, machine: &Machine) -> Option<String> {
-    // What has no edge describes a load, and is not what the hardware can do.
+    // A median describes a load, not the capability of the hardware.
     seen.edge?;
     let step = experiment.plan.steps.iter().find(|step| step.id == seen.step)?;
     cell::name(experiment, step, machine)
@@ -185,7 +185,7 @@ fn proven(run: &Run, boot: &str) -> BTreeMap<String, Best> {
     shown
 }
 
-/// Takes what is better; whether anything was.
+/// Keeps the better figures; returns whether any was better.
 fn merge(cells: &mut BTreeMap<String, Best>, shown: impl IntoIterator<Item = (String, Best)>) -> bool {
     let mut improved = false;
     for (cell, best) in shown {

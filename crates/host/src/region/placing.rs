@@ -9,19 +9,19 @@ use super::{Order, pin_refused};
 /// How pages come to lie on their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Touch {
-    /// The kernel was told; any thread may touch.
+    /// The kernel knows the node; any thread may touch the pages.
     Bound,
-    /// The kernel has no NUMA, or there is one node: nothing to tell.
+    /// The kernel has no NUMA, or the machine has one node: no binding.
     Anywhere,
     /// Each page is touched for its node.
     Dealt(Deal),
 }
 
-/// Who touches which page.
+/// Which thread touches which page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deal {
-    /// The nodes. With a cpu, a thread on that cpu of the node touches, because the kernel refused to be told; without, the
-    /// touching thread says which node it wants.
+    /// The nodes. With a cpu: a thread on that cpu of the node touches the page, because the kernel refused to bind it;
+    /// without: the touching thread sets its memory policy to the node.
     nodes: Vec<(NodeId, Option<CpuId>)>,
     /// One round of pages: the index of each page's node.
     pub(super) order: Vec<usize>,
@@ -54,7 +54,7 @@ fn may_deal(node: NodeId) -> std::io::Result<()> {
     before.apply()
 }
 
-/// Tells the kernel where pages shall come from, or finds another way.
+/// Binds the pages to their nodes, or chooses another way to place them.
 pub(super) fn place(
     mapping: &Mapping,
     order: &Order<'_>,

@@ -16,8 +16,8 @@ const PIECE: usize = 8 << 20;
 /// Threads at most: beyond, the kernel's own locks hold them up.
 const THREADS: usize = 8;
 
-/// Backs the memory of regions whose place the kernel was told, so that any thread may touch it: each page has one node that it comes from. What cannot be backed this way (kernels before
-/// 5.14) is left to the worker that fills it.
+/// Backs the memory of bound regions, so that any thread may touch it: the kernel takes each page from its node. Pages
+/// that cannot be backed this way (kernels before 5.14) are touched by the worker that fills them.
 pub(crate) fn populate(regions: &[Arc<Region>], cpus: usize, stopped: &AtomicBool) {
     let may = |region: &&Arc<Region>| {
         let is_told = !matches!(region.touch, Touch::Dealt(_)) && region.target.len() < 2;

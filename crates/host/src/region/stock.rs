@@ -17,7 +17,7 @@ use super::Order;
 /// in caches.
 const LEAST: usize = 16 << 20;
 
-/// What two regions must have in common for one to get the other's memory: pages of one size, from one node.
+/// Properties that two regions must share for one to get the other's memory: page size and node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kind {
     page: PageKind,
@@ -35,9 +35,9 @@ impl Kind {
 #[derive(Debug, Default)]
 struct Inventory {
     spare: Vec<(Kind, Mapping)>,
-    /// What is in use, by address: bytes, and the kind of what is kept afterwards.
+    /// Memory in use, by address: bytes, and the kind under which it is kept afterwards.
     lent: BTreeMap<usize, (Kind, usize)>,
-    /// Bytes that were given out of what was spare, so far.
+    /// Bytes of spare memory given to regions so far.
     reused: u64,
     /// Set when the kernel has refused to split memory: before Linux 5.7, and in some sandboxes.
     cannot_split: bool,
@@ -109,7 +109,7 @@ impl Stock {
         }
         inventory.make_room(len, self.most);
         new().or_else(|error| {
-            // Addresses or the commit limit may be what is short.
+            // Address space or the commit limit may be short.
             if inventory.spare.is_empty() {
                 return Err(error);
             }
@@ -126,7 +126,7 @@ impl Stock {
         mapping.kept_by(this);
     }
 
-    /// Bytes that were given out of what was spare, so far.
+    /// Bytes of spare memory given to regions so far.
     pub(crate) fn reused_bytes(&self) -> u64 {
         self.inventory().reused
     }
@@ -144,7 +144,7 @@ impl Stock {
         }
     }
 
-    /// Unmaps all that nobody uses.
+    /// Unmaps all memory that no region uses.
     pub(crate) fn clear(&self) {
         self.inventory().spare.clear();
     }
@@ -159,7 +159,7 @@ impl Keeper for Stock {
     fn keep(&self, mapping: Mapping, is_spoilt: bool) {
         let mut inventory = self.inventory();
         if let Some((kind, _)) = inventory.lent.remove(&mapping.address()).filter(|_| !is_spoilt) {
-            // Nobody measures it now: it may be swapped.
+            // No step uses the memory now: the kernel may swap it.
             mapping.unlock();
             inventory.spare.push((kind, mapping));
             inventory.make_room(0, self.most);
@@ -192,7 +192,7 @@ mod tests {
         sizes
     }
 
-    /// What was written is still there: pages are moved, and none is made.
+    /// The contents survive: pages are moved, and none is made.
     #[test]
     fn memory_that_was_given_back_is_split_and_keeps_its_pages() {
         let stock = Stock::new(u64::MAX);
@@ -210,7 +210,7 @@ mod tests {
         let second = region(&stock, LEAST, PageKind::Base);
         assert_eq!(second.mapping.fill(0, LEAST, |words| words.iter().filter(|word| **word == 7).count()), LEAST / 8);
         assert_eq!((spare(&stock), stock.reused_bytes() - reused), (vec![3 * LEAST], LEAST as u64));
-        // What is left can be used as well, and both come back whole.
+        // The remainder can be used as well, and both parts merge again.
         let third = region(&stock, 3 * LEAST, PageKind::Base);
         third.mapping.fill(0, 3 * LEAST, |words| words.fill(1));
         drop((second, third));
@@ -241,7 +241,7 @@ mod tests {
         let other = region(&stock, 3 * LEAST, PageKind::Thp);
         assert_eq!((spare(&stock), stock.inventory().bytes()), (vec![], 3 * LEAST));
         drop(other);
-        // What is larger than all that may be kept is not, and what has bad pages is not.
+        // A piece larger than the limit of the stock is not kept, nor is one with wrong pages.
         drop(region(&stock, 6 * LEAST, PageKind::Base));
         assert!(spare(&stock).is_empty());
         let spoilt = region(&stock, LEAST, PageKind::Base);

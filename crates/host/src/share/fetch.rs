@@ -31,7 +31,7 @@ impl ShareWork {
         blocks
     }
 
-    /// The lines to fetch, and those that ask for them and say that they are ready.
+    /// The lines to fetch, and the words by which they are requested and reported as ready.
     fn fetched(&self) -> (&[usize], &AtomicU64, &AtomicU64) {
         let (data, turns) = self.places.split_at(FETCHED);
         (data, self.lines.word(turns[0]), self.lines.word(turns[1]))

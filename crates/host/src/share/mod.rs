@@ -1,7 +1,7 @@
 //! Threads that meet on shared lines: turns passed to and fro, lines fetched from another core, a word that all add to.
 //!
-//! Nobody waits for ever: whoever waits long looks whether another worker has failed, whether the user has stopped the run,
-//! and at the clock.
+//! No thread waits for ever: a thread that waits long checks whether another worker has failed, whether the user has
+//! stopped the run, and the clock.
 
 mod fetch;
 mod turns;
@@ -27,8 +27,8 @@ const ROUNDS: u64 = 128;
 const PLACES: usize = 16;
 /// Lines that a chase through another core's cache takes: some 10 µs, and they fit any first level.
 const FETCHED: usize = 128;
-/// What a region of shared lines holds at least: all of the lines above and the two that carry the turns, with as many left
-/// out again, so that their choice is one.
+/// Least size of a region of shared lines, bytes: all of the lines above and the two that carry the turns, twice, so
+/// that the lines in use can be chosen at random.
 pub(crate) const LEAST_BYTES: u64 = 2 * ((FETCHED + 2) * APART) as u64;
 /// Additions of a block by all threads together, and by each at least. A core that has the line adds some ten times before the next one takes
 /// it, so that a block of as few would be one burst with a stamp in it, or one wait; the least is a dozen of them.
@@ -40,7 +40,7 @@ const LOOKS: u32 = 4096;
 /// How long a shot waits for a partner beyond its own end, ns: some scheduler slices on a crowded machine.
 const PATIENCE_NS: f64 = 2e9;
 
-/// The word of a turn: who may go on.
+/// The word of a turn: which side may continue.
 const FIRST: u64 = 0;
 const SECOND: u64 = 1;
 /// The game is over.
@@ -66,14 +66,14 @@ enum Part {
     Keep(LineState),
 }
 
-/// What a waiting thread looks at from time to time.
+/// Conditions that a waiting thread checks from time to time.
 pub(crate) struct Watch<'a> {
     pub(crate) gate: &'a StartGate,
     pub(crate) stopped: &'a AtomicBool,
     pub(crate) clock: &'a Clock,
     /// The end of the shot.
     pub(crate) deadline: u64,
-    /// What a stamp costs, ns.
+    /// Cost of a stamp, ns.
     pub(crate) stamp_ns: f64,
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn complete(setup: &Setup) -> Result<(), Refusal> {
         };
         if !whole {
             let why = format!(
-                "region {region} needs a ping and an echo alike, one who takes and one who keeps, or contenders only"
+                "region {region} needs a ping and an echo of the same operation, a taker and a keeper, or contenders only"
             );
             return Err(says::setup_inconsistent("threads on shared lines", &why));
         }
@@ -199,10 +199,11 @@ impl ShareWork {
         }
     }
 
-    /// Plays one shot: stamps the start and the end of each block, and returns the number of blocks; none for those who serve.
+    /// Plays one shot: stamps the start and the end of each block, and returns the number of blocks; 0 for threads that
+    /// only answer.
     ///
     /// # Errors
-    /// That the partner failed, or takes too long.
+    /// The partner failed, or takes too long.
     pub(crate) fn play(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, Ended> {
         match self.part {
             Part::Ping(PingOp::Cas) => self.ping(stamps, watch, |pair| pair.swap_turns(watch)),

@@ -14,7 +14,7 @@ impl ShareWork {
         Pair { there: word(at), back: word(at + PLACES), note: self.lines.word(self.places[at + PLACES] + 8) }
     }
 
-    /// Round trips in blocks, until the deadline; then the partner is told on the line where it waits.
+    /// Round trips in blocks, until the deadline; then the partner is notified on the line that it polls.
     pub(super) fn ping(
         &self,
         stamps: &mut [u64],

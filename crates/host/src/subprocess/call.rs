@@ -1,4 +1,4 @@
-//! A process that is asked in lines and answers in lines, as long as it can be trusted to: who asks it is told what became of it.
+//! Requests to a process and its answers, as lines, with the reason when it fails to answer.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -22,16 +22,15 @@ const ENDING: Duration = Duration::from_secs(2);
 /// Bytes of an answer at most: a shot with as many stamps as there may be takes a third.
 const LONGEST: usize = 64 << 20;
 
-/// What helps where memory was short.
-const MORE_MEMORY: &str = "the kernel does so where memory is short (`dmesg` tells): choose less with --max-mem, or allow more (memory.max of \
-the control group)";
-/// What helps where the machine is in the way.
-const QUIETER: &str =
-    "measure again when less else is running; if it comes back, please report it with the command line";
-/// What nothing helps against.
-const REPORT: &str = "if nobody ended it, please report this with the command line and what it wrote before";
+/// Cure if memory was short.
+const MORE_MEMORY: &str = "the kernel kills processes when memory is short (see `dmesg`): use less with --max-mem, or raise memory.max of the \
+control group";
+/// Cure if the machine was busy.
+const QUIETER: &str = "measure again on a quiet machine; if it fails again, please report it with the command line";
+/// Cure for a defect.
+const REPORT: &str = "unless a user or the system ended it, please report this with the command line and its output";
 
-/// Why it cannot be asked, and what would help.
+/// Why the process does not answer, and what would help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) why: String,
@@ -55,7 +54,7 @@ pub(super) struct Subprocess {
     stopped: Arc<AtomicBool>,
     limits: Limits,
     look: Duration,
-    /// Why it is not asked any more: after one answer that did not come, the next may be that one.
+    /// Why it gets no more requests: after one missing answer, the next line could be the answer to an old request.
     lost: Option<Lost>,
 }
 
@@ -63,13 +62,13 @@ impl Subprocess {
     /// Starts it, with a socket for its standard input.
     ///
     /// # Errors
-    /// Those of a socket and of a process.
+    /// Errors of making a socket or a process.
     pub(super) fn start(command: &mut Command, stopped: Arc<AtomicBool>, limits: Limits) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let look = limits.still / LOOKS;
         ours.set_read_timeout(Some(look))?;
         ours.set_write_timeout(Some(limits.still))?;
-        // A group of its own: whoever hangs, all that belongs to it can be killed at once, whatever it is called.
+        // A process group of its own: a process that hangs can be killed with all its children at once.
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
         let child = Child::of_program(command)?;
         // The command has the other end still: it would never be heard that the process has ended.
@@ -77,10 +76,11 @@ impl Subprocess {
         Ok(Self { child, link: BufReader::new(ours), stopped, limits, look, lost: None })
     }
 
-    /// Asks it, and waits for the answer. One that has not answered once is killed with its children, and not asked again.
+    /// Sends a request, and waits for the answer. A process that once fails to answer is killed with its children, and
+    /// gets no more requests.
     ///
     /// # Errors
-    /// Why there is no answer, or was none before.
+    /// Why there is no answer to this or an earlier request.
     pub(super) fn ask<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
         if let Some(lost) = &self.lost {
             return Err(lost.clone());
@@ -95,24 +95,24 @@ impl Subprocess {
 
     fn answer<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
         let unclear = |what: &str, error: serde_json::Error| Lost { why: format!("{what}: {error}"), cure: REPORT };
-        let mut line = serde_json::to_vec(what).map_err(|error| unclear("it cannot be asked", error))?;
+        let mut line = serde_json::to_vec(what).map_err(|error| unclear("the request cannot be written", error))?;
         line.push(b'\n');
         self.link.get_mut().write_all(&line).map_err(|error| self.gone(&error))?;
         let answer = self.hear()?;
-        serde_json::from_slice(&answer).map_err(|error| unclear("its answer cannot be understood", error))
+        serde_json::from_slice(&answer).map_err(|error| unclear("its answer cannot be read", error))
     }
 
     /// The next line that it says.
     fn hear(&mut self) -> Result<Vec<u8>, Lost> {
         let (mut line, mut spent, mut still) = (Vec::new(), None, 0);
-        // Looks are counted, and not the time: while this process is stopped, nobody waits.
+        // Reads are counted, not time: while this process is stopped, the limit must not run out.
         let most = (self.limits.whole.as_secs_f64() / self.look.as_secs_f64()) as u64;
         for _ in 0..most {
             let room = LONGEST.saturating_sub(line.len());
             match Read::by_ref(&mut self.link).take(room as u64).read_until(b'\n', &mut line) {
                 Ok(_) if line.last() == Some(&b'\n') => return Ok(line),
                 Ok(_) if line.len() >= LONGEST => {
-                    return Err(Lost { why: "its answer has no end".to_owned(), cure: REPORT });
+                    return Err(Lost { why: format!("its answer is longer than {} MiB", LONGEST >> 20), cure: REPORT });
                 }
                 Ok(_) => return Err(self.gone(&ErrorKind::UnexpectedEof.into())),
                 Err(error) if !is_timeout(&error) => return Err(self.gone(&error)),
@@ -121,29 +121,29 @@ impl Subprocess {
                 }
                 Err(_) => {}
             }
-            // Filling much memory takes its time; who waits for a child that hangs takes none.
+            // Filling much memory takes cpu time; a process that waits for a child that hangs takes none.
             let now = doing(&self.child).map(|(_, time)| time);
             still = if spent == Some(now) { still + 1 } else { 0 };
             spent = Some(now);
             if still >= LOOKS {
-                return Err(self.late(&format!("got nothing done for {} s", self.limits.still.as_secs_f64().round())));
+                return Err(self.late(&format!("made no progress for {} s", self.limits.still.as_secs_f64().round())));
             }
         }
         Err(self.late(&format!("had not answered after {} s", self.limits.whole.as_secs_f64().round())))
     }
 
-    /// What became of one whose socket says that nobody is there.
+    /// The error for a process whose socket is closed.
     fn gone(&self, error: &io::Error) -> Lost {
         if is_timeout(error) {
-            return self.late("does not hear what it is asked");
+            return self.late("does not read requests");
         }
         match self.child.seen_to_end(ENDING) {
             Some(status) => Lost { why: format!("it ended before it had answered ({status})"), cure: cure_of(status) },
-            None => Lost { why: format!("it lives and cannot be asked any more ({error})"), cure: REPORT },
+            None => Lost { why: format!("it still runs, but its socket is closed ({error})"), cure: REPORT },
         }
     }
 
-    /// What is said of one that takes too long.
+    /// The error for a process that takes too long.
     fn late(&self, what: &str) -> Lost {
         let state = doing(&self.child).map_or(String::new(), |(state, _)| format!(", while it was {}", words(state)));
         Lost { why: format!("it {what}{state}, and was killed with its children"), cure: QUIETER }
@@ -160,7 +160,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// What helps against such an end.
+/// The cure for such an end.
 fn cure_of(status: ExitStatus) -> &'static str {
     let by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if by(Signal::KILL) {
@@ -185,10 +185,10 @@ fn doing(child: &Child) -> Option<(char, [u64; 2])> {
 fn words(state: char) -> &'static str {
     match state {
         'R' => "ready to run or running",
-        'S' => "waiting for something, a child perhaps",
+        'S' => "sleeping, perhaps waiting for a child",
         'D' => "waiting for a device or for memory",
         'T' | 't' => "stopped by a signal",
         'Z' | 'X' => "ending",
-        _ => "in a state that is not known here",
+        _ => "in an unknown state",
     }
 }

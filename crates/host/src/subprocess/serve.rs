@@ -1,4 +1,4 @@
-//! The subprocess: one thread, the memory it was told to hold, and a caller.
+//! The subprocess: one thread, its memory, and a caller.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -21,24 +21,24 @@ use crate::region::{Order, Region};
 use crate::streams::Share;
 use crate::worker::Worker;
 
-/// Does what is asked over the standard input, until nobody asks any more.
+/// Carries out the requests on the standard input, until it is closed.
 ///
 /// Returns the code to end with.
 pub(super) fn serve() -> u8 {
-    // Killed when its maker ends, however that does. Where that was before, nobody asks.
+    // The kernel kills this process when its parent ends. If the parent has ended already, the socket is closed.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let Some((mut link, job)) = begun() else {
-        // Whoever typed it may hear what it is; whoever has gone hears nothing.
+        // A user who typed the argument gets a message; without a terminal the write fails.
         let _ = writeln!(
             std::io::stderr(),
-            "tiermark: {HOLD} is how tiermark starts itself to measure processes, and of no use alone; `tiermark help os` tells of them"
+            "tiermark: {HOLD} is internal: tiermark starts itself with it to measure processes; see `tiermark help os`"
         );
         return Exit::Usage.code();
     };
-    // Children share this memory. Who made this process ends it by a signal that cannot be blocked.
+    // Children share this memory. The parent ends this process by SIGKILL, which cannot be blocked.
     block_signals();
     let mut held = Held::make(job);
-    // What was needed to understand the job is no part of what forks copy.
+    // Memory of the parsed request is freed, so that forks do not copy it.
     give_back_kept();
     let mut goes_on = say(&mut link, &held.as_ref().map(|_| ()));
     while let (true, Ok(held)) = (goes_on, &mut held) {
@@ -51,7 +51,7 @@ pub(super) fn serve() -> u8 {
     Exit::Done.code()
 }
 
-/// The socket that the standard input is, and what was said there first; `None` where no maker is on its other side.
+/// The socket on the standard input, and the first request; `None` if no parent is on its other side.
 fn begun() -> Option<(BufReader<UnixStream>, Job)> {
     let stdin = std::io::stdin();
     let kind = FileType::from_raw_mode(fstat(stdin.as_fd()).ok()?.st_mode);
@@ -68,7 +68,7 @@ fn told<T: DeserializeOwned>(link: &mut BufReader<UnixStream>) -> Option<T> {
     serde_json::from_slice(&line).ok()
 }
 
-/// Whether somebody heard it.
+/// Whether the answer was sent.
 fn say(link: &mut BufReader<UnixStream>, what: &impl Serialize) -> bool {
     let line = serde_json::to_vec(what).map(|mut line| {
         line.push(b'\n');
@@ -77,7 +77,7 @@ fn say(link: &mut BufReader<UnixStream>, what: &impl Serialize) -> bool {
     line.is_ok_and(|line| link.get_mut().write_all(&line).is_ok())
 }
 
-/// What it holds.
+/// The setup that the subprocess holds.
 struct Held {
     region: Arc<Region>,
     worker: Worker,
@@ -117,7 +117,7 @@ impl Held {
         Ok(Self { region, worker, one_node })
     }
 
-    /// Where its memory is, and what it holds beside.
+    /// The placement of its memory, and its other memory.
     fn placement(&self, seed: u64) -> PlacementProof {
         let regions = [Arc::clone(&self.region)];
         proof::prove(&regions, self.one_node, seed, proof::beside(&regions).as_ref())

@@ -80,7 +80,7 @@ fn an_answer_is_a_line_that_can_be_understood() {
     assert_eq!((ask(&mut subprocess), ask(&mut subprocess)), (Ok(42), Ok(42)));
     for rubbish in ["rubbish", r#"{"a":"#, r"\377"] {
         let mut subprocess = shell(&format!("exec >&0; read a; printf '{rubbish}\n'; sleep 20"), limit);
-        assert!(ask(&mut subprocess).unwrap_err().contains("cannot be understood"));
+        assert!(ask(&mut subprocess).unwrap_err().contains("cannot be read"));
     }
 }
 
@@ -123,23 +123,23 @@ fn one_that_ends_early_is_told_of_with_how_it_ended() {
         ("read line; kill -KILL $$", "SIGKILL", "memory is short"),
         ("kill -KILL $$", "SIGKILL", "memory is short"),
         ("read line; kill -SYS $$", "SIGSYS", "seccomp"),
-        ("read line; kill -TERM $$", "SIGTERM", "if nobody ended it"),
+        ("read line; kill -TERM $$", "SIGTERM", "unless a user or the system ended it"),
     ];
     for (script, how, cure) in ends {
         let why = ask(&mut shell(script, Duration::from_secs(20))).unwrap_err();
         assert!(why.contains("ended before") && why.contains(how) && why.contains(cure), "{script}: {why}");
     }
-    // One that only lets go of its socket lives.
+    // A process that only closes its socket still runs.
     let mut subprocess = shell("read line; exec <&-; sleep 60", Duration::from_secs(20));
     let why = ask(&mut subprocess).unwrap_err();
-    assert!(why.contains("it lives"), "{why}");
+    assert!(why.contains("it still runs"), "{why}");
     dies(subprocess.child.pid());
 }
 
 #[test]
 fn an_answer_without_end_is_not_read_for_ever() {
     let mut subprocess = shell("read line; exec >&0; exec tr '\\0' 1 < /dev/zero", Duration::from_secs(20));
-    assert!(ask(&mut subprocess).unwrap_err().contains("no end"));
+    assert!(ask(&mut subprocess).unwrap_err().contains("longer than 64 MiB"));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn one_that_hangs_is_killed_with_its_children() {
     let began = Instant::now();
     let why = ask(&mut subprocess).unwrap_err();
     assert!(why.contains("killed with its children") && began.elapsed() < Duration::from_secs(30), "{why}");
-    assert!(why.contains("got nothing done for 1 s, while it was waiting for"), "{why}");
+    assert!(why.contains("made no progress for 1 s, while it was sleeping"), "{why}");
     let child = Pid::from_raw(std::fs::read_to_string(list).unwrap().trim().parse().unwrap()).unwrap();
     dies(child);
     dies(subprocess.child.pid());

@@ -55,8 +55,8 @@ macro_rules! in_registers {
 
 /// A chase with 26 heads in registers and the others in stack slots: one step an iteration.
 ///
-/// Each place is the byte offset in the arguments of a head that lives in a slot; slots are on the stack at
-/// `sp + slot - 208`. x30 carries each slot's pointer.
+/// Each place is the byte offset, in the arguments, of a head in a stack slot; slots are on the stack at `sp + slot -
+/// 208`. x30 carries each slot's pointer.
 macro_rules! with_slots {
     ($name:ident, $(($slot:literal)),+) => {
         #[unsafe(naked)]

@@ -44,7 +44,7 @@ macro_rules! stream_fn {
 }
 
 /// As [`stream_fn`] with vectors of any length: the body covers eight of them, the rest goes one predicated vector at a
-/// time (x8 is the element index, p1 says which elements are left). p0 is all true.
+/// time (x8 is the element index, p1 has the elements that remain). p0 is all true.
 macro_rules! scalable_fn {
     ($name:ident, walks [$($ptr:literal),*], init [$($init:expr),*], body [$($body:expr),*], tail [$($tail:expr),*],
      done [$($done:expr),* $(,)?]) => {

@@ -25,7 +25,8 @@ pub fn write_chain(
     write_chain_unless(words, base, layout, page_bytes, seed, &|| false)
 }
 
-/// [`write_chain`], given up when `stopped` says so; it is asked every million nodes. What was written until then is no chain.
+/// [`write_chain`], stopped when `stopped` returns true, which is checked every million nodes. The buffer then holds no
+/// chain.
 ///
 /// # Errors
 /// As [`write_chain`], and [`LayoutError::Stopped`].
@@ -85,7 +86,7 @@ fn write_long(
     stopped: &dyn Fn() -> bool,
 ) -> Result<(), LayoutError> {
     let mut rng = Rng::new(seed);
-    // Where each permutation is entered and left: a random neighbourhood of its cycle, which is cut there.
+    // Where each permutation is entered and left: its cycle is cut at a random node and the node after it.
     let mut cuts = Vec::with_capacity(usize::from(count));
     for j in 0..usize::from(count) {
         let next = sattolo(lines, &mut rng, stopped)?;

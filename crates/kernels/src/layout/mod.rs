@@ -24,7 +24,7 @@ pub enum LayoutError {
     /// Less memory than one node needs.
     #[error("a buffer of {bytes} bytes holds no node of layout {layout}: give it at least {needed} bytes")]
     TooSmall {
-        /// The layout.
+        /// The requested layout.
         layout: ChainLayout,
         /// Bytes there are.
         bytes: usize,
@@ -55,7 +55,7 @@ pub enum LayoutError {
         /// The distance given.
         apart: u64,
     },
-    /// Whoever asked for the layout wants it no more.
+    /// `stopped` returned true.
     #[error("the run was stopped")]
     Stopped,
     /// A count of permutations that does not fit a line.
@@ -113,7 +113,7 @@ pub fn places(layout: ChainLayout, bytes: usize) -> Result<usize, LayoutError> {
 /// Elements between two looks at whether to stop: even at a missed line and a page fault each, below 0.2 s.
 const POLL_EVERY: usize = 1 << 20;
 
-/// Ends with [`LayoutError::Stopped`] when asked to.
+/// Ends with [`LayoutError::Stopped`] when `stopped` returns true.
 fn go_on(stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
     if stopped() { Err(LayoutError::Stopped) } else { Ok(()) }
 }
@@ -133,7 +133,7 @@ pub fn cycle(layout: ChainLayout, places: usize, page_bytes: usize, seed: u64) -
     cycle_unless(layout, places, page_bytes, seed, &|| false)
 }
 
-/// [`cycle`], given up when `stopped` says so; it is asked every million nodes.
+/// [`cycle`], stopped when `stopped` returns true, which is checked every million nodes.
 ///
 /// # Errors
 /// As [`cycle`], and [`LayoutError::Stopped`].
@@ -238,7 +238,7 @@ pub fn permutation(lines: usize, seed: u64) -> Result<Vec<u32>, LayoutError> {
     permutation_unless(lines, seed, &|| false)
 }
 
-/// [`permutation`], given up when `stopped` says so; it is asked every million lines.
+/// [`permutation`], stopped when `stopped` returns true, which is checked every million lines.
 ///
 /// # Errors
 /// As [`permutation`], and [`LayoutError::Stopped`].

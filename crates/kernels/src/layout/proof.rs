@@ -31,13 +31,13 @@ pub enum ProofError {
     Astray {
         /// Index of the word.
         word: usize,
-        /// What it holds.
+        /// The pointer in that word.
         pointer: u64,
     },
     /// Some nodes are not on the ring.
     #[error("the chain is not one cycle: a ring has {found} of {nodes} nodes")]
     NotOneCycle {
-        /// Nodes on the ring found, or steps taken before it was clear that there is none.
+        /// Nodes on the ring that was found, or steps taken until it was clear that there is no ring.
         found: u64,
         /// Nodes there are.
         nodes: u64,
@@ -45,9 +45,9 @@ pub enum ProofError {
     /// The permutations of a `long` chain are not followed one after the other.
     #[error("the chain leaves permutation {permutation} at {exits} places instead of one")]
     Exits {
-        /// The permutation.
+        /// Number of the permutation, from 0.
         permutation: u8,
-        /// How often it is left.
+        /// Number of exits of the permutation.
         exits: u64,
     },
     /// A line number that is out of range or given twice.
@@ -105,12 +105,12 @@ impl Proof {
 /// random, with 32 reads under way.
 ///
 /// # Errors
-/// What is wrong with the chain.
+/// The first fault of the chain.
 pub fn prove(words: &mut [u64], base: u64, layout: ChainLayout) -> Result<Proof, ProofError> {
     prove_unless(words, base, layout, &|| false)
 }
 
-/// [`prove`], given up when `stopped` says so; it is asked every million nodes.
+/// [`prove`], stopped when `stopped` returns true, which is checked every million nodes.
 ///
 /// # Errors
 /// As [`prove`], and [`LayoutError::Stopped`] inside [`ProofError::Layout`].
@@ -282,7 +282,7 @@ pub fn prove_permutation(order: &[u32], lines: usize) -> Result<(), ProofError> 
     prove_permutation_unless(order, lines, &|| false)
 }
 
-/// [`prove_permutation`], given up when `stopped` says so; it is asked every million lines.
+/// [`prove_permutation`], stopped when `stopped` returns true, which is checked every million lines.
 ///
 /// # Errors
 /// As [`prove_permutation`], and [`LayoutError::Stopped`] inside [`ProofError::Layout`].

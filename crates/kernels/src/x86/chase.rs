@@ -41,8 +41,8 @@ macro_rules! in_registers {
 
 /// A chase with thirteen heads in registers and the others in stack slots: one step an iteration.
 ///
-/// Each place is the byte offset in the arguments of a head that lives in a slot; slots are on the stack at
-/// `rsp + slot - 104`. rax carries each slot's pointer.
+/// Each place is the byte offset, in the arguments, of a head in a stack slot; slots are on the stack at `rsp + slot -
+/// 104`. rax carries each slot's pointer.
 macro_rules! with_slots {
     ($name:ident, $(($slot:literal)),+) => {
         #[unsafe(naked)]

@@ -46,7 +46,7 @@ macro_rules! stream_fn {
 }
 
 /// As [`stream_fn`], over two pages at a time: the body covers `$step` bytes at `ptr` and `$step` at `ptr + 4096`.
-/// What is left after the last pair of pages goes line by line.
+/// The remainder after the last pair of pages goes line by line.
 macro_rules! two_pages_fn {
     ($name:ident, step $step:literal, walks [$($ptr:literal),*], init [$($init:expr),*],
      body [$($body:expr),*], tail [$($tail:expr),*], done [$($done:expr),* $(,)?]) => {

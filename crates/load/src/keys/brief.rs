@@ -25,7 +25,8 @@ impl Brief {
         Self { middle: count / 2, pull: pull.collect() }
     }
 
-    /// The key that is asked for, of a uniform key and a draw. Truncation is towards zero, as C's conversion of a double to an int.
+    /// The requested key, from a uniform key and a draw. Truncation is towards zero, as C's conversion of a double to
+    /// an int.
     pub(super) fn map(&self, key: u64, t: usize) -> u64 {
         if key > self.middle {
             key - (self.pull[t] * (key - self.middle) as f64) as u64

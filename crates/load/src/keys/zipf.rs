@@ -55,7 +55,7 @@ impl Zipf {
     }
 }
 
-/// (e^x − 1)/x, by its series where the quotient has no digits left.
+/// (e^x − 1)/x, by its series where the quotient would lose all digits.
 fn expm1_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
 }

@@ -1,4 +1,4 @@
-//! Which modules share a memory channel, as far as slot names tell.
+//! Which modules share a memory channel, by their slot names.
 
 use std::collections::BTreeMap;
 

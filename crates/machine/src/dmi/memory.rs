@@ -11,7 +11,7 @@ const SYSTEM_MEMORY: u8 = 3;
 /// Memory type 9: flash; never main memory, and listed without an array on some boards.
 const FLASH: u8 = 0x09;
 
-/// What each memory array is used for, by handle.
+/// Use of each memory array, by handle.
 pub(super) fn array_uses(all: &[Structure<'_>]) -> BTreeMap<u16, u8> {
     all.iter().filter(|s| s.kind == 16).filter_map(|s| Some((s.handle, s.byte(0x05)?))).collect()
 }

@@ -25,7 +25,7 @@ pub enum DmiError {
     NoEntryPoint,
 }
 
-/// What an SMBIOS table says.
+/// The memory modules of an SMBIOS table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dmi {
     /// BIOS vendor (type 0).

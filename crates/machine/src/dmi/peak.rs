@@ -11,8 +11,8 @@ const MODULE_BITS: u32 = 64;
 
 /// The peak of all populated channels: transfers per second × bytes a transfer, summed over channels.
 ///
-/// Modules that share a channel count once where slot names tell which do; else every module counts as its own
-/// channel, and `how` calls the result an upper bound. `None` where no module says how fast it runs.
+/// Modules that share a channel count once if slot names show it; else every module counts as its own channel, and
+/// `how` calls the result an upper bound. `None` if no module states its speed.
 pub fn theoretical_peak(dimms: &[Dimm]) -> Option<TheoreticalPeak> {
     let slots = channels::by_slot(dimms);
     let modules: Vec<(usize, &Dimm)> = dimms

@@ -1,6 +1,6 @@
 //! Telling strings that say something from placeholders.
 
-/// What firmware writes where it has nothing to say (compared in lower case).
+/// Placeholders that firmware writes for unknown values (compared in lower case).
 const PLACEHOLDERS: &[&str] = &[
     "",
     "not specified",

@@ -60,7 +60,7 @@ pub(super) struct Table<'a> {
     pub(super) all: Vec<Structure<'a>>,
     /// Whether the table broke off before its end marker.
     pub(super) truncated: bool,
-    /// Offset behind what was understood, the end marker included.
+    /// Offset behind the parsed structures, the end marker included.
     end: usize,
 }
 
@@ -117,7 +117,7 @@ pub fn redact(table: &[u8]) -> Vec<u8> {
         }
         start = structure.end;
     }
-    // What follows is not understood, so it cannot be judged.
+    // The following bytes cannot be parsed, so they cannot be judged.
     copy[end..].fill(0);
     copy
 }

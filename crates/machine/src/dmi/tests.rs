@@ -72,7 +72,7 @@ fn reads_modules_slots_and_identity() {
     assert!(!empty.populated);
     assert_eq!((empty.bytes, empty.configured_transfers, empty.locator.is_some()), (None, None, true));
     let peak = theoretical_peak(&dmi.dimms);
-    // Two slots with the same names: nothing tells channels apart, and the one module counts once anyway.
+    // Two slots with the same names: channels cannot be separated, and the one module counts once anyway.
     assert_eq!(peak.map(|p| p.bytes_per_second), Some(8.8e9 * 8.0));
 }
 

@@ -15,7 +15,7 @@ const MAX_PATH_BYTES: usize = 4096;
 /// Bytes of a record with a long name: the kernel's longest path (PATH_MAX) and what pax writes around it.
 const MAX_NAME_BYTES: u64 = 8 << 10;
 
-/// Reads a `.tar`, `.tar.gz` or `.tar.bz2`, told apart by their first bytes.
+/// Reads a `.tar`, `.tar.gz` or `.tar.bz2`, distinguished by their first bytes.
 pub(crate) fn unpack(path: &str, mut file: impl Read) -> Result<Tree, DiscoverError> {
     let io_error = |source| DiscoverError::Io { path: path.to_owned(), source };
     let mut magic = Vec::new();
@@ -39,7 +39,8 @@ impl ChainReader for Vec<u8> {
     }
 }
 
-/// An archive that ends or makes no sense after so many entries. The unpackers' own words are left out: they quote the file.
+/// The error for an archive that breaks off or cannot be read after so many entries. The unpackers' own messages are
+/// not shown: they quote the file.
 fn damaged(path: &str, entries: usize, source: io::Error) -> DiscoverError {
     if source.raw_os_error().is_some() {
         return DiscoverError::Io { path: path.to_owned(), source };

@@ -61,7 +61,7 @@ pub(super) fn list(rel: &str, path: &Path) -> Result<Vec<String>, DiscoverError>
     Ok(names)
 }
 
-/// What one path is, without following a link.
+/// Kind of the file at one path, without following a link.
 pub(super) fn step(rel: &str, path: &Path) -> Result<Option<Step>, DiscoverError> {
     let result = fs::symlink_metadata(path).and_then(|metadata| {
         Ok(if metadata.is_dir() {

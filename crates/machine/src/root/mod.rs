@@ -102,7 +102,7 @@ impl Root {
         Self { source, label: label.to_owned(), recording: None, spent: None }
     }
 
-    /// What the root is called in messages.
+    /// Name of the root in messages.
     pub fn label(&self) -> &str {
         &self.label
     }
@@ -170,11 +170,11 @@ impl Root {
         }))
     }
 
-    /// Where a path below this root lies on disk, links followed inside the root; `None` where there is no such file, or the root is an
-    /// archive. For those who write: nothing here does.
+    /// Where a path below this root lies on disk, links followed inside the root; `None` if there is no such file, or
+    /// the root is an archive. For callers that write: this crate does not.
     ///
     /// # Errors
-    /// [`DiscoverError`] where a part of the path cannot be looked at.
+    /// [`DiscoverError`] if a part of the path cannot be read.
     pub fn on_disk(&self, rel: &str) -> Result<Option<PathBuf>, DiscoverError> {
         Ok(match &self.source {
             Source::Live => Some(Path::new("/").join(rel.trim_start_matches('/'))).filter(|path| path.exists()),

@@ -1,4 +1,4 @@
-//! What was read through a root, for captures.
+//! A recording of the files that were read through a root, for captures.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -69,7 +69,7 @@ fn what_is_no_tree_is_refused_in_words() {
     let dir = tempfile::tempdir().unwrap();
     assert!(Root::at(dir.path()).unwrap_err().to_string().contains("sys/"));
     assert!(Root::at(dir.path().join("absent")).unwrap_err().to_string().contains("absent"));
-    // Nothing of a file that is no archive is told: it may be a secret.
+    // The error quotes nothing of a file that is no archive: it may be a secret.
     let error = Root::from_archive("file", &b"swordfish ".repeat(100)).unwrap_err().to_string();
     assert!(error.contains("not a tar archive") && !error.contains("sword"), "{error}");
     for bytes in [&b""[..], b"BZhgarbage", &[0x1f, 0x8b, 8, 0, 1], &[7; 2000]] {

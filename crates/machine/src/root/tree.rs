@@ -82,7 +82,7 @@ impl Tree {
         }
         self.has_links |= matches!(entry, Entry::Link(_));
         match (self.entries.get(&path), &entry) {
-            // What lies in a directory stays, whatever a later record calls it.
+            // A directory with entries stays one, whatever a later record says.
             (Some(Entry::Dir(names)), _) if !names.is_empty() => matches!(entry, Entry::Dir(_)),
             (known, _) => {
                 let (more, less) = (entry.bytes(), known.map_or(0, Entry::bytes));

@@ -1,4 +1,4 @@
-//! What follows from a machine's data: who shares a core, a cache, a node.
+//! Derived from a machine's data: which cpus share a core, a cache or a node.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Tenant capacity: what a search cannot do here, and what makes its answers worth less.
+//! Tenant capacity: refusals of a search, and warnings about its answers.
 
 use super::rows::messages;
 use crate::capacity::Votes;
@@ -21,7 +21,7 @@ messages! {
     Refusal saved_run_differs(error: &str):
         "resuming the saved run", "{error}", "begin a new run, without --resume";
 
-    /// Nothing to resume.
+    /// `--resume` without an unfinished run.
     Refusal nothing_to_resume(directory: &str):
         "resuming a run", "{directory} holds no unfinished run", "begin one, without --resume";
 
@@ -36,7 +36,7 @@ messages! {
     /// Changes of the run that could not be taken back.
     Refusal changes_left(changes: &[String]):
         "taking back what was changed for the tenants", { changes.join("; ") },
-        "they stay in the journal: `tiermark tune --restore` tries again";
+        "the changes stay in the journal: `tiermark tune --restore` tries again";
 
     /// Changes of a killed run that could not be taken back.
     Refusal killed_run_left(changes: &[String]):
@@ -44,12 +44,12 @@ messages! {
 
     /// A guard after which no other trial may follow.
     Refusal guard_ended_run(cause: &Note):
-        "the run", "{cause}", "report it with the kernel's version (uname -r); `tiermark capacity --resume` goes on with the run";
+        "the run", "{cause}", "report it with the kernel's version (uname -r); `tiermark capacity --resume` continues the run";
 
     /// A saved run that others can have written.
     Refusal saved_run_of_others(path: &str):
-        "the saved run {path}", "it belongs to another user, or others can write to it, and it names programs that would be run",
-        "read it; then add --trust, or run `tiermark capacity` anew";
+        "the saved run {path}", "the file belongs to another user, or other users can write to it, and it names programs that the run would start",
+        "read the file; then add --trust, or run `tiermark capacity` anew";
 
     /// Something that failed, after which not all could be taken back.
     Refusal failed_and_left(failed: &Refusal, left: &Refusal):
@@ -78,7 +78,7 @@ messages! {
         },
         "give the client cpus of its own: --client-cpus";
 
-    /// What ended a run that has some results.
+    /// The error that ended a run with some results.
     Warning ended(refusal: &str):
         "{refusal}", "";
 
@@ -106,7 +106,7 @@ messages! {
     Warning emulated(why: &str):
         "KVM does not work here ({why}): guests are emulated, so latencies, cpu times and numbers of tenants are not meaningful", "";
 
-    /// Servers that hold what they held from trial to trial.
+    /// Servers that keep their data from trial to trial.
     Warning servers_not_stopped():
         "the servers are not stopped between trials (no --stop): a trial after one with too many tenants starts with their pages still \
          swapped out, so it may look too slow; the keys that the run writes stay in the servers", "";
@@ -163,7 +163,8 @@ messages! {
     /// A search that was stopped.
     Note search_stopped(): "the search was stopped early";
 
-    /// Tenants that failed on servers that hold what more tenants left: `failed_before` is the fewest that had failed on the way up, if any.
+    /// Tenants that failed after a larger trial on servers that keep running: `failed_before` is the fewest that had
+    /// failed on the way up, if any.
     Note failed_after_more(tenants: u32, failed_before: Option<u32>):
         {
             let after = failed_before.map_or_else(|| "a trial with more tenants".to_owned(), |failed| format!("{failed} had failed"));

@@ -6,7 +6,8 @@ use crate::Bytes;
 const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 
 messages! {
-    /// Cpus on which the client may not run: not there at all, or others' only; `online`: those that are, as the kernel lists them, if it does.
+    /// Cpus on which the client may not run: absent, or outside its cpuset; `online`: the online cpus as the kernel
+    /// lists them, or empty.
     Refusal client_cpus_unusable(cpus: &[usize], online: &str, absent: bool):
         {
             let named = cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -21,7 +22,7 @@ messages! {
                 }
             }
         },
-        "name some of those with --client-cpus";
+        "name usable cpus with --client-cpus";
 
     /// A workload or a client that cannot be.
     Refusal workload_impossible(what: &str, why: &str, cure: &str):
@@ -29,7 +30,7 @@ messages! {
 
     /// A run without a server.
     Refusal no_target():
-        "a run without tenants", "it has no server to send to", "name a target: --target HOST:PORT";
+        "a run without tenants", "no server is named", "name a server: --target HOST:PORT";
 
     /// A run that was stopped before it began.
     Refusal load_stopped():
@@ -47,7 +48,7 @@ messages! {
 
     /// An address without a server.
     Refusal nobody_listens(address: &str):
-        "{address}", "nobody listens there", "start the server, or check host and port";
+        "{address}", "no server listens there", "start the server, or check host and port";
 
     /// A host that does not answer.
     Refusal connecting_timed_out(address: &str):
@@ -68,11 +69,12 @@ messages! {
 
     /// A server that hung up.
     Refusal server_hung_up(address: &str):
-        "{address}", "it closed the connection", "look at the server's log: maxclients, protected mode, TLS";
+        "{address}", "the server closed the connection", "look at the server's log: maxclients, protected mode, TLS";
 
     /// A server that says nothing.
     Refusal server_answers_nothing(address: &str):
-        "{address}", "it accepts connections and does not answer", "is it a Redis server, and is it stopped or swapping?";
+        "{address}", "the server accepts connections and does not answer",
+        "check that it is a Redis server, and that it is not stopped or swapping";
 
     /// Any other end of a connection.
     Refusal connection_failed(address: &str, error: &str):
@@ -80,7 +82,7 @@ messages! {
 
     /// An answer that is no answer of a Redis server.
     Refusal answer_unreadable(address: &str, error: &str):
-        "{address}", "{error}", "is this the port of a Redis server?";
+        "{address}", "{error}", "check that this is the port of a Redis server";
 
     /// A wrong password, with the server's answer.
     Refusal password_refused(address: &str, answer: &str):
@@ -89,19 +91,19 @@ messages! {
 
     /// A server with a password that was not given.
     Refusal password_missing(address: &str, answer: &str):
-        "{address}", "it wants a password: {answer}", "give --password, or REDISCLI_AUTH in the environment";
+        "{address}", "the server requires a password: {answer}", "give --password, or REDISCLI_AUTH in the environment";
 
     /// A server that is not ready.
     Refusal server_loading(address: &str, answer: &str):
-        "{address}", "it is still loading its data: {answer}", "wait until it has";
+        "{address}", "the server is still loading its data: {answer}", "wait until the server has loaded its data";
 
     /// A server that answers with another error.
     Refusal server_refuses(address: &str, answer: &str):
-        "{address}", "it refuses to answer: {answer}", "look at the server's settings";
+        "{address}", "the server refuses the command: {answer}", "look at the server's settings";
 
-    /// A server that is none of Redis.
+    /// A server that does not answer PING as Redis does.
     Refusal server_of_another_kind(address: &str, answer: &str):
-        "{address}", "it answers PING with something else: {answer}", "is this a Redis server?";
+        "{address}", "the answer to PING is not PONG: {answer}", "check that this is the port of a Redis server";
 
     /// A journal that cannot be begun.
     Refusal journal_refused(directory: &str, why: &str):
@@ -109,7 +111,7 @@ messages! {
 
     /// A journal that cannot be written any more.
     Refusal journal_broken(path: &str, error: &str):
-        "the journal {path}", "{error}; the run goes on, but a kill from now on would lose what it measures", { HOME };
+        "the journal {path}", "{error}; the run continues, but its results are lost if it is killed from now on", { HOME };
 
     /// A run that was saved in another directory than that for runs.
     Refusal saved_elsewhere(directory: &str, error: &str, path: &str):
@@ -138,5 +140,5 @@ messages! {
             let place = aside.map_or_else(String::new, |aside| format!("; it is set aside as {aside}"));
             format!("it cannot be read: {error}{place}")
         },
-        "nothing needs to be done: a new one begins with the next run";
+        "no action is needed: the next run starts a new record";
 }

@@ -1,4 +1,4 @@
-//! The description of a machine: what cannot be read, and what does not make sense.
+//! The description of a machine: files that cannot be read or parsed.
 
 use super::rows::messages;
 use crate::{Bytes, IdSet};
@@ -9,13 +9,13 @@ const TREATED_AS_ABSENT: &str = "check the file; it is treated as absent";
 messages! {
     /// A file that this user may not read.
     Refusal file_denied(path: &str, error: &str):
-        "{path}", "{error}", "run as root to see it";
+        "{path}", "{error}", "run as root to read the file";
 
     /// A file that cannot be read for another reason.
     Refusal file_unreadable(path: &str, error: &str):
         "{path}", "{error}", "";
 
-    /// A file whose text is not what the kernel writes there; `text` is its beginning.
+    /// A file whose text the kernel would not write there; `text` is its beginning.
     Refusal file_malformed(path: &str, text: &str, problem: &str):
         "{path}", "'{text}' {problem}", { TREATED_AS_ABSENT };
 
@@ -44,12 +44,12 @@ messages! {
 
     /// Huge pages of several nodes of which only the sum is known.
     Refusal node_huge_pages_unknown():
-        "huge page pools of each node", "the kernel gives only the machine's totals", "they are shown with the first node";
+        "huge page pools of each node", "the kernel reports only the totals of the machine", "the totals are shown with the first node";
 
     /// A machine without an SMBIOS table.
     Refusal modules_not_described(path: &str):
         { MODULES }, "there is no {path}, as in many virtual machines and on boards without SMBIOS",
-        "none here; the theoretical peak stays unknown";
+        "no action is needed; the theoretical peak is not reported";
 
     /// An SMBIOS table that this user may not read.
     Refusal modules_unreadable(path: &str, error: &str):
@@ -57,7 +57,7 @@ messages! {
 
     /// An SMBIOS table that ends too early.
     Refusal modules_cut_off(path: &str):
-        { MODULES }, "{path} breaks off in the middle", "update the firmware; what comes before is used";
+        { MODULES }, "{path} breaks off in the middle", "update the firmware; the part before the break is used";
 
     /// A file that is not a well-formed SMBIOS table.
     Refusal modules_malformed(path: &str, error: &str):
@@ -91,5 +91,5 @@ messages! {
             let present = if present.is_empty() { "none".to_owned() } else { present.join(", ") };
             format!("this system has no block device of that name; it has {present}")
         },
-        "name one of those with --device, as vda or /dev/disk/by-id/NAME";
+        "name a block device with --device, as vda or /dev/disk/by-id/NAME";
 }

@@ -1,4 +1,4 @@
-//! What findings about memory say beside their number.
+//! Notes beside the numbers of findings about memory.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ messages! {
     Note stamps_taken_out(share: f64):
         { format!("corrected for clock stamps, {:.1} % of each block", share * 100.0) };
 
-    /// A tail of blocks.
+    /// The tail of a latency: its samples are means of blocks.
     Note tail_of_blocks(accesses: u64): "mean of {accesses} accesses a block, disturbed blocks included";
 
     /// A tail of single operations.
@@ -33,7 +33,7 @@ messages! {
     /// How the theoretical peak came about.
     Note theoretical_peak(how: &str): "{how}";
 
-    /// What a neighbour's traffic costs, in ns for each GB/s.
+    /// The cost of a neighbour's traffic, in ns for each GB/s.
     Note cost_of_traffic(ns: f64, bytes_per_second: f64):
         { format!("{:.2} ns for each GB/s of the neighbour's {}", ns / (bytes_per_second / 1e9), format_gbs(bytes_per_second)) };
 
@@ -77,7 +77,8 @@ messages! {
     /// A ramp of one core.
     Note one_core_only(): "only one core is in scope: the limit of several cores was not measured";
 
-    /// What all cores have of as many times one (a share), and what the last one adds, where that is told.
+    /// The rate of all cores as a share of so many times one core's, and the rate that the last core adds, where it was
+    /// measured.
     Note cores_have(cores: usize, share: f64, last_adds: Option<f64>):
         {
             let last = last_adds.map(|adds| format!(", but the last core adds only {:.0} % of the rate of one core", adds.max(0.0) * 100.0));
@@ -85,33 +86,33 @@ messages! {
         };
 
     /// No ceiling yet.
-    Note no_ceiling_so_far(): "no ceiling was met so far";
+    Note no_ceiling_so_far(): "the rate still rises at the last count: no ceiling yet";
 
     /// Cores grow in proportion and siblings add nothing.
     Note siblings_add_nothing():
         "SMT siblings add nothing: either the cores' misses in flight or the memory is the limit; the ramp cannot show which";
 
     /// A course that was not seen to its end.
-    Note ceiling_not_seen(): "the ramp ended before it was level: the ceiling may be higher";
+    Note ceiling_not_seen(): "the rate still rises where the ramp ends: the ceiling may be higher";
 
     /// A level without a local ramp.
     Note memory_or_way_full(): "the memory or the link to it is saturated; without a local ramp it is not known which";
 
     /// Cores are the limit.
-    Note cores_are_the_limit(): "the misses that cores keep in flight are the limit, the cores met no ceiling";
+    Note cores_are_the_limit(): "the number of misses that cores keep in flight is the limit: more cores still raise the rate";
 
     /// A link is the limit: the share that is missing of the local level, exactly or at least.
     Note link_is_full(share: f64, at_least: bool):
         {
             let least = if at_least { "at least " } else { "" };
-            format!("levels off {least}{:.0} % below the local ramp: the link between the nodes is saturated in one direction", share * 100.0)
+            format!("the ramp ends {least}{:.0} % below the local ramp: the link between the nodes is saturated in one direction", share * 100.0)
         };
 
     /// Memory of a far node is the limit.
     Note far_memory_full(): "the far memory or its link is saturated; this measurement cannot show which";
 
     /// Memory is the limit.
-    Note memory_full(): "the node's memory, or the way to it inside the socket, is full";
+    Note memory_full(): "the node's memory, or the path to it inside the socket, is saturated";
 
     /// The theoretical peak that a share is of; `parts` nodes have equal parts of it.
     Note share_of_peak(bytes_per_second: f64, how: &str, of_node: bool, parts: usize):
@@ -140,7 +141,7 @@ messages! {
             format!("at {ns} ns, by Kneedle over {points} points, the next at {low} and {high} GB/s")
         };
 
-    /// What injectors move.
+    /// The rate of the injectors.
     Note by_the_injectors(): "by the injectors, beside the chaser";
 
     /// The rate without pauses.
@@ -171,19 +172,19 @@ messages! {
     /// The distance that the firmware states between two nodes.
     Note at_distance(distance: u32): "at distance {distance}";
 
-    /// What mixed placement is made of, in bytes per second.
+    /// The parts of mixed placement, in bytes per second.
     Note parts_of_mixed(parts: &[(&str, f64)]): { format!("{} GB/s", rates(parts)) };
 
     /// How many weights a sweep had.
     Note weights_tried(weights: usize): "the best of {weights} weights tried";
 
     /// Weights as good as the best.
-    Note weights_as_good(weights: &[String]): { format!("no worse within the intervals: {}", weights.join(" and ")) };
+    Note weights_as_good(weights: &[String]): { format!("equally good within the intervals: {}", weights.join(" and ")) };
 
-    /// What even shares come to.
+    /// The rate with even shares.
     Note even_shares(bytes_per_second: f64): { format!("even shares {} GB/s", format_gbs(bytes_per_second)) };
 
-    /// What the kernel's own weights come to, with the pages of each node.
+    /// The rate with the kernel's own weights, and the pages of each node.
     Note kernels_weights(pages: &BTreeMap<NodeId, u64>, bytes_per_second: f64):
         {
             let all = pages.values().sum::<u64>().max(1) as f64;
@@ -230,12 +231,12 @@ messages! {
     Note distances_in_turn(modes: &[(f64, f64)], guest: bool):
         {
             let mode = |(ns, share): &(f64, f64)| format!("{ns:.0} ns {:.0} % of the time", share * 100.0);
-            let why = if guest { "the hypervisor moves the cpus between cores" } else { "something changed while it was measured" };
+            let why = if guest { "the hypervisor moves the cpus between cores" } else { "the machine changed during the measurement" };
             format!("{}; {why}", modes.iter().map(mode).collect::<Vec<_>>().join(", "))
         };
 
     /// The contender that lost most.
-    Note fewest_turns(who: &str): "{who} got the fewest turns";
+    Note fewest_turns(who: &str): "{who} got the line least often";
 
     /// A pair that takes longer than its declared relation can.
     Note farther_than_declared(ns: f64):
@@ -249,5 +250,5 @@ messages! {
         };
 
     /// Pairs of a guest.
-    Note declared_by_hypervisor(): "relations are those that the hypervisor declares; it may move the cpus between cores at any time";
+    Note declared_by_hypervisor(): "relations are as the hypervisor declares them; it may move the cpus between cores at any time";
 }

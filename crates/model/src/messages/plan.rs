@@ -11,9 +11,9 @@ messages! {
     Refusal request_unreadable(probe: &str, error: &str):
         "the {probe} request", "{error}", "see `tiermark help {probe}`";
 
-    /// A request of which no step is left.
+    /// A request without any step that can be measured.
     Refusal nothing_to_measure(probe: &str, cure: &str):
-        "{probe}", "no step is left to measure", "{cure}";
+        "{probe}", "the request has no step that can be measured", "{cure}";
 
     /// No cpu to measure on.
     Refusal no_cpu(what: &str):
@@ -29,16 +29,16 @@ messages! {
 
     /// A footprint below what can be timed.
     Refusal size_too_small(size: Bytes, least: Bytes):
-        "size {size}", "it is too small to measure", { format!("ask for at least {}K: --sizes", least.0 >> 10) };
+        "size {size}", "it is too small to measure", { format!("use a size of at least {}K: --sizes", least.0 >> 10) };
 
     /// An operation that no kernel of this machine does.
     Refusal no_kernel(op: &str, known: &[&str]):
         "operation '{op}'", "this machine has no kernel for it",
-        { format!("`tiermark list kernels` shows those it has; operations: {}; a mix is written as 2:1 (--mix)", known.join(", ")) };
+        { format!("`tiermark list kernels` shows the kernels of this machine; operations: {}; a mix is written as 2:1 (--mix)", known.join(", ")) };
 
     /// A mix that no kernel of this machine does.
     Refusal no_kernel_for_mix(mix: &str, op: &str):
-        "mix {mix}", "no kernel here does {op}", "choose another with --mix; `tiermark list kernels` shows what there is";
+        "mix {mix}", "no kernel here does {op}", "choose another mix with --mix; `tiermark list kernels` shows the kernels of this machine";
 
     /// More threads than cpus.
     Refusal too_many_threads(threads: u32, of: &str, cpus: &IdSet):
@@ -50,7 +50,7 @@ messages! {
     Refusal chain_too_short(layout: &str, size: Bytes, places: u64, pitch: Bytes, chains: u64):
         "{layout} at {size}",
         { format!("it holds {places} places {pitch} apart, and {} need two each", count_of(chains, "chain")) },
-        "ask for a larger size, a smaller stride or fewer chains";
+        "use a larger size, a smaller stride or fewer chains";
 
     /// A cache that is too small for all threads at once: a row of the ladder.
     Refusal cache_too_small_for_threads(tier: &str, threads: u64, cache: Bytes, above: Bytes):
@@ -71,11 +71,11 @@ messages! {
     /// A policy over nodes on a machine, or in a scope, with one.
     Refusal policy_needs_nodes(policy: &str, nodes: &IdSet):
         "policy {policy}", "it needs memory of two nodes and cpus that may use it; nodes in scope: {nodes}",
-        "leave it out, or name more nodes: --to; mixed needs two threads";
+        "leave --policy out, or name more nodes: --to; mixed needs two threads";
 
     /// A policy without a node.
     Refusal policy_without_nodes(policy: &str):
-        "{policy}", "it names no node", "name some, as in 0,1";
+        "{policy}", "the policy names no node", "name its nodes, as in 0,1";
 
     /// A kernel from before it could interleave by weights.
     Refusal kernel_without_weights(release: &str, since: &str):
@@ -84,7 +84,7 @@ messages! {
 
     /// Rows of cpus that share a last-level cache, where the system does not say which do.
     Refusal sharing_unknown(cpus: &IdSet):
-        "rows of cpus {cpus}", "the system does not report which last-level cache these cpus share", "choose rows of another kind: --from node";
+        "rows of cpus {cpus}", "the system does not report which last-level cache these cpus share", "choose one row for each node: --from node";
 
     /// A row of the matrix without a cpu.
     Refusal no_cpus_on_node(node: NodeId, why: &str, with_cpus: &IdSet):
@@ -92,7 +92,7 @@ messages! {
 
     /// Load beside a chaser that is alone on its core.
     Refusal no_core_for_load(what: &str, cpus: &IdSet):
-        "{what}", "cpus {cpus} are one core, and the load needs cores beside the measured one", "allow more cores with --cpus";
+        "{what}", "cpus {cpus} are one core, and the load needs a second core", "allow more cores with --cpus";
 
     /// Memory that does not hold a chain and the buffers of the load.
     Refusal no_room_for_load(what: &str, room: Bytes, limit: &str):
@@ -104,7 +104,7 @@ messages! {
 
     /// A sample of no pairs.
     Refusal no_pairs():
-        "a sample of 0 pairs", "it holds nothing to measure", "ask for 1 or more: --sample";
+        "a sample of 0 pairs", "a sample needs a pair to measure", "use 1 or more: --sample";
 
     /// One-way messages without a clock that all cpus share.
     Refusal no_common_clock():
@@ -114,12 +114,12 @@ messages! {
 
     /// Residency where no shared cache is declared.
     Refusal no_shared_cache():
-        "a shared cache", "the system declares none", "name ranges that it holds: --sizes 4M,8M,16M";
+        "a shared cache", "the system declares no shared cache", "name ranges that it can hold: --sizes 4M,8M,16M";
 
     /// A range that a cache closer to the core would answer for.
     Refusal range_within_inner_cache(range: Bytes, factor: u64, inner: Bytes):
-        "a range of {range}", "that is no more than {factor} x the {inner} closer to the core, which would answer",
-        "ask for larger ones: --sizes";
+        "a range of {range}", "the range is at most {factor} x the {inner} of cache closer to the core, which would serve the accesses",
+        "use larger ranges: --sizes";
 
     /// `--pages` where no chosen primitive is measured by page size.
     Refusal page_size_unused(page: &str, rule: &str):
@@ -137,14 +137,14 @@ messages! {
     /// Cpus or memory of a saved run that this machine does not have, or not for this process.
     Refusal saved_place_missing(what: &str, why: &str, command: &str):
         "{what}", "{why}",
-        "rerun changes nothing of what the document asks; to measure elsewhere, give the command with other options: `{command}`";
+        "rerun keeps the cpus and nodes of the document; to measure elsewhere, give the command with other options: `{command}`";
 
-    /// A request that the saved document does not hold, since the machine of that run could not be asked.
+    /// A request that the saved document does not hold: it was refused on the machine of that run.
     Refusal request_not_saved(part: &str, plan: &str):
-        "{part}", "it was refused on the machine of the saved run, so the document does not hold the cpus and nodes that it means here",
+        "{part}", "it was refused on the machine of the saved run, so the document does not hold its cpus and nodes",
         "run the plan itself: `tiermark run {plan}`";
 
     /// A probe that another version has.
     Refusal probe_unknown(probe: &str):
-        "{probe}", "this version has no such probe", "`tiermark list probes` shows those it has; the version that saved the run is in its document: `tool`";
+        "{probe}", "this version has no such probe", "`tiermark list probes` shows the probes of this version; the field `tool` of the document names the version that saved the run";
 }

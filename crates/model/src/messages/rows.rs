@@ -6,8 +6,8 @@ macro_rules! sentence {
     ($text:literal) => { format!($text) };
 }
 
-/// The messages of a room, and their codes. A row begins with what it makes: a `Refusal` (what was asked for, why it cannot be had, what would
-/// make it possible), a `Warning` (what is so and what it does to the numbers, what to do about it; empty: nothing) or a `Note` (one sentence).
+/// The messages of a room, and their codes. A row begins with its type: a `Refusal` (the thing refused, the reason, the
+/// cure), a `Warning` (the state and its effect on the numbers, the cure; empty: none) or a `Note` (one sentence).
 macro_rules! messages {
     ($($(#[$doc:meta])+ $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?): $($sentence:tt),+;)+) => {
         $($(#[$doc])+

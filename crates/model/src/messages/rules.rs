@@ -1,11 +1,11 @@
-//! Rules of plans: what was chosen, and why, where a request leaves it open.
+//! Rules of plans: choices that the request leaves open, and why.
 
 use super::rows::messages;
 use crate::{Bytes, CpuId, IdSet, NodeId, PageKind, count_of};
 
 messages! {
     /// Points of curves above a limit.
-    Note curves_end_at_limit(most: Bytes): "curves end where --max-mem allows no more: {most}";
+    Note curves_end_at_limit(most: Bytes): "curves end at {most}, the limit of --max-mem";
 
     /// The cpu of a chase.
     Note chase_on(cpu: CpuId, page: PageKind): "chases on cpu {cpu}, {page} pages";
@@ -42,7 +42,7 @@ messages! {
     /// Sides of a matrix.
     Note matrix_between(groups: &str, nodes: &IdSet): "matrix: from cpus of {groups} to memory of nodes {nodes}";
 
-    /// A size that was asked for.
+    /// A size that the user named.
     Note size_asked(size: Bytes): "{size} for each thread (--sizes)";
 
     /// A cpu and a neighbour.
@@ -54,16 +54,16 @@ messages! {
     /// A machine that declares no cache.
     Note no_cache_declared(bytes: Bytes): "no cache is declared: {bytes} stands for L1, the curve shows the rest";
 
-    /// Page sizes that nothing asked for is measured by.
-    Note pages_say_nothing(page: PageKind): "--pages {page}: nothing of what is asked is measured by page size";
+    /// A page size that no selected primitive is measured by.
+    Note pages_say_nothing(page: PageKind): "--pages {page} has no effect: no selected primitive is measured by page size";
 
-    /// What options of the request leave out of some primitives.
+    /// Parts of primitives that options of the request exclude.
     Note left_out_of(primitives: &str, why: &str): "{primitives}: {why}";
 
     /// Points that a quick run has time for.
     Note quick_points(kept: usize, all: usize, seconds: f64):
-        "--quick: {kept} of {all} points, the first of every primitive before others, so that each gets its visits in {seconds} s; more of \
-         them without --quick, or with less to do (--only)";
+        "--quick: {kept} of {all} points, the first of every primitive before others, so that each gets its visits in {seconds} s; for more \
+         points leave --quick out, or choose fewer primitives (--only)";
 
     /// Pairs of cpus that are pinged: all.
     Note all_pairs(pairs: u64, cpus: usize):
@@ -75,10 +75,10 @@ messages! {
     Note sampled_pairs(cpus: usize, each: &str, left_out: u64):
         "a sample of the pairs of {cpus} cpus, drawn by the seed: {each}; {left_out} pairs are left out";
 
-    /// An operation between cpus that cannot be had, and is not missed.
+    /// An operation between cpus that is not possible here, and not requested.
     Note operation_left_out(what: &str, why: &str): "{what}: {why}";
 
-    /// The home of shared lines, on a node that was asked for.
+    /// The home of shared lines, on a node that the user named.
     Note home_asked(node: NodeId): "lines have their home on node {node}";
 
     /// The home of shared lines, elsewhere for some pairs.

@@ -1,15 +1,15 @@
-//! While a run goes on: steps that it did not come to, and what was not as it should be meanwhile.
+//! Messages of a run: steps that were skipped, and disturbances.
 
 use super::rows::messages;
 use crate::Bytes;
 use crate::written::count_of;
 
 messages! {
-    /// A number for which no time was left.
+    /// A number that was skipped for lack of time.
     Refusal no_time_left(step: &str):
         "{step}", "time budget used up", "raise --max-time";
 
-    /// A point of a curve for which no time was left.
+    /// A point of a curve that was skipped for lack of time.
     Refusal curve_point_skipped(step: &str):
         "{step}", "time budget used up: the curve has one point less", "raise --max-time";
 
@@ -57,7 +57,7 @@ messages! {
 
     /// A line of a run's journal that cannot be read.
     Warning journal_damaged(line: usize, path: &str, error: &str):
-        "line {line} of the journal {path} is damaged ({error}); what follows it is lost", "";
+        "line {line} of the journal {path} is damaged ({error}); that line and all lines after it are lost", "";
 }
 
 fn steals(gives: &str, share: f64) -> String {

@@ -22,7 +22,7 @@ messages! {
     /// Kernels of an instruction set that this cpu or its operating system lacks.
     Refusal kernels_unavailable(set: &str, kernels: &[&str], needs: &str):
         { format!("{set} kernels ({})", kernels.join(", ")) }, "this cpu or the Linux kernel does not offer {needs}",
-        "a virtual machine may need another cpu model (host-passthrough)";
+        "in a virtual machine: choose a cpu model with these instructions (host-passthrough)";
 
     /// A cpu on which no thread may run.
     Refusal cpu_unusable(cpu: CpuId, why: &str, allowed: &IdSet):
@@ -43,7 +43,7 @@ messages! {
 
     /// A priority that cannot be had.
     Refusal priority_refused(nice: i32, error: &str):
-        "--nice {nice}", "{error}", "leave it out";
+        "--nice {nice}", "{error}", "leave --nice out";
 
     /// A step larger than the memory that the user allows.
     Refusal memory_not_allowed(what: &str, most: &str, threads: usize):
@@ -75,15 +75,15 @@ messages! {
 
     /// A region of no bytes.
     Refusal region_empty(bytes: Bytes):
-        "a region of {bytes}", "there is nothing to measure", "ask for at least 4K: --sizes";
+        "a region of {bytes}", "it has no bytes to measure", "use a size of at least 4K: --sizes";
 
     /// A region larger than an address space.
     Refusal region_too_large(bytes: Bytes, most: Bytes):
-        "a region of {bytes}", "no processor maps more than {most}", "ask for less: --sizes, --max-mem";
+        "a region of {bytes}", "no processor maps more than {most}", "use a smaller size: --sizes, --max-mem";
 
     /// A region smaller than the lines that its streams need.
     Refusal region_too_small(bytes: Bytes, streams: usize, least: Bytes):
-        "a region of {bytes}", "{streams} streams need a line of 64 bytes each", "ask for {least} or more: --sizes";
+        "a region of {bytes}", "{streams} streams need a line of 64 bytes each", "use a size of at least {least}: --sizes";
 
     /// Weights that pages cannot be dealt out by.
     Refusal weights_unusable(nodes: &IdSet, why: &str):
@@ -130,7 +130,7 @@ messages! {
         {
             match page {
                 PageKind::Huge(page) => format!("reserve pages in /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10),
-                _ => "ask for less memory, or raise the limit on address space (ulimit -v)".to_owned(),
+                _ => "use less memory (--sizes, --max-mem), or raise the limit on address space (ulimit -v)".to_owned(),
             }
         };
 
@@ -160,7 +160,7 @@ messages! {
 
     /// An order of lines that cannot be made.
     Refusal line_order_refused(error: &str):
-        "an order of lines", "{error}", "ask for less memory: --sizes, --max-mem";
+        "an order of lines", "{error}", "use less memory: --sizes, --max-mem";
 
     /// More chains than one thread follows.
     Refusal chains_out_of_range(chains: u8):
@@ -168,7 +168,7 @@ messages! {
 
     /// A kernel that there is not.
     Refusal kernel_unknown(kernel: &str):
-        "kernel {kernel}", "there is no kernel of that name", "`tiermark list kernels` shows those there are";
+        "kernel {kernel}", "there is no kernel of that name", "`tiermark list kernels` shows all kernels";
 
     /// A kernel that this machine cannot run.
     Refusal kernel_unusable(kernel: &str, isa: Option<Isa>):
@@ -177,7 +177,7 @@ messages! {
             let needs = isa.map_or_else(String::new, |isa| format!(" (it needs {isa:?})"));
             format!("this cpu or system cannot run it{needs}")
         },
-        "`tiermark list kernels` shows those it can";
+        "`tiermark list kernels` shows the kernels that this machine can run";
 
     /// Work that does not fit its memory.
     Refusal work_unsuitable(what: &str, why: &str):
@@ -197,7 +197,7 @@ messages! {
 
     /// A primitive that there is not.
     Refusal primitive_unknown(primitive: &str):
-        "primitive {primitive}", "there is none of that name", "`tiermark list primitives` shows those there are";
+        "primitive {primitive}", "there is no primitive of that name", "`tiermark list primitives` shows all primitives";
 
     // Where pages are, and what fell short.
 
@@ -205,19 +205,21 @@ messages! {
     /// them, where it is another one.
     Note placement_seen(by: &str, pages: u64, regions: usize, sizes_seen: bool, held: Option<&Note>):
         {
-            let sizes = if sizes_seen { "page sizes from smaps" } else { "page sizes not seen: smaps says nothing of it" };
+            let sizes = if sizes_seen { "page sizes from smaps" } else { "page sizes not read: smaps does not report them" };
             let held = held.map_or_else(String::new, |held| format!("; {held}"));
             format!("{by}, {pages} pages of {}; {sizes}{held}", count_of(regions as u64, "region"))
         };
 
     /// Memory of a process that has ended.
-    Note placement_lost(error: &str): "the process that holds them: {error}";
+    Note placement_lost(error: &str): "the process that holds the pages: {error}";
 
-    /// A process of its own that holds the memory, and what that holds beside it: what a fork copies, and who else runs there.
+    /// A separate process that holds the memory, and its other memory and threads, which a fork copies or meets.
     Note held_by_own_process(threads: usize, resident: Bytes, anonymous: Bytes, mappings: usize):
         {
             let noun = if threads == 1 { "thread" } else { "threads" };
-            format!("held by a process of its own: {threads} {noun}, {resident} beside it, {anonymous} of that anonymous, {mappings} mappings")
+            format!(
+                "held by a separate process: {threads} {noun}, {resident} of other memory, {anonymous} of it anonymous, {mappings} mappings"
+            )
         };
 
     /// Memory of a model.
@@ -252,15 +254,15 @@ messages! {
     Note bind_refused_first_touch(error: &str, cpus: &IdSet):
         "mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead";
 
-    /// What a primitive needs and does not get; `errno`: the error of the system call that was refused.
+    /// A primitive that lacks something here; `errno`: the error of the refused system call.
     Refusal primitive_unavailable(what: &str, why: &str, cure: &str, errno: Option<i32>):
         "{what}", "{why}", "{cure}";
 
     /// A thread beside a primitive that other programs keep from its cpu.
     Refusal partner_starved(what: &str, seconds: f64):
-        "{what}", "other programs kept a thread beside it from its cpu for {seconds:.1} s", "leave the cpus idle, or choose others: --cpus";
+        "{what}", "other programs kept its second thread from the cpu for {seconds:.1} s", "stop those programs, or choose other cpus: --cpus";
 
     /// A partner of a primitive that does not run on its cpu.
     Refusal partner_elsewhere(cpu: CpuId):
-        "a partner on cpu {cpu}", "it may not run there", "check the affinity (taskset -p) and the cpuset of the process";
+        "a partner on cpu {cpu}", "this process may not run there", "check the affinity (taskset -p) and the cpuset of the process";
 }

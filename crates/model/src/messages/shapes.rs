@@ -1,4 +1,4 @@
-//! What findings about caches, translation and the operating system say beside their number.
+//! Notes beside the numbers of findings about caches, translation and the operating system.
 
 use super::rows::messages;
 use crate::{Bytes, format_gbs, format_ns};
@@ -22,7 +22,7 @@ messages! {
     Note tlb_misses_add(ns: f64, knee: Bytes, entries: u64, page: Bytes):
         { format!("TLB misses add {} ns beyond {knee} = {entries} entries x {page}", format_ns(ns)) };
 
-    /// A declared size.
+    /// The curve agrees with the declared size.
     Note declared_size_agrees(): "the declared size, with which the curve agrees";
 
     /// The piece in which memory is translated.
@@ -69,14 +69,14 @@ messages! {
     /// Ways that say another size.
     Note ways_say(bytes: Bytes): "the ways give a size of {bytes}, but the curve does not end there";
 
-    /// Another declared size, and what can be the cause in this direction: limits and neighbours only ever take away.
+    /// Another declared size, and the possible causes in this direction: limits and neighbours only reduce the size.
     Note another_size_declared(declared: Bytes, measured: Bytes, guest: bool):
         {
             let cause = match (measured < declared, guest) {
                 (true, true) => {
-                    "a hypervisor that declares more than this guest may use, a cache allocation limit, or others who use it too"
+                    "a hypervisor that declares more than this guest may use, a cache allocation limit, or other programs that use it"
                 }
-                (true, false) => "a cache allocation limit, or others who use it too",
+                (true, false) => "a cache allocation limit, or other programs that use it",
                 (false, true) => {
                     "a hypervisor that declares another cache than there is, or a level behind it nearly as fast, which hides its end"
                 }
@@ -94,7 +94,7 @@ messages! {
             format!("{declared} declared: {cause}")
         };
 
-    /// What sets are counted from.
+    /// How sets are counted.
     Note way_in_lines(way: Bytes, line: u64): "a way of {way} in lines of {line} B";
 
     /// Ways of a sliced level.
@@ -105,7 +105,7 @@ messages! {
 
     /// Ways on base pages.
     Note ways_need_huge_pages():
-        "not resolved on base pages, whose physical placement is random: ask for --pages 2M or thp";
+        "not resolved on base pages, whose physical placement is random: use --pages 2M or --pages thp";
 
     /// Ways that do not show.
     Note ways_do_not_show():
@@ -115,10 +115,10 @@ messages! {
     Note level_not_seen(curve: &[(Bytes, f64)]):
         {
             let steps = curve.iter().map(|(bytes, ns)| format!("{bytes} {}", format_ns(*ns)));
-            format!("no plateau of its own; ns by footprint: {}", steps.collect::<Vec<_>>().join(", "))
+            format!("no plateau; ns by footprint: {}", steps.collect::<Vec<_>>().join(", "))
         };
 
-    /// What a full neighbour says of a level: whether it is shared, as seen and as declared, and ns beside a small and a full neighbour.
+    /// The sharing of a level: as seen and as declared, and ns beside a small and a full neighbour.
     Note sharing(seen: Option<bool>, declared: Option<bool>, ns: Option<(f64, f64)>):
         {
             let times = ns.map(|(little, full)| format!(" ({little:.2} to {full:.2} ns)")).unwrap_or_default();
@@ -136,15 +136,15 @@ messages! {
     Note sharing_hidden_by_others(ns: Option<(f64, f64)>):
         {
             let times = ns.map(|(little, full)| format!(" ({little:.2} to {full:.2} ns)")).unwrap_or_default();
-            format!("not clear: others evict it as well{times}")
+            format!("not clear: other programs evict its lines as well{times}")
         };
 
     // Translation and residency.
 
-    /// A TLB that was not left.
+    /// A TLB whose end the curve does not reach.
     Note no_step_up_to(pages: u64): "no step up to {pages} pages, the most tried";
 
-    /// What a walk adds.
+    /// The cost of a page walk.
     Note walk_adds(pages: u64): "time that translation adds to an access when nearly all accesses need a page walk, up to {pages} pages";
 
     /// A hit: `share` of the accesses may hit closer to the core.
@@ -155,17 +155,17 @@ messages! {
         };
 
     /// Nothing limits a cache.
-    Note all_ranges_held(): "all ranges are held, however long ago they were touched";
+    Note all_ranges_held(): "the cache holds all ranges, at every time since the touch";
 
     /// A partition limits a cache.
     Note limit_is_partition():
         "the limit is the same at every wait: a partition (cache allocation, or another group of cores)";
 
     /// Others limit a cache.
-    Note limit_is_others(): "the limit shrinks with time since touch: others replace the lines";
+    Note limit_is_others(): "the limit shrinks with time since touch: other programs replace the lines";
 
-    /// Nothing is held.
-    Note nothing_held(): "nothing is held even at the shortest wait: the cause (partition or contention) is not known";
+    /// Not even the smallest range stays in the cache.
+    Note nothing_held(): "the cache holds no range, even at the shortest wait: the cause (partition or contention) is not known";
 
     // Channels of the operating system.
 
@@ -242,8 +242,8 @@ mod tests {
         for guest in [false, true] {
             let cause = |declared, measured| another_size_declared(Bytes(declared), Bytes(measured), guest).text;
             let (smaller, larger) = (cause(2 << 20, 1 << 20), cause(1 << 20, 5 << 20));
-            assert!(smaller.contains("allocation limit") && smaller.contains("others who use it"), "{smaller}");
-            assert!(!larger.contains("limit") && !larger.contains("others"), "nothing that takes away: {larger}");
+            assert!(smaller.contains("allocation limit") && smaller.contains("other programs"), "{smaller}");
+            assert!(!larger.contains("limit") && !larger.contains("programs"), "nothing that takes away: {larger}");
             assert_eq!([smaller, larger].map(|text| text.contains("hypervisor")), [guest; 2]);
         }
     }

@@ -17,7 +17,7 @@ messages! {
 
     /// A running kdamond.
     Warning damon():
-        "DAMON is sampling page accesses: it clears accessed bits, which costs page walks", "stop it for the run, if it is yours";
+        "DAMON is sampling page accesses: it clears accessed bits, which costs page walks", "stop DAMON for the run, if you started it";
 
     /// Transparent huge pages that are off.
     Warning thp_never():
@@ -34,5 +34,6 @@ messages! {
 
     /// A load average that says that others are at work.
     Warning load_average(load: f64, cpus: usize):
-        "load average {load:.2} on {cpus} cpus: other work is running", "measure on a quiet machine, or trust the verdicts";
+        "load average {load:.2} on {cpus} cpus: other work is running",
+        "measure on a quiet machine: `tiermark doctor` shows what is running";
 }

@@ -24,7 +24,7 @@ messages! {
 
     /// A wrapper that is no shell command.
     Refusal wrapper_unclosed():
-        "--wrap", "a quote is not closed", "write the words as for a shell, inside one more pair of quotes";
+        "--wrap", "a quote is not closed", "quote the whole command once more: --wrap \"COMMAND 'AN ARGUMENT'\"";
 
     /// Libvirt's program, where it is not installed.
     Refusal virsh_missing():
@@ -38,7 +38,7 @@ messages! {
     /// A server that ended before it answered, with its exit code and its last output.
     Refusal server_ended(tenant: u32, status: &str, code: Option<i32>, output: &str):
         "tenant {tenant}",
-        { format!("the server ended at once ({status}){}", after_colon(output)) },
+        { format!("the server ended before it answered ({status}){}", after_colon(output)) },
         {
             match code {
                 Some(97) => "run as root, or use servers that run elsewhere: --backend external",
@@ -70,7 +70,7 @@ messages! {
 
     /// A server elsewhere that holds data of others.
     Refusal server_not_empty(address: &str, keys: &str):
-        "{address}", "the server holds keys already ({keys}); the run would write its own keys beside or over them",
+        "{address}", "the server already holds keys ({keys}); the run could overwrite them",
         "name empty servers, or allow it: --overwrite";
 
     /// A server elsewhere that does not report its keys.
@@ -85,7 +85,7 @@ messages! {
     Refusal one_tenant_fails(error: &str):
         "one tenant alone, with all free memory", "{error}", "choose fewer --records, or a smaller --memory-floor";
 
-    /// A user who may not make control groups.
+    /// A user without the right to make control groups.
     Refusal not_root():
         "tenants in control groups", "only root may make control groups",
         "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...";
@@ -109,7 +109,7 @@ messages! {
 
     /// A control group that exists already.
     Refusal control_group_exists(action: &str, error: &str):
-        "{action}", "{error}", "wait for the other run; without one, remove the group: `tiermark tune --restore`";
+        "{action}", "{error}", "wait until the other run ends; if no run uses the group, remove it: `tiermark tune --restore`";
 
     /// A step on a control group that failed for another reason.
     Refusal control_group_failed(action: &str, error: &str):
@@ -153,7 +153,7 @@ messages! {
     Refusal agent_unreadable(path: &str, error: &str):
         "reading {path}", "{error}", { OTHER_AGENT };
 
-    /// The program for the guests that is none.
+    /// A program for the guests that is not an x86-64 program.
     Refusal agent_no_program(path: &str):
         "{path} inside of guests", "it is not an x86-64 program", { OTHER_AGENT };
 
@@ -196,7 +196,7 @@ messages! {
         "a request of the host", "{error}", "use the same version of tiermark as --guest-agent";
 }
 
-/// Output of a program after what is said of it.
+/// Output of a program, after a colon.
 fn after_colon(output: &str) -> String {
     if output.is_empty() { String::new() } else { format!(": {output}") }
 }

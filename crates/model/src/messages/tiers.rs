@@ -1,4 +1,4 @@
-//! Tiers of a capacity run: why one cannot be set up here, and what a reader should know of one that is.
+//! Tiers of a capacity run: why one cannot be set up here, and warnings about those that are.
 
 use super::rows::messages;
 use crate::Bytes;
@@ -110,7 +110,7 @@ messages! {
 
     /// A file system with too little room.
     Refusal disk_full(path: &str, free: Bytes, spare: Bytes, wanted: Bytes):
-        "the tier swap:{path}", "{free} of the file system are free, of which {spare} must stay free; the swap file needs {wanted}",
+        "the tier swap:{path}", "the file system has {free} free, of which {spare} must stay free; the swap file needs {wanted}",
         "choose a smaller --tier-size, or another directory";
 
     /// A kernel without zswap.
@@ -125,7 +125,7 @@ messages! {
 
     /// A system without swap behind zswap.
     Refusal zswap_alone():
-        "the tier zswap", "there is no swap area behind it", "name one too: zswap+swap:/var/tmp";
+        "the tier zswap", "zswap needs a swap area behind it, and the system has none", "name a swap area too: zswap+swap:/var/tmp";
 
     /// Swap areas that cannot be read.
     Refusal swap_unreadable(error: &str):
@@ -147,7 +147,7 @@ messages! {
     Refusal zram_algorithm_missing(algorithm: &str, offered: &[String], near: &str):
         "the tier zram:{algorithm}",
         { format!("this kernel compresses with {}{near}", offered.join(", ")) },
-        "choose one of those, or zram for the kernel's own choice";
+        "choose one of these algorithms, or plain zram for the kernel's default";
 
     /// A device that the kernel has and /dev has not.
     Refusal device_node_missing(path: &str):
@@ -187,7 +187,7 @@ messages! {
 
     /// An algorithm that can only be checked on a device.
     Note zram_algorithm_unchecked(algorithm: &str):
-        "whether the kernel offers {algorithm} is only known once the run has made a zram device";
+        "the run can check only on a zram device of its own whether the kernel offers {algorithm}";
 
     /// Compressed memory that is turned off for a search.
     Warning zswap_off():
@@ -197,7 +197,7 @@ messages! {
     Warning swaps_elsewhere(areas: &[String]):
         {
             let areas = areas.join(", ");
-            format!("the system also swaps to {areas}, which is no part of this tier: tenants may be swapped there when the tier is full")
+            format!("the system also swaps to {areas}, which does not belong to this tier: the kernel may swap tenants there when the tier is full")
         },
         "";
 

@@ -1,4 +1,4 @@
-//! Trials of a capacity run: why each is made, what it showed, and which resource ran out.
+//! Trials of a capacity run: why each is made, its outcome, and which resource ran out.
 
 use super::rows::messages;
 use crate::capacity::tenants as counted;
@@ -19,13 +19,13 @@ messages! {
     /// A number of tenants that passed as often as it did not.
     Note votes_tied(tenants: u32): "{tenants} passed as often as it did not: one more trial decides";
 
-    /// The way up goes on with as many as fill memory and tier by the estimate.
+    /// The next number on the way up: as many as fill memory and tier by the estimate.
     Note up_to_estimate(passed: u32, next: u32): "{passed} passed: next {next}, which fill memory and tier by arithmetic";
 
-    /// The way up goes on beyond the estimate.
-    Note up_beyond_estimate(passed: u32, more: u32): "{passed} passed, which is all that fits by arithmetic: next {more} more";
+    /// The next number on the way up, beyond the estimate.
+    Note up_beyond_estimate(passed: u32, more: u32): "{passed} passed, as many as fit by arithmetic: next {more} more";
 
-    /// The way up goes on.
+    /// The next number on the way up.
     Note up_further(passed: u32, growth: f64): "{passed} passed, nothing failed yet: next {growth} × as many";
 
     /// One failure above several passes is doubted.
@@ -132,7 +132,7 @@ messages! {
         };
 
     /// Counters without which no guard sees anything.
-    Note guard_blind(error: &str): "what the guards of a trial look at cannot be read: {error}";
+    Note guard_blind(error: &str): "the counters that guard a trial cannot be read: {error}";
 
     /// A client that holds more memory than its work needs.
     Note client_too_large(held: Bytes, limit: Bytes): "the client holds {held} of memory; its work needs less than {limit}";
@@ -159,20 +159,20 @@ messages! {
             format!("{series} still {way} (Mann–Kendall p = {p_value:.4}, over {seconds:.0} s)")
         };
 
-    /// A series that varies.
+    /// A series with too much variation to be steady.
     Note series_varies(series: &str, variation: f64, allowed: f64):
         { format!("{series} varies by {}, where at most {} counts as steady", percent(variation), percent(allowed)) };
 
-    /// Records that nobody asked for yet.
+    /// Too few requests so far to have touched all records.
     Note records_not_asked(share: f64):
-        { format!("answered requests are {} of the records; a tier is steady after as many requests as records", percent(share)) };
+        { format!("the number of answered requests is {} of the number of records; a tier is steady after as many requests as records", percent(share)) };
 
     /// A run that does not wait until the system is steady.
     Note settling_off(): "the run does not wait for it (settle = 0)";
 
     /// A tenant that the client gave up.
     Note tenant_given_up(tenant: Option<u32>, fault: &str):
-        { format!("the client gave {} up: {fault}", tenant.map_or_else(|| "a tenant".to_owned(), |tenant| format!("tenant {tenant}"))) };
+        { format!("the client stopped sending to {}: {fault}", tenant.map_or_else(|| "a tenant".to_owned(), |tenant| format!("tenant {tenant}"))) };
 
     /// A tenant that refused while it was filled.
     Note request_refused(error: &str): "a tenant refused a request: {error}";
@@ -183,11 +183,11 @@ messages! {
     /// A tenant that lost keys.
     Note keys_lost(tenant: u32, keys: u64): "tenant {tenant} had lost {keys} of the requested keys";
 
-    /// What happened before the load.
+    /// The fault happened during the fill.
     Note during_fill(cause: &Note): "during the fill, {cause}";
 
     /// A trial without a load.
-    Note nothing_measured(): "nothing was measured";
+    Note nothing_measured(): "the trial has no measured requests";
 
     /// A trial without tenants.
     Note no_tenant_served(): "no tenant was served";
@@ -224,5 +224,5 @@ messages! {
     Note of_all_requests(): "of all requests together";
 
     /// A figure of the brief's kind.
-    Note of_means(): "as the mean over the tenants (the brief's)";
+    Note of_means(): "as the mean over the tenants";
 }

@@ -1,17 +1,17 @@
-//! Changes to the system, the journal that they are noted in, and what became of each change.
+//! Changes to the system, their journal, and the outcome of each change.
 
 use super::rows::messages;
 use crate::Bytes;
 
 const ANOTHER_DIRECTORY: &str = "free space there, or set TIERMARK_STATE to a directory that can be written";
 const LEAVE_OUT: &str = "leave this knob out with --only, or see the kernel's log (dmesg)";
-const LOOK: &str = "read it, write the old values that it lists back by hand, then delete it";
-const WAIT: &str = "wait until it has ended, or stop it";
+const LOOK: &str = "read the journal, write the old values that it lists back by hand, then delete it";
+const WAIT: &str = "wait until that process ends, or stop it";
 
 messages! {
     /// A user without a directory for the journal.
     Refusal no_journal_directory():
-        "changing the system", "neither TIERMARK_STATE nor HOME is set, so changes could not be noted", "set TIERMARK_STATE or HOME";
+        "changing the system", "neither TIERMARK_STATE nor HOME is set, so the journal of changes has no directory", "set TIERMARK_STATE or HOME";
 
     /// A directory of journals, or the lock of the system, that cannot be written.
     Refusal journal_directory_unwritable(purpose: &str, path: &str, error: &str):
@@ -35,7 +35,7 @@ messages! {
 
     /// A journal of another user, or one that others can write to.
     Refusal journal_of_others(path: &str):
-        "the journal {path}", "it belongs to another user, or others can write to it", { LOOK };
+        "the journal {path}", "the file belongs to another user, or other users can write to it", { LOOK };
 
     /// A journal of another machine.
     Refusal journal_of_another_machine(path: &str):
@@ -49,7 +49,7 @@ messages! {
     /// A change of a kind that is never made, in a journal.
     Refusal change_forbidden(change: &str, mark: &str):
         "{change}", "changes are made to files below proc/sys and sys, and to groups and files whose names contain '{mark}'",
-        "leave the journal alone, or remove it if it was damaged";
+        "if the journal is damaged, delete it; otherwise do not edit it";
 
     /// A knob that this user may not write.
     Refusal knob_denied(name: &str, value: &str, old: &str, path: &str, error: &str):
@@ -64,12 +64,12 @@ messages! {
     Refusal knob_refused(name: &str, value: &str, old: &str, path: &str, error: &str):
         "{name}: {value} instead of {old}", "/{path}: {error}", { LEAVE_OUT };
 
-    /// A value that the kernel takes and does not keep; `found` is what it has afterwards, where that makes sense.
+    /// A value that the kernel accepts and does not keep; `found` is the value afterwards, if it can be parsed.
     Refusal knob_not_kept(name: &str, value: &str, old: &str, found: Option<&str>):
         "{name}: {value} instead of {old}",
         {
-            let found = found.unwrap_or("nothing that makes sense");
-            format!("the kernel took the value and says {found} when it is read again")
+            let found = found.unwrap_or("a value that cannot be parsed");
+            format!("the kernel accepted the value, but the file then reads {found}")
         },
         { LEAVE_OUT };
 
@@ -79,35 +79,35 @@ messages! {
     /// An answer of the system that root does not get.
     Note restore_denied(error: &str): "{error}; run as root: sudo tiermark tune --restore";
 
-    /// A command that failed, and that nobody can run any more.
+    /// A command that failed, and whose journal entry the user removed.
     Note command_given_up(error: &str): "given up: {error}";
 
-    /// What a command started before a reboot.
+    /// A thing that a command started before a reboot.
     Note started_before_reboot(command: &str):
         {
             let word = format!("'{}'", command.replace('\'', "'\\''"));
             format!(
-                "the system was rebooted since, and others may use it now; if nobody does, run `{command}`, then \
+                "the system was rebooted since, and other programs may use it now; if none does, run `{command}`, then \
                  `tiermark tune --restore --forget {word}`"
             )
         };
 
-    /// What a command started, of which its check says that it does not run.
+    /// A started thing whose check command reports that it does not run.
     Note check_passes(): "its check command reports that it is not running";
 
-    /// What a command started, found by another run.
-    Note nobody_asked(): "others may use it now; `tiermark tune --restore` stops it";
+    /// A started thing, found by another run.
+    Note nobody_asked(): "other programs may use it now; `tiermark tune --restore` stops it";
 
     /// A process that a signal does not end.
-    Note process_survives(): "it does not end, although it was killed";
+    Note process_survives(): "the process did not end after SIGKILL";
 
     /// A control group whose processes live although they were killed.
     Note members_survive(processes: &[u32]):
         { format!("processes {} in it did not end after SIGKILL; stop them, and restore again", numbers(processes)) };
 
-    /// What is not taken away while processes of the run live.
+    /// A change that stays because processes of the run survive.
     Note left_to_survivors(processes: &[u32]):
-        { format!("left in place for processes {}, which did not end; stop them, and restore again", numbers(processes)) };
+        { format!("not removed, because processes {} still use it and did not end; stop them, and restore again", numbers(processes)) };
 
     /// A control group whose files cannot be read.
     Note group_unreadable(group: &str, error: &str):
@@ -131,8 +131,8 @@ messages! {
     Note group_busy(error: &str, processes: &[u32]):
         { format!("{error}: processes {} are in it; stop them, and restore again", numbers(processes)) };
 
-    /// What a reboot takes away.
-    Note gone_with_reboot(): "it was gone with the reboot";
+    /// A change that a reboot has undone.
+    Note gone_with_reboot(): "the reboot had already removed it";
 
     /// A file on a file system that is not mounted.
     Note file_system_absent():
@@ -166,11 +166,11 @@ messages! {
     /// A swap area that is there after swapoff.
     Note swapoff_without_effect(): "swapoff reported success, but the area is still in use";
 
-    /// A file or a device that somebody swaps to.
+    /// A file or a device in use as a swap area.
     Note used_for_swap(): "it is in use for swap";
 
     /// A file of the kernel that is gone.
-    Note file_gone(): "it is not there any more";
+    Note file_gone(): "the file no longer exists";
 
     /// A file of the kernel whose value is of another form.
     Note value_unreadable(): "its value cannot be parsed";

@@ -35,7 +35,11 @@ impl fmt::Display for Reason {
             }
             Self::TooFew { windows, visits } => write!(f, "{windows} clean windows in {visits} visits are too few"),
             Self::NotSharp { share } => {
-                write!(f, "never seen undisturbed: {} of the windows are near the best, 6 % wanted", percent(*share))
+                write!(
+                    f,
+                    "never seen undisturbed: {} of the windows are near the best, 6 % are required",
+                    percent(*share)
+                )
             }
             Self::NotTogether { alone } => {
                 write!(
@@ -45,12 +49,12 @@ impl fmt::Display for Reason {
                 )
             }
             Self::NotReproduced { reached: 1 } => {
-                f.write_str("the best was reached in 1 visit only, 3 visits a second or more apart wanted")
+                f.write_str("the best was reached in only 1 visit; 3 visits at least 1 s apart are required")
             }
             Self::NotReproduced { reached } => {
-                write!(f, "the best was reached in {reached} visits a second or more apart, 3 wanted")
+                write!(f, "the best was reached in {reached} visits at least 1 s apart, 3 are required")
             }
-            Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to know"),
+            Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),
             Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
             Self::BelowRecord { record, is_time, date } => {
@@ -97,7 +101,7 @@ impl Reason {
                 write!(f, "asked for {asked} pages, got {got} for {}", percent(*share))
             }
             Self::PagesUnseen { how } => write!(f, "the page size in use could not be read ({how})"),
-            Self::Migrated { shots, of } => write!(f, "a worker left its cpu in {shots} of {of} shots"),
+            Self::Migrated { shots, of } => write!(f, "a worker ran on another cpu in {shots} of {of} shots"),
             Self::MajorFaults { faults } => {
                 write!(f, "{faults} major page faults inside shots: memory is being swapped")
             }
@@ -118,7 +122,7 @@ impl Reason {
                 let size = bytes.map_or_else(String::new, |bytes| format!(" of {bytes}"));
                 write!(f, "L{level}{size} is declared and has no plateau of its own in the curve")
             }
-            Self::Evicted => f.write_str("others evict the chase as well"),
+            Self::Evicted => f.write_str("other programs evict the chase as well"),
             Self::Pairs { doubted, of } => write!(f, "{doubted} of {of} pairs are not trusted"),
             Self::CachesAnswer { bytes, caches, times } => {
                 write!(f, "{bytes} is less than {times} times the caches in reach ({caches}): they answer too")
@@ -131,7 +135,7 @@ impl Reason {
 impl Nothing {
     fn words(self) -> &'static str {
         match self {
-            Self::Migrated => "and a worker left its cpu in every one",
+            Self::Migrated => "and a worker ran on another cpu in every one",
             Self::Swapped => "and pages were being swapped in during every one",
             Self::Disturbed => "and no window of them was undisturbed",
         }

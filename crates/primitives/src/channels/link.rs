@@ -16,7 +16,7 @@ use tiermark_system::os::{Buffer, Consumer, PageInlet, Producer, ring};
 
 use crate::{refused_by, unavailable};
 
-/// What a channel holds where nothing else is said: the pipe's default.
+/// Default capacity: that of a pipe.
 pub(super) const CAPACITY: u64 = 64 * KIB;
 
 /// How bytes go over.
@@ -86,7 +86,7 @@ pub(super) fn open(kind: Kind, capacity: u64, bytes: u64) -> Result<(End, End), 
         }
         Kind::Tcp => {
             let (near, far) = loopback().map_err(refused)?;
-            // A lone byte must not wait for others (Nagle); a stream is left as it is by default.
+            // A lone byte must not wait for others (Nagle); a stream keeps the kernel's default.
             near.set_nodelay(bytes == 1).and_then(|()| far.set_nodelay(bytes == 1)).map_err(refused)?;
             Ok((file(Arc::new(near.into()))?, file(Arc::new(far.into()))?))
         }
@@ -105,7 +105,7 @@ pub(super) fn open(kind: Kind, capacity: u64, bytes: u64) -> Result<(End, End), 
 }
 
 impl Kind {
-    /// What cannot be had, and what would help.
+    /// Name of a refused resource, and its cure.
     pub(super) fn refusal(self) -> (&'static str, &'static str) {
         match self {
             Self::Pipe => ("a pipe", "allow more open files (ulimit -n)"),
@@ -143,7 +143,7 @@ fn pipe(capacity: u64) -> Result<(OwnedFd, OwnedFd), Refusal> {
         Ok(holds) if holds as u64 == capacity => Ok((read, write)),
         Ok(holds) => {
             let why = format!("the kernel made it {}: whole pages, a power of two of them", Bytes(holds as u64));
-            Err(unavailable(&what(), &why, "ask for another capacity"))
+            Err(unavailable(&what(), &why, "use another capacity"))
         }
         Err(error) => {
             let why = format!("F_SETPIPE_SZ: {error}");
@@ -161,7 +161,8 @@ fn loopback() -> std::io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind(&anywhere[..])?;
     let near = TcpStream::connect_timeout(&listener.local_addr()?, LIMIT)?;
     let own = near.local_addr()?;
-    // Our own connection is in the queue, or will be as soon as its last packet is dealt with; whoever else came is sent away.
+    // The other end's connection is in the queue, or will be as soon as its last packet is processed; other connections
+    // are refused.
     listener.set_nonblocking(true)?;
     let soon = Timespec { tv_sec: LIMIT.as_secs().cast_signed(), tv_nsec: 0 };
     loop {
@@ -190,7 +191,8 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// Writes the message: `mark` in the first byte, and another one in the last. Done by who sends it, on its cpu: the pages are near it.
+    /// Writes the message: `mark` in the first byte, and another one in the last. Called on the sender's cpu, so that
+    /// the pages are near it.
     pub(super) fn fill(&mut self, mark: u8) -> rustix::io::Result<()> {
         write_message(&mut self.message, mark);
         if let Way::Splice { file, .. } = &self.way {
@@ -269,7 +271,7 @@ mod tests {
         }
         let sender = std::thread::spawn(move || (0..times).for_each(|_| outlet.send().unwrap()));
         let (mut all, mut buffer) = (Vec::new(), vec![0; piece]);
-        // A ring has no end: what was sent has to be enough.
+        // A ring has no end mark: the sent bytes are counted.
         while all.len() < times * message.len() || kind != Kind::Ring {
             match inlet.receive(&mut buffer) {
                 Ok(0) => break,

@@ -16,7 +16,7 @@ use tiermark_system::{cpu_now, pin};
 use crate::watch::Watch;
 use crate::{Order, no_more, unavailable};
 
-/// News that the other side sends home: what it is about, and a number.
+/// A message of the other side: its subject, and a number.
 const NEWS: usize = 5;
 /// Ready, on the cpu of that number.
 const READY: u8 = b'r';
@@ -28,13 +28,13 @@ const FAILED: u8 = b'f';
 /// A child that takes part until it is dropped.
 #[derive(Debug)]
 pub(super) struct Partner {
-    // Ended first: nothing is left to watch then.
+    // Ended first: the watch has nothing to watch then.
     child: Child,
     watch: Watch,
     news: OwnedFd,
 }
 
-/// What the child says home with.
+/// The channel of the child's messages.
 pub(super) struct Home(OwnedFd);
 
 impl Home {
@@ -92,7 +92,7 @@ impl Partner {
         }
     }
 
-    /// What it says next; nothing where it has ended.
+    /// Its next message; `None` if it has ended.
     fn hear(&self) -> Option<(u8, u32)> {
         let mut news = [0u8; NEWS];
         let read = loop {
@@ -115,14 +115,14 @@ impl Partner {
         self.watch.moved();
     }
 
-    /// Whether it has ended.
+    /// Whether the child has ended.
     pub(super) fn gone(&mut self) -> bool {
         self.child.ended_within(Duration::from_millis(1))
     }
 
     /// Why it has ended, in words.
     pub(super) fn why(&mut self) -> String {
-        // What it said is there before its end is; who is there still would keep the reader waiting.
+        // Its last message arrives before its end; a partner that still runs would keep the reader waiting.
         if !self.child.ended_within(Duration::from_secs(1)) {
             return "the other side closed the channel".to_owned();
         }

@@ -1,4 +1,4 @@
-//! What is done over a channel: bytes in a stream, a byte there and back, bytes fetched without the other side.
+//! The work over a channel: bytes in a stream, a byte there and back, bytes fetched without the other side.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ use crate::{Body, Failure, Order, Prepared, refused_by, unavailable};
 const THERE: u8 = 0x31;
 const BACK: u8 = 0x72;
 
-/// What a body says of a partner or a call.
+/// The error of a body about a partner or a call.
 type Worded = Result<(), Failure>;
 
 /// Large messages are counted in parts of so many bytes, that a shot need not be as long as several of them.
@@ -82,7 +82,7 @@ fn tried(mut body: impl Body + 'static, kind: Kind) -> Prepared {
 fn held(kind: Kind, capacity: u64) -> u64 {
     match kind {
         Kind::Pipe | Kind::Ring | Kind::Vmsplice | Kind::Splice => capacity,
-        // net.core.wmem_default, as it is where nobody changed it.
+        // The default of net.core.wmem_default.
         Kind::Unix => 208 * KIB,
         // Its buffers grow as it goes.
         Kind::Tcp => MIB,
@@ -153,9 +153,9 @@ fn all(inlet: &mut Inlet, into: &mut [u8], partner: &mut Partner) -> Worded {
     Ok(())
 }
 
-/// That a message is the other side's, from its beginning to its end.
+/// Checks that a message is the other side's, from its beginning to its end.
 fn checked(message: &[u8]) -> Worded {
-    if is_message(message, BACK) { Ok(()) } else { Err("the bytes that came are not those that were sent".into()) }
+    if is_message(message, BACK) { Ok(()) } else { Err("the received bytes differ from the sent bytes".into()) }
 }
 
 impl Body for Stream {
@@ -202,7 +202,7 @@ impl Fetch {
         let mut done = 0;
         while done < self.into.len() {
             match read_process(self.partner.pid(), self.from + done, &mut self.into[done..]) {
-                Ok(0) => return Err("process_vm_readv: nothing was copied".into()),
+                Ok(0) => return Err("process_vm_readv copied 0 bytes".into()),
                 Ok(n) => done += n,
                 Err(error) => return Err(Failure::of("process_vm_readv")(error)),
             }

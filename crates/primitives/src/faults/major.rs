@@ -22,7 +22,7 @@ const SWAPPED: usize = 256;
 const APART: usize = 256 * KIB as usize;
 /// Of what pages hold: random bits.
 const SEED: u64 = 4;
-/// How often the kernel is asked to swap out, and the time between.
+/// How often the kernel is told to swap pages out, and the time between.
 const ASKED: usize = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 /// File systems of which a page comes from no disk of this machine (statfs(2)): those in memory (tmpfs, ramfs, hugetlbfs), and those of which
@@ -148,7 +148,7 @@ fn of_file(order: &Order<'_>, file: File) -> Prepared {
 
 /// Why nothing is swapped in.
 pub(super) fn no_swap(machine: &Machine) -> Option<Refusal> {
-    let cure = "swap space that the system should have anyway (swapon); none is made here";
+    let cure = "turn on a swap area (swapon); tiermark makes none for this";
     machine.system.swaps.is_empty().then(|| unavailable("swap-in", "the system has no swap (/proc/swaps)", cure))
 }
 
@@ -175,7 +175,8 @@ pub(super) fn swap_in(order: &Order<'_>) -> Prepared {
             if ground.area.resident(base_page()).map_err(Failure::of("mincore"))? == 0 {
                 return Ok(());
             }
-            // A page that is being written stays in the swap cache, where it is not asked for again: mapped once more, it goes.
+            // A page that is being written stays in the swap cache, and is not read again from there: mapped once more,
+            // it leaves.
             std::thread::sleep(PAUSE);
             ground.fill()?;
         }

@@ -21,7 +21,7 @@ const SHARED_ROUND: usize = 8 * MIB as usize;
 /// Bytes that fault-around brings at most, whatever it is set to here: those of a table of translations.
 const MOST_AROUND: usize = 2 * MIB as usize;
 
-/// What helps where a fault brought smaller pages.
+/// The cure if a fault brought smaller pages.
 const HUGE_CURE: &str =
     "see /sys/kernel/mm/transparent_hugepage/enabled and defrag; memory may be too fragmented (vm.compact_memory)";
 
@@ -54,7 +54,7 @@ pub(super) fn shared(order: &Order<'_>) -> Prepared {
     )
 }
 
-/// Multi-size huge pages of the size asked for.
+/// Multi-size huge pages of the requested size.
 pub(super) fn mthp(order: &Order<'_>) -> Prepared {
     let size = order.call.bytes.unwrap_or(64 * KIB) as usize;
     let pieces = (HUGE_ROUND / size).clamp(16, 512);
@@ -136,7 +136,7 @@ fn cached(order: &Order<'_>, bytes: usize) -> Result<File, Refusal> {
     made.map_err(memory_refused(order))
 }
 
-/// What helps where touches of a file were fewer faults.
+/// The cure if touches of a file were fewer faults.
 const FILE_CURE: &str = "base pages for files in memory (/sys/kernel/mm/transparent_hugepage/shmem_enabled: never), and fewer pages around \
 a fault (/sys/kernel/debug/fault_around_bytes)";
 
@@ -210,7 +210,7 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Prepared {
     Touches::start(ground, renew, order, cure)
 }
 
-/// Whether a child still had its memory: with nobody to share it, pages would not have been copied.
+/// Whether a child still had its memory: without it, pages would not have been copied.
 fn alive(child: &Child) -> Result<(), Failure> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     match waitid(WaitId::Pid(child.pid()), look) {

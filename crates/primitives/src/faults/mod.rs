@@ -1,4 +1,4 @@
-//! Faults and mappings. Each body holds the system's own count of faults against what it did, and fails where they differ.
+//! Faults and mappings. Each body compares the system's own count of faults with its touches, and fails if they differ.
 
 mod major;
 mod minor;
@@ -196,7 +196,7 @@ fn base_page() -> usize {
     *BYTES.get_or_init(|| tiermark_system::page_bytes().map_or(4096, |bytes| bytes as usize))
 }
 
-/// Bytes of a page of the kind asked for.
+/// Bytes of a page of the requested kind.
 fn page_of(order: &Order<'_>) -> Result<usize, Refusal> {
     match order.call.page.unwrap_or(PageKind::Base) {
         PageKind::Base => Ok(base_page()),

@@ -20,7 +20,7 @@ struct Populate {
     /// Pages that it brings: operations, where pages are counted.
     pages: usize,
     kind: PageKind,
-    /// Operations of a call: it is never asked for less.
+    /// Least operations of a call.
     grain: u64,
     /// Bytes of an operation, where bytes are counted: whole pages.
     bytes: Option<u64>,
@@ -79,10 +79,10 @@ impl Body for Populate {
     }
 }
 
-/// Whether the kernel knows MADV_POPULATE_WRITE: what it does not know is EINVAL, as so much else.
+/// Whether the kernel has MADV_POPULATE_WRITE: a kernel without it returns EINVAL, as for many other mistakes.
 fn known(order: &Order<'_>) -> Result<(), Refusal> {
     let tried = Area::map(Shows::Private, base_page()).and_then(|mut area| area.tell(Tell::Populate));
-    let cure = "Linux 5.14 or newer, which knows MADV_POPULATE_WRITE";
+    let cure = "use Linux 5.14 or later, which has MADV_POPULATE_WRITE";
     tried.map_err(|error| refused_by(&order.call.primitive.0, error, cure))
 }
 
@@ -118,7 +118,7 @@ impl Body for MapPopulated {
 
     fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let began = self.clock.now();
-        // The mapping cannot be told before it is populated.
+        // The mapping cannot be advised before it is populated.
         let only = BasePagesOnly::new().map_err(Failure::of("prctl(PR_SET_THP_DISABLE)"))?;
         let mut idle = self.clock.now() - began;
         for _ in 0..times / self.least() {

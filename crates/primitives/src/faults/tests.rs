@@ -6,7 +6,7 @@ use tiermark_system::{Clock, thread_usage};
 use super::*;
 use crate::OsWork;
 
-/// The machine that the tests run on, as far as this group asks.
+/// The machine that the tests run on, as far as this group reads it.
 fn machine() -> Machine {
     let huge = "/sys/kernel/mm/transparent_hugepage";
     let word = |path: String| {
@@ -167,7 +167,7 @@ fn a_disturbed_round_is_left_out_and_others_take_its_place() {
         });
         let mut body = touches(order, renew).unwrap();
         let before = thread_usage();
-        // What is left of the second round, the third, the one that is left out, the fifth.
+        // The rest of the second round, the third, the one that is skipped, the fifth.
         for _ in 0..11 {
             body.run(4).unwrap();
         }
@@ -294,7 +294,7 @@ fn populated_pages_are_counted_one_by_one() {
 fn zeroing_counts_the_pages_that_are_zeroed() {
     let huge = machine().system.thp_bytes.filter(|_| no_thp(&machine()).is_none());
     let Some(huge) = huge else { return };
-    // A page and a half are asked for: two are zeroed.
+    // A page and a half are requested: two are zeroed.
     let call = OsCall { bytes: Some(huge + huge / 2), ..OsCall::new("zeroing".into()) };
     with_order(&call, |order| {
         let work = OsWork::new(order).unwrap_or_else(|why| panic!("{why}"));
@@ -363,7 +363,7 @@ fn threads_beside_have_to_forget_what_is_unmapped() {
         let mut rose = false;
         while !rose && began.elapsed().as_secs() < 30 {
             let before = shot_down(other).unwrap();
-            // A body that finds the thread beside kept away says so: it is asked again.
+            // A body whose bystander was kept from its cpu fails: it is run again.
             let _ = body.run(100);
             rose = shot_down(other).unwrap() - before > 50;
         }

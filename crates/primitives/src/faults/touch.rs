@@ -19,7 +19,7 @@ pub(super) enum Touch {
     Kernel,
 }
 
-/// What a touch has to be.
+/// The fault that a touch has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A fault that needs no device.
@@ -54,7 +54,7 @@ pub(super) struct Touches {
     /// Places touched since the pages were last taken away.
     next: usize,
     clock: Clock,
-    /// Major faults that it was asked for.
+    /// Major faults that it caused on purpose.
     majors: u64,
 }
 
@@ -130,7 +130,7 @@ impl Ground {
     }
 }
 
-/// What the system has counted for the thread since.
+/// Faults that the system has counted for the thread since.
 pub(super) fn since(before: Usage) -> Usage {
     let now = thread_usage();
     Usage {

@@ -82,7 +82,7 @@ impl Bystanders {
 
     /// Until now it did.
     fn look_again(&mut self, now: u64) {
-        // Each is asked as long after the first as it was before: all have had the same time.
+        // Each bystander is read as long after the first as it was before: all have had the same time.
         self.ticks += now.saturating_sub(self.began);
         for one in &mut self.all {
             one.had += one.turns.load(Relaxed) - one.seen;
@@ -151,7 +151,7 @@ impl Unmap {
             let mut area = Area::map(Shows::Private, self.bytes).map_err(Failure::of("mmap"))?;
             // A kernel without huge pages refuses this, and gives none.
             let _ = area.tell(Tell::BasePages);
-            // Neighbours that are told different things stay apart: each unmapping takes one whole kernel area.
+            // Neighbours with different advice stay separate mappings: each unmapping takes one whole kernel area.
             if index % 2 == 1 {
                 area.tell(Tell::Apart).map_err(Failure::of("madvise"))?;
             }
@@ -196,7 +196,7 @@ impl Body for Unmap {
             if self.bystanders.were_here() {
                 return Ok(idle + (start - began));
             }
-            // Nobody had to forget anything where a bystander should have stood: all this does not count.
+            // A bystander did not run, so its cpu had no TLB entry to flush: this stretch does not count.
             let waited = self.clock.between(began, self.clock.now());
             if waited > self.patience.as_nanos() as f64 {
                 return Err(Failure::Starved { seconds: waited / 1e9 });
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use tiermark_system::testing::clock;
 
-    /// Unmapping beside one who has had a turn in each tick so far, and whose turns the test counts.
+    /// Unmapping beside a thread that has had a turn in each tick so far, and whose turns the test counts.
     fn beside(turns: &Arc<AtomicU64>, patience: Duration) -> Unmap {
         let one = Bystander { turns: Arc::clone(turns), seen: 0, had: 0, best: 1.0, thread: None };
         let bystanders = Bystanders { all: vec![one], stop: Arc::default(), began: 0, ticks: 0 };

@@ -19,7 +19,7 @@ use super::{Prepared, base_page, memory_refused};
 
 /// Bytes whose pages are brought before they are taken away again.
 const ROUND: usize = 4 * MIB as usize;
-/// A thread that is told nothing for so long gives up.
+/// The thread ends when it has had no fault for this long.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The thread that answers; it ends when this is dropped.
@@ -42,7 +42,8 @@ impl Answerer {
             if arrived.send(pinned).is_err() || !there {
                 return;
             }
-            // Whatever goes wrong: with its end the file is closed, and who waits in a fault goes on with a page of zeros.
+            // After any error: when the thread ends, the file is closed, and a thread that waits in a fault gets a page
+            // of zeros.
             while let Ok(Some(address)) = faults.wait(&ended, LIMIT) {
                 counted.fetch_add(1, Relaxed);
                 if faults.fill(address).is_err() {

@@ -37,7 +37,8 @@ fn a_full_limit_on_processes_is_a_refusal_with_its_cure() {
     if !in_own_process("processes::tests::a_full_limit_on_processes_is_a_refusal_with_its_cure") {
         return;
     }
-    // Another user, whom the limit binds, and a limit that is reached. What the library and the kernel need first is made before.
+    // Another user, whom the limit binds, and a limit that is reached. Allocations of the library and the kernel at
+    // first use are made before.
     let _ = body(&call("thread create+join")).unwrap();
     let nobody = Uid::from_raw(65_534);
     if rustix::process::getuid().is_root() {

@@ -19,7 +19,7 @@ pub(crate) use planner::mix;
 /// Wanted half-width of the interval of a headline bandwidth.
 const PRECISION: f64 = 0.02;
 
-/// What can be asked of the bandwidth probe.
+/// Parameters of the bandwidth probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BandwidthParams {
@@ -30,11 +30,11 @@ pub struct BandwidthParams {
     pub ops: Vec<String>,
     /// Numbers of threads; empty: one, and one per core.
     pub threads: Vec<ThreadCount>,
-    /// What the memory holds and stores write; none means incompressible data.
+    /// Contents of the memory, also of stores; `None` means incompressible data.
     pub data: Option<DataKind>,
 }
 
-/// What is read and written.
+/// Operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataKind {
@@ -48,7 +48,7 @@ pub enum DataKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadCount {
-    /// One.
+    /// One thread.
     One,
     /// One on every physical core in scope.
     Cores,
@@ -70,7 +70,7 @@ pub(crate) const JOBS: [(&str, &[&str]); 4] = [
 /// Ends the label of a job done on zeros.
 const OF_ZEROS: &str = " of zeros";
 
-/// What `tiermark bandwidth` asks; `docs/methods/bandwidth.md` describes the method.
+/// The probe of `tiermark bandwidth`; `docs/methods/bandwidth.md` describes the method.
 pub struct Bandwidth;
 
 static ABOUT: About = About {
@@ -93,7 +93,7 @@ impl Probe for Bandwidth {
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         plan.later_seconds += denser_seconds(request.effort, &plan.steps);
-        with_steps(plan, request, "ask for sizes: --sizes")
+        with_steps(plan, request, "name sizes: --sizes")
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {

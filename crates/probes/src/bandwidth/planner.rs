@@ -20,14 +20,14 @@ use crate::tiers::{Tier, dram_bytes, ladder_of, quiet_cpu};
 /// How the names of kernels end that load and add nothing up.
 const LOADS_ALONE: &str = "-load";
 
-/// Who runs a step: the cpus, and what to call their number.
+/// The cpus of a step, and the label of their number.
 #[derive(Debug, Clone, PartialEq)]
 struct BandwidthThreads {
     cpus: Vec<CpuId>,
     span: &'static str,
 }
 
-/// What is done in a step: the kernels that compete for it, and on what data.
+/// The work of a step: the kernels that compete for it, and the data.
 #[derive(Debug, Clone, PartialEq)]
 struct Job {
     label: String,
@@ -173,7 +173,7 @@ impl<'a> BandwidthPlanner<'a> {
         BandwidthThreads { cpus: self.cores_first().into_iter().filter(|c| cores.contains(*c)).collect(), span: "all" }
     }
 
-    /// The crews asked for, or one thread and one a core (once, if that is the same).
+    /// The requested crews, or one thread and one a core (once, if that is the same).
     fn crews(&self) -> Result<Vec<BandwidthThreads>, Refusal> {
         if self.params.threads.is_empty() {
             let (one, cores) = (self.one(), self.cores());
@@ -287,7 +287,7 @@ impl<'a> BandwidthPlanner<'a> {
         }
     }
 
-    /// Exactly the footprints, kernels and thread counts asked for.
+    /// Exactly the requested footprints, kernels and thread counts.
     fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         for size in &self.params.sizes {

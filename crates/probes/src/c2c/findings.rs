@@ -1,4 +1,4 @@
-//! What follows from round trips: by pair, by relation, both ways, by home, by state, and among many.
+//! Findings of round trips: by pair, by relation, both ways, by home, by state, and among many.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ fn one_relation(labels: Labels, of: &[&Observation], all: Option<u64>) -> Vec<Fi
     findings
 }
 
-/// What to say where the pairs of one relation are of two kinds: the machine may be other than it says.
+/// A note where the pairs of one relation fall into two groups: the machine may differ from its declaration.
 fn unlike(sorted: &[f64]) -> Option<Note> {
     let groups = Groups::of(sorted, GROUP)?;
     Some(memory::two_groups_of_pairs(groups.near, groups.far))
@@ -122,7 +122,7 @@ fn pooled(of: &[&Observation], measured: usize) -> Verdict {
     let doubted: Vec<&&Observation> = of.iter().filter(|o| o.verdict.grade != Grade::Trusted).collect();
     if doubted.len() as f64 > DOUBTED * of.len() as f64 {
         let reason = Reason::Pairs { doubted: doubted.len() as u64, of: of.len() as u64 };
-        // Where most pairs are bounds, so is what is said of all; it is as doubtful as the best of them else.
+        // If most pairs are bounds, the median is one too; otherwise it is as doubtful as the best of them.
         match doubted.iter().map(|o| o.verdict.grade).min() {
             Some(Grade::Bound) => verdict.bound(reason),
             _ => verdict.suspect(reason),
@@ -214,7 +214,7 @@ fn part<'a>(observation: &'a Observation, name: &str) -> Option<&'a PartResult> 
     observation.parts.iter().find(|part| part.name == name)
 }
 
-/// Time from one addition to the next, whoever makes it.
+/// Time from one addition to the next, by any cpu.
 fn line(observation: &Observation) -> Option<Finding> {
     let value = part(observation, LINE)?.value?;
     Some(derived(observation, Quantity::C2cLine, observation.labels.clone(), value, Unit::Ns))

@@ -11,7 +11,7 @@ use tiermark_model::{Finding, Observation, PingOp, Plan, Refusal, Request};
 
 use planner::C2cPlanner;
 
-/// What can be asked of the c2c probe.
+/// Parameters of the c2c probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct C2cParams {
@@ -31,7 +31,7 @@ pub enum Sample {
     Each(u32),
 }
 
-/// What `tiermark c2c` asks; `docs/methods/c2c.md` describes the method.
+/// The probe of `tiermark c2c`; `docs/methods/c2c.md` describes the method.
 pub struct C2c;
 
 static ABOUT: About = About {

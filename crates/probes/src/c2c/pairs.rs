@@ -7,7 +7,7 @@ use tiermark_model::messages::rules;
 use tiermark_model::{CpuId, CpuPosition, IdSet, Kinds, Machine, Note, Relation};
 use tiermark_stats::Rng;
 
-/// What pairs that should be alike have in common.
+/// The class of pairs that should be alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Class {
     pub(super) relation: Relation,
@@ -66,7 +66,7 @@ impl Choice {
         speakers.into_values().collect()
     }
 
-    /// What was chosen out of what.
+    /// The numbers of chosen pairs and of all pairs.
     pub(super) fn rule(&self, cpus: usize) -> Note {
         let all: u64 = self.all.values().sum();
         if self.pairs.len() as u64 == all {
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((choice.pairs.len(), &choice.all), (32 * 31 / 2, &all));
         assert_eq!(choice.pairs.iter().collect::<BTreeSet<_>>().len(), choice.pairs.len());
         assert_eq!(choice.rule(32), rules::all_pairs(496, 32));
-        // cpu 0 stands for nobody where others can.
+        // cpu 0 is no example if there are others.
         assert!(choice.speakers().iter().all(|p| p.first != 0) && choice.speakers().len() == 4);
     }
 
@@ -190,9 +190,9 @@ mod tests {
         assert!(all.iter().all(|c| sample(3).chosen(*c) == most.get(c).map_or(0, |n| *n as usize)));
         let rule = sample(3).rule(32);
         assert!(rule.text.contains("SMT 10 of 16") && rule.data["left_out"] == 456, "{rule}");
-        // However little is asked for, each relation is there.
+        // Even a sample of 1 has a pair of each relation.
         assert_eq!(choose(&machine, &cpus, &divide(&count(&machine, &cpus), 0), 1).pairs.len(), 4);
-        // What a small relation leaves goes to the others.
+        // The budget that a small relation does not use goes to the others.
         assert_eq!(divide(&count(&machine, &cpus), 160).values().sum::<u64>(), 160);
     }
 

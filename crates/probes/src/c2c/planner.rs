@@ -23,8 +23,8 @@ const SHARED: Bytes = Bytes(64 * KIB);
 const CONTENDER_SECONDS: f64 = 10.0 * 128.0 * 50e-9;
 /// So few pairs are measured as long as anything else: some seconds in all.
 const FEW: usize = 64;
-/// Share of the time allowed that the pairs of a matrix may be expected to take: the others need theirs, and pairs that scatter
-/// ask for more allocations.
+/// Share of the time budget that the pairs of a matrix may be expected to take: the other steps need time too, and
+/// pairs that scatter need more allocations.
 const PAIRS_SHARE: f64 = 0.5;
 
 pub(super) struct C2cPlanner<'a> {
@@ -104,7 +104,7 @@ impl<'a> C2cPlanner<'a> {
         Err(says::no_common_clock())
     }
 
-    /// The most pairs of each class: as asked for, or as many as there is time for.
+    /// The most pairs of each class: as requested, or as many as fit into the time budget.
     fn most(&self, all: &BTreeMap<Class, u64>, ops: usize, others: &[Step]) -> BTreeMap<Class, u64> {
         match self.params.sample {
             Some(Sample::All) => BTreeMap::new(),
@@ -123,7 +123,7 @@ impl<'a> C2cPlanner<'a> {
         }
     }
 
-    /// What is asked of one pair of each class only.
+    /// Steps of only one pair of each class.
     fn of_speaker(&self, pair: Pair, ops: &[PingOp]) -> Vec<Step> {
         let node = self.request.scope.mem_node;
         let mut steps = vec![self.trip(Purpose::Reverse, ops[0], pair.turned(), node, None)];
@@ -218,7 +218,7 @@ impl<'a> C2cPlanner<'a> {
         if let Some(node) = node {
             id.push_str(&format!("/node{node}"));
         }
-        // Where the lines go back to is part of what was measured, also where nobody asked for a node.
+        // The home of the lines is part of the measurement, even if the user named no node.
         if let Some(home) = node.or_else(|| nearest_memory_node(pair.first, self.lab.machine)) {
             labels = labels.whole(Labels::NODE, u64::from(home));
         }

@@ -1,4 +1,4 @@
-//! Whether pairs take as long as what they are declared to share lets them.
+//! Whether pairs take as long as their declared relation allows.
 
 use tiermark_model::messages::memory;
 use tiermark_model::{Finding, Labels, Note, PingOp, Relation};
@@ -19,7 +19,7 @@ fn published(relation: Relation) -> (f64, f64) {
 }
 
 /// Round trips that pairs of a relation can take: half of the shortest and one and a half times the longest of published medians.
-/// What lies outside is another relation's.
+/// Times outside belong to another relation.
 fn possible(relation: Relation) -> (f64, f64) {
     let (shortest, longest) = published(relation);
     (0.5 * shortest, 1.5 * longest)

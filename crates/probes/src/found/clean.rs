@@ -9,8 +9,8 @@ const WIDTHS: f64 = 2.0;
 
 /// The points of a curve by footprint, without those that are impossible.
 ///
-/// A larger footprint never hits more, and disturbance makes times longer, never shorter: a point above any of a larger footprint
-/// was disturbed in every visit, and is left out as if it had not been measured. Of points at one footprint the lowest counts.
+/// A larger footprint never hits more, and disturbance makes times longer, never shorter: a point above any of a larger
+/// footprint was disturbed in every visit, and is dropped. Of points at one footprint the lowest counts.
 pub(super) fn clean(curve: &[CurvePoint]) -> Vec<CurvePoint> {
     let positive = |v: f64| v.is_finite() && v > 0.0;
     let mut points: Vec<CurvePoint> = curve

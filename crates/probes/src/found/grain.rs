@@ -11,7 +11,7 @@ use super::{CurvePoint, Grain};
 const ENTRIES: [u64; 4] = [48, 64, 72, 96];
 /// Entries of second levels: Zen and Skylake to Ice Lake (1024 to 1536), Golden Cove and Zen 3 (2048), Zen 4 (3072), Zen 5 (4096).
 const SECOND: [u64; 5] = [1024, 1536, 2048, 3072, 4096];
-/// What one entry may translate: base pages of x86 and Arm, and huge pages.
+/// Page sizes that one entry may translate: base pages of x86 and Arm, and huge pages.
 const PAGES: [u64; 4] = [4 * KIB, 16 * KIB, 64 * KIB, 2048 * KIB];
 /// A bend is believed from here on: of honest curves one in a hundred may look bent.
 const SURE: f64 = 0.99;
@@ -24,10 +24,10 @@ const MOST_COST: f64 = 0.8;
 const MOST_NS: f64 = 4.5;
 /// Points needed on either side of a bend.
 const POINTS: usize = 3;
-/// A bend at the start of a level can't be told from that start, nor can one behind its last point.
+/// A bend at the start of a level cannot be separated from that start, nor can one behind its last point.
 const INSIDE: f64 = 1.25;
 
-/// Footprints at which a first level of the TLB may be full, for pages up to the one asked for.
+/// Footprints at which a first level of the TLB may be full, for pages up to the requested size.
 fn reaches(page_asked: u64, hint: Option<u64>) -> Vec<(u64, u64)> {
     let entries: Vec<u64> = hint.map_or_else(|| ENTRIES.to_vec(), |n| vec![n]);
     PAGES.iter().filter(|page| **page <= page_asked).flat_map(|page| entries.iter().map(move |n| (*n, *page))).collect()

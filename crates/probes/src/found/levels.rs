@@ -83,8 +83,8 @@ pub(super) fn end(curve: &[CurvePoint], level: &Level, next: Option<&Level>, pag
     first
 }
 
-/// An end whose level above is out of sight, so that the laws can't be told apart: it may lie anywhere from the last footprint
-/// that is still on the level, and the middle of that range is its size.
+/// An end whose next level is not visible, so that the laws fit equally well: it may lie anywhere from the last
+/// footprint that is still on the level, and the middle of that range is its size.
 fn widened(found: Transition, samples: &[Sample]) -> Transition {
     let on_level = samples.iter().rfind(|s| s.value <= ON_LEVEL * found.from).map_or(found.low, |s| s.size);
     let low = found.low.min(on_level);
@@ -115,7 +115,7 @@ const LEAST_LUCK: f64 = 0.04;
 /// Larger pages cover the sets of any private cache, and those of a last level are numbered by a hash of the whole address.
 const SMALL: u64 = 64 * KIB;
 
-/// What luck of allocation does to the size of a cache of about `bytes`, where pages of `page` bytes lie at random.
+/// Effect of the placement of pages at random on the size of a cache of about `bytes`, where pages have `page` bytes.
 ///
 /// A cache has size / (ways x page) colours, of which pages take one each at random (Kessler & Hill, "Page placement algorithms for large
 /// real-indexed caches", ACM TOCS 10(4), 1992). With one colour (large pages, or small caches) there is no luck.
@@ -124,7 +124,7 @@ pub(super) fn luck(bytes: u64, page: u64) -> f64 {
     if colours <= 1.0 || page > SMALL {
         return 0.0;
     }
-    // The footprint is what it is, so that one colour's gain is another's loss: the variance of a multinomial share.
+    // The number of pages is fixed, so that one colour's gain is another's loss: the variance of a multinomial share.
     (LUCK * ((1.0 - 1.0 / colours) / colours).sqrt()).max(LEAST_LUCK)
 }
 

@@ -1,9 +1,9 @@
-//! The tiers of a machine, found in its latency curve: where each cache ends, which footprint measures it, and whether pages are
-//! translated in smaller pieces than was asked for. Pure: a curve and declared caches in, tiers out.
+//! The tiers of a machine, found in its latency curve: where each cache ends, which footprint measures it, and whether
+//! pages are translated in smaller pieces than requested. Pure: a curve and declared caches in, tiers out.
 //!
-//! The declared size of a cache names what was found, and decides where the curve of a private cache leaves sizes open that include
-//! it (see [`prior`]). Otherwise it is not believed: a guest may be given a part of a cache, be told a wrong size, or share it with
-//! neighbours who evict it.
+//! The declared size of a cache names a level that was found, and decides where the curve of a private cache leaves a
+//! range of sizes that includes it (see [`prior`]). Otherwise it is not used: a guest may have a part of a cache, see a
+//! wrong declared size, or share it with neighbours who evict it.
 
 mod clean;
 mod grain;
@@ -97,15 +97,15 @@ pub(crate) struct FoundTier {
 pub(crate) struct Grain {
     /// Footprint at which the curve bends: `entries` x `page`.
     pub(crate) knee: u64,
-    /// Bytes that one entry of the TLB translates; less than the page asked for where the host maps smaller ones.
+    /// Bytes that one entry of the TLB translates; less than the requested page size where the host maps smaller pages.
     pub(crate) page: u64,
     /// Entries of the TLB.
     pub(crate) entries: u64,
-    /// What an access that misses the TLB costs more, ns.
+    /// Additional time of an access that misses the TLB, ns.
     pub(crate) step_ns: f64,
 }
 
-/// What a latency curve shows.
+/// The tiers of a latency curve.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Found {
     /// Caches, by level; rungs and latencies rise.
@@ -116,8 +116,8 @@ pub(crate) struct Found {
     pub(crate) memory: Option<(u64, f64)>,
 }
 
-/// Finds the tiers of a curve, measured on pages of `page_asked` bytes. `l1_dtlb_entries_hint` is the number of entries of the
-/// first data TLB, where another probe or the system tells it.
+/// Finds the tiers of a curve, measured on pages of `page_asked` bytes. `l1_dtlb_entries_hint` is the number of entries
+/// of the first data TLB, if another probe or the system reports it.
 pub(crate) fn find(
     curve: &[CurvePoint],
     declared: &[Declared],
@@ -128,7 +128,7 @@ pub(crate) fn find(
     let mut declared = declared.to_vec();
     declared.sort_by_key(|d| d.level);
     let grain = grain::grain(&curve, &plateaus(&curve), page_asked, l1_dtlb_entries_hint);
-    // What translation adds is taken out, so that a bend is not taken for the end of a cache.
+    // The cost of translation is subtracted, so that a bend is not mistaken for the end of a cache.
     let mut flat = curve.clone();
     if let Some(grain) = &grain {
         flat = grain::without(&flat, grain);

@@ -6,7 +6,8 @@ use super::{CurvePoint, Declared, Grain};
 
 /// A step up to this is small enough for the TLB: 9 cycles on the 14 of an L2, or a walk within L3.
 const TRANSLATION: f64 = 1.7;
-/// A declared size this many octaves off is no worse than one further off: who declares a third may as well declare a tenth.
+/// A declared size this many octaves off is as wrong as one further off: a hypervisor that declares a third may as well
+/// declare a tenth.
 const FARTHEST: f64 = 3.0;
 /// In octaves: the price of a step held for translation, of a cache that the curve does not show, and of an end without a name.
 const STEP: f64 = 1.0;
@@ -24,7 +25,7 @@ pub(super) struct Named {
     pub(super) found: Level,
 }
 
-/// What an end is held for.
+/// The level that an end belongs to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Role {
     Cache(u8),
@@ -73,7 +74,8 @@ fn size(level: &Level) -> f64 {
 }
 
 fn is_small(lower: &Level, upper: &Level, grain: Option<&Grain>) -> bool {
-    // With the grain known, its cost is out of the curve already; what is left is the second level of the TLB.
+    // With the grain known, its cost is already subtracted from the curve; the remainder is the second level of the
+    // TLB.
     let from = grain.map_or(lower.to, |grain| lower.to.max(grain.knee + 1));
     upper.ns / lower.ns <= TRANSLATION && reaches_between(from * 3 / 4, upper.from.max(from) * 5 / 4)
 }

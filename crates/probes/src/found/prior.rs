@@ -1,4 +1,4 @@
-//! What a declared size adds to a curve that leaves the size of a private cache open.
+//! Use of a declared size where the curve leaves the size of a private cache open.
 
 use super::Declared;
 
@@ -16,8 +16,8 @@ const WIDEST: f64 = 2.5;
 /// Half the width of a central 98 % interval in standard deviations.
 const HALF_WIDTH: f64 = 2.326;
 
-/// The declared size of a level that only one core uses; `None` for the last level too, which hosts part, and of which a guest with one
-/// cpu can't tell that it is shared.
+/// The declared size of a level that only one core uses; `None` for the last level too: hosts partition it, and a guest
+/// with one cpu cannot see that it is shared.
 pub(super) fn private(declared: &[Declared], level: u8) -> Option<u64> {
     let last = declared.iter().map(|d| d.level).max()?;
     declared.iter().find(|d| d.level == level && !d.shared && d.level < last).map(|d| d.bytes)

@@ -80,7 +80,7 @@ fn by_turns(wanted: Vec<(usize, f64, u64)>) -> Vec<u64> {
 /// measured and found wrong.
 const PLACES: [f64; 5] = [0.5, 0.4, 0.6, 0.3, 0.7];
 
-/// A footprint between two that was not measured yet, in KiB; `None` where there is none.
+/// A footprint between two others that was not measured yet, in KiB; `None` if there is no such footprint.
 fn inside(curve: &[CurvePoint], low: u64, high: u64) -> Option<u64> {
     let at = |share: &f64| {
         let bytes = low as f64 * (high as f64 / low as f64).powf(*share);

@@ -16,7 +16,7 @@ const OUTSIDE: f64 = 0.3;
 /// Points within the interval that a declared size is found in: with none the curve says only that a cache ends between two
 /// footprints, and one or two may be wild.
 const POINTS: usize = 3;
-/// Smallest rung: shorter chains fit what was fetched ahead.
+/// Smallest rung: shorter chains fit the prefetched lines.
 const LEAST: u64 = 8 * KIB;
 /// A rung is a multiple of this: no finer than a page.
 const ROUND: u64 = 4 * KIB;
@@ -30,7 +30,7 @@ const NEAR: f64 = 1.2;
 /// Part of the grain's reach that a rung may fill: the stack and the chain's neighbours need entries too.
 const REACH: f64 = 7.0 / 8.0;
 
-/// The tiers; `curve` is what was measured, `flat` the same without the cost of translation.
+/// The tiers; `curve` is the measured one, `flat` the same without the cost of translation.
 pub(super) fn tiers(
     curve: &[CurvePoint],
     flat: &[CurvePoint],
@@ -74,7 +74,7 @@ pub(super) fn tiers(
     Found { tiers, grain, memory }
 }
 
-/// The level below, and what it may hold, bytes.
+/// The level below, and its size in bytes.
 struct Below {
     tier: FoundTier,
     holds: u64,

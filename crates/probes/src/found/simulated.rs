@@ -1,4 +1,4 @@
-//! Machines whose caches are known, and what is found in curves of them.
+//! Machines with known caches, and the tiers found in curves of them.
 
 use std::io::Write;
 
@@ -154,7 +154,7 @@ fn declared(sizes: &[u64]) -> Vec<Declared> {
     sizes.iter().enumerate().map(|(i, bytes)| Declared { level: i as u8 + 1, bytes: *bytes, shared: i > 1 }).collect()
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) resolved: [u64; 3],
@@ -227,7 +227,7 @@ pub(super) fn tally(
             .take(4)
             .chain(tally.rungs_off.iter().take(2))
             .for_each(|line| told += &format!("    {line}\n"));
-        // A result that is read only where the whole comparison was asked for.
+        // Printed only when the whole comparison was requested.
         let _ = std::io::stderr().write_all(told.as_bytes());
     }
     tally

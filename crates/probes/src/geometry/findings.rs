@@ -1,4 +1,4 @@
-//! What the solver says, as findings beside what the system declares.
+//! Results of the solver, as findings beside the declarations of the system.
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
@@ -109,7 +109,7 @@ fn lines(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>)
     if let (Some(bytes), false) = (bytes, memory.is_empty()) {
         let reach = neighbours(&numbers(&memory), bytes);
         let value = reach.unwrap_or(bytes);
-        // What decides: the first that pays in full, and the one before it.
+        // The two points that decide: the first that pays in full, and the one before it.
         let decide: Vec<&Observation> = match decides(value, &memory) {
             Some(at) => vec![memory[at - 1].2, memory[at].2],
             None => memory.iter().map(|(_, _, o)| *o).collect(),
@@ -221,7 +221,7 @@ impl<'a> LevelView<'a> {
         out
     }
 
-    /// The chains that fit and those that do not, at the distances that tell the ways.
+    /// The chains that fit and those that do not, at the distances that show the ways.
     fn conflicts(&self, solved: &Ways) -> Vec<&'a Observation> {
         let from = solved.way_bytes.unwrap_or(0);
         let at = |curve: &Strided, nodes: u64| self.seen.at(ChainLayout::Scatter(curve.stride), nodes * curve.stride);
@@ -229,7 +229,7 @@ impl<'a> LevelView<'a> {
         telling.flat_map(|c| [at(c, solved.ways.value), at(c, solved.ways.value + 1)]).flatten().collect()
     }
 
-    /// Why no ways are told.
+    /// Why the ways are not resolved.
     fn unresolved(&self, index: usize, hidden: bool, above: Option<u64>) -> Option<Finding> {
         let mut found = resting_on(&self.edge, Quantity::GeometryWays, self.labels(), None, Unit::Count);
         let page = self.edge.first().and_then(|o| o.labels.get(Labels::PAGE)?.parse::<PageKind>().ok());
@@ -267,7 +267,7 @@ fn missing(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
         .collect()
 }
 
-/// How the curve goes on behind the last level that shows.
+/// The curve beyond the last visible level.
 fn climb(seen: &GeometryCurves<'_>) -> Note {
     let from = seen.levels.last().map_or(0, |(_, level)| level.size.low);
     let behind: Vec<&(u64, f64)> = seen.curve.iter().filter(|(x, _)| *x >= from).collect();

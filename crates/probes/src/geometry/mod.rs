@@ -1,4 +1,4 @@
-//! `geometry`: line, size, ways and sets of each cache level, and who shares it, by measurement.
+//! `geometry`: line, size, ways and sets of each cache level, and which cpus share it, by measurement.
 
 mod findings;
 #[cfg(test)]
@@ -47,18 +47,18 @@ const STEP: u64 = KIB;
 /// Footprint of the paired chain that misses the first level and stays in the second, where that is not declared to be smaller.
 const BEHIND_FIRST: u64 = 512 * KIB;
 
-/// What can be asked of the geometry probe: nothing yet.
+/// Parameters of the geometry probe: it has none yet.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GeometryParams {}
 
-/// What `tiermark geometry` asks; `docs/methods/geometry.md` describes the method.
+/// The probe of `tiermark geometry`; `docs/methods/geometry.md` describes the method.
 pub struct Geometry;
 
 static ABOUT: About = About {
     id: "geometry",
     method: 2,
-    summary: "Line, size, ways and sets of each cache, and who shares it",
+    summary: "Line, size, ways, sets and sharing of each cache level",
     page: include_str!("../../../../docs/methods/geometry.md"),
 };
 
@@ -111,7 +111,7 @@ impl Probe for Geometry {
         let mut steps = planner.confirmed(&seen);
         steps.retain(|step| !known.contains(step.id.as_str()));
         if steps.is_empty() {
-            // Who shares what is asked when ways have told what levels there are; bounds only become finer.
+            // Sharing is measured once the ways have shown which levels there are; bounds only become finer.
             steps = shared::steps(&planner.chaser, lab, planner.page, &seen);
         }
         steps.extend(planner.bounded(&seen));

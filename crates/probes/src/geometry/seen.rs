@@ -1,4 +1,4 @@
-//! What was seen, sorted for the solver.
+//! Observations, sorted for the solver.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::ladder::{points, with_purpose};
 /// Two sizes of one level, by ways and by footprint, agree within this: the curve bends where the last lines are fought for.
 pub(super) const AGREE: f64 = 0.8;
 
-/// Observations by what they show.
+/// Observations by the property that they show.
 pub(super) struct GeometryCurves<'a> {
     pub(super) cpu: Option<CpuId>,
     /// Every step of this probe that has a number, with its layout.
@@ -91,7 +91,7 @@ impl<'a> GeometryCurves<'a> {
             here.sort_by_key(|(apart, ..)| *apart);
             here
         };
-        // Of one size alone, where time or memory ran out, it has to be known which: pairs in memory do not tell lines.
+        // If time or memory allowed only one size, it must be known which: pairs in memory do not show lines.
         let sizes = || paired.iter().map(|(size, ..)| *size);
         let least = sizes().min().filter(|size| *size <= BEHIND_FIRST);
         let most = sizes().max().filter(|most| Some(*most) != least);
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn levels_are_named_in_order_or_by_what_is_declared_near() {
         let declared = [48 * KIB, MIB, 32 * MIB];
-        // A third of what is declared is a level all the same.
+        // A third of the declared size still counts as a level.
         assert_eq!(names(&[48 * KIB, MIB, 2 * MIB], &declared), ["L1", "L2", "L3"]);
         assert_eq!(names(&[48 * KIB, MIB], &declared), ["L1", "L2"]);
         assert_eq!(names(&[48 * KIB, 30 * MIB], &declared), ["L1", "L3"]);

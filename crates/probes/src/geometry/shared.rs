@@ -1,4 +1,4 @@
-//! Who shares a cache level, by measurement: whether another cpu's memory evicts the chaser's.
+//! Which cpus share a cache level, by measurement: whether another cpu's memory evicts the chaser's.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::chasing::{Chaser, join, plain_kernel, resting_on};
 use crate::ladder::with_purpose;
 use crate::steps::setup;
 
-/// What the neighbour streams through where it is not to evict anything: a page.
+/// Memory of a neighbour that is to evict nothing: a page.
 const LITTLE: u64 = 4 * KIB;
 /// Shared from here on: three quarters of a level beside as much as it holds leave the chaser some 60 % of its lines even where
 /// replacement is random, and each line lost costs at least three times as much.
@@ -83,7 +83,7 @@ fn relation(machine: &Machine, cpu: CpuId, other: CpuId) -> Option<(u8, String)>
     })
 }
 
-/// What a full neighbour costs more than a small one, for each level and relation, and whether that agrees with the system.
+/// Cost of a full neighbour over a small one, for each level and relation, and whether it agrees with the system.
 pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &GeometryCurves<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let full = with_purpose(observations, Purpose::Shared).filter(|o| o.labels.is(Labels::BESIDE, "full"));
@@ -115,7 +115,7 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &G
     findings
 }
 
-/// What the cost says of sharing.
+/// Conclusion on sharing from the cost.
 fn note(cost: f64, declared: Option<bool>, fitted: bool, ns: Option<(f64, f64)>) -> Note {
     if !fitted {
         return shapes::sharing_hidden_by_others(ns);
@@ -195,7 +195,7 @@ mod tests {
             let label = declared.map(|shared| if shared { "shared" } else { "private" });
             assert_eq!(found.labels.get(Labels::DECLARED), label);
         }
-        // A chase that does not fit even beside a small neighbour is evicted by somebody else.
+        // A chase that does not fit even beside a small neighbour is evicted by other programs.
         for (little, full) in [(16.0, 60.0), (60.0, 60.0)] {
             let found = told(little, full, yes);
             assert_eq!(found.notes, [shapes::sharing_hidden_by_others(Some((little, full)))]);

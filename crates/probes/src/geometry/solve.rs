@@ -74,7 +74,7 @@ fn edge_at(points: &[(u64, f64)], level: f64, next: f64, share: f64) -> Option<E
 pub struct Level {
     /// Its plateau, ns.
     pub ns: f64,
-    /// That of the level behind it.
+    /// End of the level behind it.
     pub next_ns: f64,
     /// Its capacity in bytes.
     pub size: Count,
@@ -113,9 +113,9 @@ fn level(points: &[(u64, f64)], ns: f64, next_ns: f64) -> Option<Level> {
     Some(Level { ns, next_ns, size })
 }
 
-/// Two levels where the curve shows one: a level that is only a few times as large as the one before it has no plateau of its own
-/// in a curve that bends, but strided chains tell the size of the first. The second's time is that of the curve half-way between, which is
-/// no less than its own.
+/// Two levels where the curve shows one: a level that is only a few times as large as the one before it has no plateau
+/// in a curve that bends, but strided chains show the size of the first. The second's time is that of the curve
+/// half-way between, an upper bound.
 pub fn split(points: &[(u64, f64)], whole: &Level, first: u64) -> Option<[Level; 2]> {
     let between = (first as f64 * whole.size.low as f64).sqrt() as u64;
     let (_, ns) = points.iter().filter(|(x, _)| *x >= between).min_by_key(|(x, _)| *x)?;
@@ -151,7 +151,7 @@ pub fn placed_at_random(ways: u64) -> f64 {
 pub struct Ways {
     /// Lines that one set holds.
     pub ways: Count,
-    /// Bytes after which the sets repeat, which is the size of a way; `None` where the strides do not tell.
+    /// Bytes after which the sets repeat, which is the size of a way; `None` where the strides do not show it.
     pub way_bytes: Option<u64>,
 }
 
@@ -195,10 +195,10 @@ pub fn ways(curves: &[Strided], level: f64, next: f64) -> Option<Ways> {
     Some(Ways { ways: Count { value: fewest, low: fewest, high: most }, way_bytes })
 }
 
-/// A line size.
+/// The size of a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// Bytes.
+    /// Its size, bytes.
     pub bytes: u64,
     /// Even the smallest distance paid in full: the line is this long or shorter.
     pub at_most: bool,
@@ -238,20 +238,21 @@ fn by_distance(points: &[(u64, f64)]) -> Option<(Vec<(u64, f64)>, f64)> {
 pub struct Buffer {
     /// Pages it holds.
     pub entries: Count,
-    /// What an access costs more that misses it and hits the next (behind the last level: walks), ns.
+    /// Additional time of an access that misses it and hits the next level (behind the last level: walks), ns.
     pub miss_ns: f64,
 }
 
-/// What translation of addresses costs, by pages.
+/// Cost of address translation, by pages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Translation {
     /// The levels found, the nearest first.
     pub buffers: Vec<Buffer>,
     /// The most pages that were tried.
     pub tried: u64,
-    /// The most pages of which walks are told.
+    /// The most pages whose walks were measured.
     pub walk_pages: Option<u64>,
-    /// What translation costs where nearly every access walks, ns; `None` where no second level was left.
+    /// What translation costs where nearly every access walks, ns; `None` where the curve does not go beyond the second
+    /// level.
     pub walk_ns: Option<f64>,
 }
 
@@ -259,7 +260,7 @@ pub struct Translation {
 /// translation costs: both chains hold the same number of lines, spread alike over the sets of the caches.
 pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
     let floor = points.iter().map(|(_, _, packed)| *packed).fold(f64::INFINITY, f64::min);
-    // Costs stand on the fastest access, so that they have a scale: a level of nothing cannot be told from noise.
+    // Costs are added to the fastest access: without such a scale a level near 0 cannot be separated from noise.
     let curve: Vec<(u64, f64)> =
         points.iter().map(|(pages, apart, packed)| (*pages, floor + (apart - packed).max(0.0))).collect();
     let tried = curve.iter().map(|(pages, _)| *pages).max().unwrap_or(0);
@@ -271,7 +272,7 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
         // half of the accesses find their set too full.
         let half = f64::midpoint(level.ns, level.next_ns);
         let halfway = curve.iter().filter(|(pages, ns)| *pages > fits && *ns > half).map(|(pages, _)| *pages).min();
-        // Nothing built begins to miss at less than half of what it holds.
+        // No cache misses at less than half of its size.
         let halfway = halfway.map(|pages| pages.min(2 * fits.max(1)));
         let most = misses.map(|misses| halfway.unwrap_or(misses).max(misses) - 1);
         let value = roundest(fits, most.unwrap_or(fits));

@@ -1,4 +1,4 @@
-//! What a curve of latency over bandwidth says.
+//! Findings of a curve of latency over bandwidth.
 
 use tiermark_model::messages::memory;
 use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Purpose, Quantity, Unit, Verdict};
@@ -10,7 +10,7 @@ use crate::ladder::{derived, with_purpose};
 /// Bandwidth lost at full pressure counts as overload beyond this share: twice what a point may be off.
 const LOST: f64 = 0.04;
 
-/// A curve's points with the observations behind them, in order of rising pressure; those without numbers are left out.
+/// A curve's points with the observations behind them, in order of rising pressure; points without numbers are skipped.
 pub(super) fn points_of<'a>(family: &CurveSpec, observations: &'a [Observation]) -> Vec<(LoadPoint, &'a Observation)> {
     let unloaded = with_purpose(observations, Purpose::Unloaded)
         .filter(|o| family.site.owns(o))
@@ -80,7 +80,7 @@ impl Reading<'_> {
         Some(Finding { interval: seen.interval, ..found })
     }
 
-    /// The bandwidth at which latency begins to rise steeply; without a bend, why there is none.
+    /// The bandwidth at which latency begins to rise steeply; without a bend, a finding with the reason.
     fn knee(&self) -> Option<Finding> {
         let points = self.plain();
         let rising = rising(&points);
@@ -150,7 +150,7 @@ impl Reading<'_> {
         })
     }
 
-    /// What all cores moved with nobody timed.
+    /// The most that all cores moved, without a chaser.
     fn peak(&self, seen: &Observation) -> Option<Finding> {
         let value = seen.value.filter(|_| seen.verdict.grade != Grade::Invalid)?;
         let mut labels = self.family.labels(Purpose::Loaded, self.page);

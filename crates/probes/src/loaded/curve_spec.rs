@@ -30,7 +30,7 @@ pub(super) struct LoadSite {
 }
 
 impl LoadSite {
-    /// What names the place in ids.
+    /// Name of the place in ids.
     pub(super) fn id(&self, what: &str) -> String {
         let node = self.place.node.map_or_else(String::new, |n| format!("/node{n}"));
         format!("loaded/{}{node}/{what}", self.place.distance)
@@ -62,7 +62,7 @@ impl CurveSpec {
         self.site.id(&format!("{}/{what}", self.mix))
     }
 
-    /// What is common to all its steps and findings.
+    /// Labels of all its steps and findings.
     pub(super) fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
         self.site.labels(purpose, page).text(Labels::MIX, self.mix).whole(Labels::READS, self.mix.reads())
     }

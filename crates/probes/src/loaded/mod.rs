@@ -13,7 +13,7 @@ use crate::mix::Mix;
 use crate::steps::{default_page, max_seconds, once, with_steps};
 use planner::LoadedPlanner;
 
-/// What can be asked of the probe.
+/// Parameters of the loaded-latency probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoadedParams {
@@ -23,7 +23,7 @@ pub struct LoadedParams {
     pub target_ns: Option<f64>,
 }
 
-/// What `tiermark loaded-latency` asks; `docs/methods/loaded-latency.md` describes the method.
+/// The probe of `tiermark loaded-latency`; `docs/methods/loaded-latency.md` describes the method.
 pub struct Loaded;
 
 static ABOUT: About = About {
@@ -43,7 +43,7 @@ impl Probe for Loaded {
         let mut plan = Plan::default();
         planner.fill(&mut plan);
         once(&mut plan.steps);
-        let mut plan = with_steps(plan, request, "ask for a mix: --mix read")?;
+        let mut plan = with_steps(plan, request, "name a mix: --mix read")?;
         // Points that are added later take their time as well.
         let least = effort_seconds(request.effort);
         let room = if request.effort == Effort::Quick { least } else { least.max(1.5 * plan.later_seconds) };

@@ -9,7 +9,7 @@ pub(crate) struct LoadPoint {
     pub(crate) pause: Option<u32>,
     /// Useful bytes a second that the load moved.
     pub(crate) rate: f64,
-    /// What an access took meanwhile, ns.
+    /// Time of an access at this pause, ns.
     pub(crate) latency: f64,
 }
 
@@ -23,7 +23,7 @@ const AT_ONCE: (usize, usize, usize) = (3, 12, 2);
 const NEAR: f64 = 0.015;
 /// Kneedle's sensitivity: the value its authors advise.
 const SENSITIVITY: f64 = 1.0;
-/// A bend less marked than this is none: a straight line with 2 % of noise comes to half of it.
+/// Least height of a bend: a straight line with 2 % of noise comes to half of it.
 const MARKED: f64 = 0.1;
 /// Latency must have risen by this factor over that of the lightest load for a bend to be the knee: less is a bend in the noise.
 const LOADED: f64 = 1.25;
@@ -56,9 +56,9 @@ pub(crate) fn by_pressure(points: &[LoadPoint]) -> Vec<LoadPoint> {
     ordered
 }
 
-/// The knee: where latency begins to rise steeply with bandwidth (Satopää, Albrecht, Irwin & Raghavan 2011). `None` where the
-/// load never made it rise, or the curve has no marked bend. The point without load is left out: the step from it to the
-/// lightest load is lost cache, not waiting.
+/// The knee: where latency begins to rise steeply with bandwidth (Satopää, Albrecht, Irwin & Raghavan 2011). `None`
+/// where the load never made it rise, or the curve has no marked bend. The point without load is not used: the step
+/// from it to the lightest load is lost cache, not waiting.
 pub(crate) fn knee_of(points: &[LoadPoint]) -> Option<LoadPoint> {
     let mut rising = rising(points);
     rising.retain(|point| point.pause.is_some());
@@ -72,12 +72,12 @@ pub(crate) fn knee_of(points: &[LoadPoint]) -> Option<LoadPoint> {
     (found.distance >= MARKED).then(|| rising[found.index])
 }
 
-/// Pauses that would tell most: near the knee, and in the widest gaps. At most as many as `room`.
+/// Pauses that would add most to the curve: near the knee, and in the widest gaps. At most as many as `room`.
 pub(super) fn next(points: &[LoadPoint], room: usize) -> Vec<u32> {
     let ordered = by_pressure(points);
     let width = ordered.iter().map(|p| p.rate).fold(0.0, f64::max);
     let (low, high) = ordered.iter().fold((f64::MAX, 0.0f64), |(l, h), p| (l.min(p.latency), h.max(p.latency)));
-    // A curve that stays level is looked at in steps of bandwidth alone.
+    // A curve that stays level is refined in steps of bandwidth alone.
     let height = (high - low).max(0.2 * low);
     let knee = knee_of(points).and_then(|knee| ordered.iter().position(|p| p.pause == knee.pause));
     let mut gaps: Vec<(f64, LoadPoint, LoadPoint)> = Vec::new();
@@ -116,7 +116,7 @@ pub(super) fn next(points: &[LoadPoint], room: usize) -> Vec<u32> {
 /// A round takes its own time and the pause, so while memory keeps up the inverse of the rate is a straight line over the pause;
 /// where it no longer does, the line still ends at the two points, and the next one falls between them.
 fn between(a: LoadPoint, b: LoadPoint) -> Option<u32> {
-    /// Nearer to either end than this share of the gap, a point would tell little.
+    /// Nearer to either end than this share of the gap, a point would add little.
     const EDGE: f64 = 0.2;
     let least = f64::from(b.pause?);
     let Some(most) = a.pause.map(f64::from) else {

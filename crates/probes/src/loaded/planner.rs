@@ -59,8 +59,8 @@ impl<'a> LoadedPlanner<'a> {
         names.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// Mixes of which only the most that the cores of a place move is measured: on the widest place those that are asked of a
-    /// whole system, where the user named none.
+    /// Mixes of which only the peak rate of a place's cores is measured: on the widest place, if the user named no mix,
+    /// those of a whole system.
     fn peaks_only(&self, distance: Distance, widest: Distance) -> Vec<Mix> {
         if distance != widest || !self.params.mixes.is_empty() || self.request.effort == Effort::Quick {
             return Vec::new();
@@ -83,7 +83,7 @@ impl<'a> LoadedPlanner<'a> {
         places
     }
 
-    /// Every curve that can be had, the most important first, and the refusals of the others.
+    /// Every curve that can be measured, the most important first, and the refusals of the others.
     pub(super) fn families(&self) -> (Vec<CurveSpec>, Vec<Refusal>) {
         let (mut families, mut refused) = (Vec::new(), Vec::new());
         let places = self.places();
@@ -197,7 +197,7 @@ impl<'a> LoadedPlanner<'a> {
         Step { id: site.id("unloaded"), labels, phase: 0, metric: Metric::Latency, setup, stop }
     }
 
-    /// All cores, the chaser's too, load the memory and nobody is timed: the most that this mix moves.
+    /// All cores, the chaser's too, load the memory and no access is timed: the most that this mix moves.
     fn peak(&self, family: &CurveSpec) -> Option<Step> {
         let site = &family.site;
         let cpus: Vec<CpuId> = std::iter::once(site.chaser).chain(site.injectors.iter().copied()).collect();

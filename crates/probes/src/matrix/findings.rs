@@ -1,4 +1,4 @@
-//! What follows from the cells: each by itself, the parts of mixed ones, and policies against plain placement.
+//! Findings of the cells: each by itself, the parts of mixed ones, and policies compared with plain placement.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
     observations.iter().map(|o| finding(o, overhead_note(o))).collect()
 }
 
-/// What each part of a mixed step came to.
+/// The rate of each part of a mixed step.
 pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
     let of = |o: &Observation| -> Vec<Finding> {
         let part = |part: &tiermark_model::PartResult| {
@@ -128,7 +128,7 @@ pub(super) fn mixed(observations: &[Observation], groups: &[Group]) -> Vec<Findi
     observations.iter().filter(is_mixed).filter_map(against).collect()
 }
 
-/// The best weights of every sweep, and what the others came to.
+/// The best weights of every sweep, and the rates of the others.
 pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
     let weighted: Vec<&Observation> =
         observations.iter().filter(|o| o.labels.is(Labels::POLICY, "weighted") && o.value.is_some()).collect();
@@ -152,7 +152,7 @@ fn value(observation: &Observation) -> f64 {
     observation.value.unwrap_or_default()
 }
 
-/// What stands beside the best weights: those that are as good, even shares, and the kernel's own.
+/// Rates beside those of the best weights: weights as good, even shares, and the kernel's own.
 fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observation]) -> Vec<Note> {
     let overlaps = |o: &Observation| o.interval.zip(best.interval).is_some_and(|(a, b)| a.high >= b.low);
     let weights = |o: &Observation| o.labels.get(Labels::WEIGHTS).unwrap_or_default().to_owned();
@@ -172,7 +172,7 @@ fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observatio
     if notes.is_empty() { vec![memory::weights_tried(sweep.len())] } else { notes }
 }
 
-/// What the kernel's weights came to, and what they are as its pages lay.
+/// The rate with the kernel's weights, and the shares of its pages.
 fn kernels(observation: &Observation) -> Option<Note> {
     if observation.verdict.grade == Grade::Invalid {
         return None;

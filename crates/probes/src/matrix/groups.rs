@@ -1,4 +1,4 @@
-//! Who reaches what: groups of cpus that share a place, and the memory nodes they can reach.
+//! Groups of cpus that share a place, and the memory nodes that they can reach.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::{IdSet, Machine, Node, NodeId};
 
-/// What the cpus of one row of the matrix have in common.
+/// The unit that the cpus of one row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -62,7 +62,7 @@ pub(super) fn memory_only(node: NodeId, machine: &Machine) -> bool {
     machine.node(node).is_some_and(|n| n.cpus.is_empty())
 }
 
-/// The given cpus in groups, in order of their ids; cpus of which nobody says where they belong are left out.
+/// The given cpus in groups, in order of their ids; cpus whose group the system does not report are omitted.
 pub(super) fn groups(machine: &Machine, cpus: &IdSet, from: Origin) -> Vec<Group> {
     let mut members: BTreeMap<u32, IdSet> = BTreeMap::new();
     for cpu in cpus.iter().filter_map(|id| machine.cpu(id)) {

@@ -33,11 +33,11 @@ pub enum Policy {
     Mixed,
 }
 
-/// What can be asked of the matrix.
+/// Parameters of the matrix probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MatrixParams {
-    /// What the cpus of a row share.
+    /// The unit that the cpus of a row share.
     pub from: Origin,
     /// Only cpus of these nodes; none means all.
     pub cpu_nodes: Option<IdSet>,
@@ -59,7 +59,7 @@ pub struct MatrixParams {
     pub size: Option<Bytes>,
 }
 
-/// What `tiermark matrix` asks; `docs/methods/matrix.md` describes the method.
+/// The probe of `tiermark matrix`; `docs/methods/matrix.md` describes the method.
 pub struct Matrix;
 
 static ABOUT: About = About {

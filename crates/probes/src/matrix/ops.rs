@@ -1,4 +1,4 @@
-//! What is done in a cell: a chase, a job with the fastest kernel for it, or a mix of reads and writes.
+//! The work of a cell: a chase, a job with the fastest kernel for it, or a mix of reads and writes.
 
 use tiermark_model::{Bench, Isa, KernelId, KernelInfo, Layout, Pattern, Role, StoreKind};
 
@@ -10,13 +10,13 @@ pub const LATENCY: &str = "latency";
 /// Jobs that are done by ordinary stores only, whatever is faster.
 const ORDINARY: [(&str, &str); 2] = [("write.cached", "write"), ("copy.cached", "copy")];
 
-/// What the threads of a bandwidth cell do, and on what memory.
+/// The work of the threads of a bandwidth cell, and their memory.
 pub(super) struct Work {
     pub(super) role: Role,
     pub(super) layout: Layout,
 }
 
-/// The work that a name asks for: a mix, a job, an operation or one kernel. `None` where this machine has no kernel for it.
+/// The work of a name: a mix, a job, an operation or one kernel. `None` where this machine has no kernel for it.
 pub(super) fn work(name: &str, bench: &Bench) -> Option<Work> {
     if let Some(mix) = mix(name) {
         let role = Role::Load { kernels: mix.kernels(bench).ok()?, pause_ns: 0 };

@@ -19,15 +19,15 @@ use crate::tiers::{dram_bytes, quiet_cpu};
 /// Wanted half-width of the interval of a latency, and of a bandwidth.
 const PRECISION: (f64, f64) = (0.01, 0.02);
 
-/// Who runs a cell.
+/// The threads of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MatrixThreads {
     pub(super) cpus: Vec<CpuId>,
-    /// What their number is called: `one`, `cores`, `cpus`, or a number.
+    /// The label of their number: `one`, `cores`, `cpus`, or a number.
     pub(super) span: String,
 }
 
-/// A row of the matrix, who runs it and what they do.
+/// A row of the matrix, its threads and their work.
 #[derive(Clone, Copy)]
 pub(super) struct RowJob<'a> {
     pub(super) group: &'a Group,
@@ -60,7 +60,7 @@ pub(super) struct MatrixPlanner<'a> {
     pub(super) groups: Vec<Group>,
     /// The columns.
     pub(super) targets: IdSet,
-    /// Rows and columns that were asked for and cannot be had.
+    /// Requested rows and columns that cannot be measured.
     refused: Vec<Refusal>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> MatrixPlanner<'a> {
         self.named(policy) || (self.params.policies.is_empty() && usual.contains(&policy))
     }
 
-    /// Whether the user named a policy, or its parameters, so that its absence has to be told.
+    /// Whether the user named a policy, or its parameters, so that its absence has to be reported.
     pub(super) fn named(&self, policy: Policy) -> bool {
         let params = &self.params;
         let by_parameters = match policy {
@@ -163,7 +163,7 @@ impl<'a> MatrixPlanner<'a> {
         if named.is_empty() { vec!["read".into(), "write".into()] } else { named }
     }
 
-    /// The crews of a group, one for each number of threads asked for.
+    /// The crews of a group, one for each requested number of threads.
     pub(super) fn crews(&self, group: &Group) -> Vec<Result<MatrixThreads, Refusal>> {
         let asked = if self.params.threads.is_empty() { &[ThreadCount::Cores] } else { self.params.threads.as_slice() };
         asked.iter().map(|count| self.crew(group, *count)).collect()
@@ -191,7 +191,7 @@ impl<'a> MatrixPlanner<'a> {
         self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
     }
 
-    /// Bytes of one page of the size asked for.
+    /// Bytes of one page of the requested size.
     pub(super) fn page_bytes(&self) -> u64 {
         match self.page() {
             PageKind::Base => self.lab.machine.page_bytes,

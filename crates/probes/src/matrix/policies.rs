@@ -16,7 +16,7 @@ use crate::tiers::memory_cap;
 /// The first kernel that interleaves by weight (Linux 6.9, MPOL_WEIGHTED_INTERLEAVE).
 const WEIGHTED_SINCE: (u32, u32) = (6, 9);
 
-/// What one policy step does with the pages.
+/// How one policy step places pages.
 struct Spread<'a> {
     /// The label of the policy.
     name: &'a str,
@@ -30,7 +30,7 @@ struct Spread<'a> {
 }
 
 impl MatrixPlanner<'_> {
-    /// All steps of the policies asked for, and what of them cannot be had.
+    /// Adds all steps of the requested policies, and refusals of those that cannot be measured.
     pub(super) fn policies(&self, plan: &mut Plan) {
         for policy in [Policy::Interleave, Policy::Weighted, Policy::Mixed] {
             if !self.wants(policy) {
@@ -88,7 +88,7 @@ impl MatrixPlanner<'_> {
     fn interleaved(&self, spot: RowJob<'_>) -> Vec<Result<Step, Refusal>> {
         let sets = self.interleave_sets();
         let mut steps = Vec::new();
-        // All cpus together have no row in the matrix: their own memory is what interleaving is held against.
+        // All cpus together have no row in the matrix: interleaving is compared with their own memory.
         if spot.group.name == "all" && !sets.is_empty() {
             let nodes = IdSet::new();
             steps.push(
@@ -128,7 +128,7 @@ impl MatrixPlanner<'_> {
         sets.dedup();
         let mut steps: Vec<Result<Step, Refusal>> = lists.iter().map(|weights| self.dealt(spot, weights)).collect();
         if self.kernel_weighs() {
-            // Its weights are bytes, usually small; the proof tells what they came to.
+            // Its weights are bytes, usually small; the proof shows the shares that resulted.
             steps.extend(sets.into_iter().map(|nodes| {
                 let round = 4 * nodes.len() as u64;
                 let (name, policy) = ("kernel weights", MemPolicy::SystemWeighted);
@@ -201,7 +201,8 @@ impl MatrixPlanner<'_> {
                 let is_remote = |thread: usize| remote_threads(thread + 1, *share) > remote_threads(thread, *share);
                 // With too few threads for the share, one of the two groups would be empty.
                 if (0..threads).any(is_remote) && !(0..threads).all(is_remote) {
-                    // What the threads come to, which may be less than was asked: a third of three for a half.
+                    // The share that the number of threads allows, which may be less than requested: a third of three
+                    // for a half.
                     let share = (100 * remote_threads(threads, *share) + threads / 2) / threads;
                     steps.push(self.mix(spot, local, remote, share, &is_remote));
                 }
@@ -269,7 +270,7 @@ impl MatrixPlanner<'_> {
         release.and_then(version).is_none_or(|version| version >= WEIGHTED_SINCE)
     }
 
-    /// Says so once where weights were asked for and the kernel has none of its own.
+    /// A refusal where weights were requested and the kernel has no weighted interleave of its own.
     fn kernel_too_old(&self, plan: &mut Plan) {
         let weighted = plan.steps.iter().any(|step| step.labels.is(Labels::POLICY, "weighted"));
         if !weighted || self.kernel_weighs() {
@@ -316,7 +317,7 @@ fn seen(observations: &[Observation], spot: RowJob<'_>, nodes: &IdSet) -> Vec<(W
     points.filter(|(weights, _)| weights.nodes() == *nodes).collect()
 }
 
-/// What each node gave alone.
+/// The rate of each node alone.
 fn alone(observations: &[Observation], spot: RowJob<'_>) -> Vec<(NodeId, f64)> {
     let cells = observations.iter().filter(|o| is_at(o, spot) && o.labels.get(Labels::POLICY).is_none());
     let rates = cells.filter_map(|o| Some((u32::try_from(o.labels.number(Labels::NODE)?).ok()?, o.value?)));

@@ -84,7 +84,7 @@ fn distances(cells: &[ComparedCell<'_>], machine: &Machine) -> Vec<Finding> {
         let low = class.iter().min_by(|a, b| value(a).total_cmp(&value(b)));
         let high = class.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
         let Some((low, high)) = low.zip(high).filter(|(low, high)| low.seen.step != high.seen.step) else { continue };
-        // Two directions of one pair are told as such.
+        // Two directions of one pair are reported as such.
         let is_pair = high.group.homes.contains(low.node) && low.group.homes.contains(high.node) && class.len() == 2;
         let pair = compared(Quantity::MatrixUneven, high, low).filter(|pair| is_visible(pair) && !is_pair);
         found.extend(pair.map(|pair| pair.with_notes([memory::both_at_distance(distance)])));

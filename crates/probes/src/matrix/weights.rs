@@ -1,4 +1,4 @@
-//! Shares of weighted interleaving: what is tried first, and what between the best and its neighbours.
+//! Shares of weighted interleaving: the first points, and points between the best and its neighbours.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +38,7 @@ impl Weights {
         Self(nodes.iter().map(|node| (node, if homes.contains(node) { home } else { far })).collect())
     }
 
-    /// What a home node gives for what each other gives; `None` where homes or others do not all give the same.
+    /// Pages of a home node for each page of the others; `None` where homes or others do not all give the same.
     fn ratio(&self, homes: &IdSet) -> Option<(u32, u32)> {
         let same = |home: bool| {
             let mut weights =
@@ -72,7 +72,7 @@ impl FromStr for Weights {
         weights.sort_unstable();
         match () {
             () if weights.len() < 2 => Err(bad("one node is no interleaving")),
-            () if weights.windows(2).any(|w| w[0].0 == w[1].0) => Err(bad("a node stands twice")),
+            () if weights.windows(2).any(|w| w[0].0 == w[1].0) => Err(bad("a node is named twice")),
             () if weights.iter().any(|(_, weight)| *weight > MOST) => Err(bad("a weight is at most 255")),
             () if weights.iter().all(|(_, weight)| *weight == 0) => Err(bad("all weights are zero")),
             () => Ok(Self(weights)),
@@ -108,7 +108,7 @@ pub(super) fn between(nodes: &IdSet, homes: &IdSet, seen: &[(Weights, f64)]) -> 
     between.map(|ratio| Weights::of_two(nodes, homes, ratio)).collect()
 }
 
-/// What home nodes give for each page of the others.
+/// Pages of home nodes for each page of the others.
 fn share((home, far): (u32, u32)) -> f64 {
     f64::from(home) / f64::from(far)
 }

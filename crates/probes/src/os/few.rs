@@ -24,8 +24,8 @@ fn expected_seconds(step: &Step) -> f64 {
     step.expected_seconds() + f64::from(step.stop.min_visits) * (BODY_S + touched)
 }
 
-/// Keeps of every row (the steps of a primitive, its first one first) what there is time for: all first ones, and of the others one after
-/// the other. Returns the rule that says what was left out.
+/// Keeps of every row (the steps of a primitive, its first one first) what fits into the time: all first steps, and
+/// then the others row by row in turn. Returns the rule that says what was dropped.
 pub(super) fn keep(rows: &mut [Vec<Step>], seconds: f64) -> Option<Note> {
     let all: usize = rows.iter().map(Vec::len).sum();
     let longest = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -18,15 +18,15 @@ const RISE: f64 = 0.10;
 /// A channel's curve at one place of the other side and one capacity.
 struct Course<'a> {
     labels: Labels,
-    /// Block sizes, rising, with what was seen.
+    /// Block sizes, rising, with their observations.
     points: Vec<(u64, f64, &'a Observation)>,
-    /// Sizes that were asked for and not tried: refused, or no time was left.
+    /// Requested sizes that were not tried: refused, or skipped for lack of time.
     untried: usize,
     /// Sizes that were tried and gave no valid number.
     invalid: usize,
 }
 
-/// The knees of all channels that were asked for at enough sizes.
+/// The knees of all channels with enough requested sizes.
 pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
     let mut courses: BTreeMap<String, Course<'_>> = BTreeMap::new();
     for seen in observations {
@@ -56,7 +56,7 @@ fn word(label: &Label) -> String {
 }
 
 impl Course<'_> {
-    /// The knee, or why there is none.
+    /// The knee, or the reason why the curve has none.
     fn finding(mut self) -> Option<Finding> {
         self.points.sort_by_key(|(size, _, _)| *size);
         self.points.dedup_by_key(|(size, _, _)| *size);
@@ -85,7 +85,7 @@ impl Course<'_> {
         Some(self.told(Some(found.x), beside, [chosen, between, on]))
     }
 
-    /// Sizes that were asked for.
+    /// Number of requested sizes.
     fn asked(&self) -> usize {
         self.points.len() + self.untried + self.invalid
     }
@@ -95,7 +95,7 @@ impl Course<'_> {
         shapes::rests_on_sizes(self.points.len(), self.untried, self.invalid, self.labels.get(Labels::RELATION))
     }
 
-    /// How a curve without a knee goes, and what follows for who chooses a size.
+    /// The course of a curve without a knee, and the block size to use.
     fn without_knee(&self, most: &(u64, f64, &Observation)) -> Option<Note> {
         let (first, last) = (self.points.first()?, self.points.last()?);
         let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1);
@@ -213,13 +213,13 @@ pub(super) mod tests {
         let found = knees(&observations("pipe", OsGroup::Channels, &flat));
         assert_eq!(found[0].value, None);
         assert_eq!(found[0].notes[0].code, codes::any_size_will_do);
-        // One that rises to its very end has no knee either.
+        // A curve that rises to its very end has no knee either.
         let rising: Vec<(u64, f64)> = [4, 8, 16, 32, 64].map(|kib| (kib, (kib as f64).log2())).to_vec();
         let found = knees(&observations("pipe", OsGroup::Channels, &rising));
         assert_eq!(found[0].value, None);
         assert_eq!(found[0].notes[0], shapes::rises_without_knee(Bytes(64 << 10), 6e9, (Bytes(4 << 10), 2e9), true));
         assert!(knees(&observations("pipe", OsGroup::Channels, &PIPE[..4])).is_empty());
-        // What the C library copies is no channel.
+        // Copies of the C library are no channel.
         assert!(knees(&observations("memcpy", OsGroup::Libc, &PIPE)).is_empty());
     }
 
@@ -256,7 +256,7 @@ pub(super) mod tests {
         seen[..3].iter_mut().for_each(|point| point.value = None);
         let none = knees(&seen);
         assert!(none[0].value.is_none() && none[0].notes[0].code == codes::too_few_points, "{none:?}");
-        // What was never asked for says nothing.
+        // A channel with too few requested sizes has no finding.
         assert!(knees(&seen[..4]).is_empty());
     }
 

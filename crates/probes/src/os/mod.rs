@@ -25,11 +25,11 @@ use points::{Ground, OsPoint};
 
 /// A region for calls that need no memory: a page.
 const NO_MEMORY: u64 = 4096;
-/// What a step of page faults touches at a time, at most, whatever its point says (32 MiB of huge pages), and the pages of the process.
+/// Most memory that a step of page faults touches at a time (32 MiB of huge pages), and the pages of the process.
 const FAULTS_MEMORY: u64 = 40 << 20;
 /// Wanted half-width of the interval: the kernel's paths vary more than memory does.
 const PRECISION: f64 = 0.03;
-/// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
+/// Processes and pipes are scheduled by chance: 5 % is the precision that seconds allow.
 const COARSE: f64 = 0.05;
 
 /// Seconds of a quick run at most.
@@ -46,7 +46,7 @@ const PHASES: f64 = 4.0;
 const SLEEPING_S: f64 = 0.24;
 const SLEEPING_QUICK_S: f64 = 0.06;
 
-/// What can be asked of the os probe.
+/// Parameters of the os probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OsParams {
@@ -54,7 +54,7 @@ pub struct OsParams {
     pub only: Vec<String>,
 }
 
-/// What `tiermark os` asks; `docs/methods/os.md` describes the method.
+/// The probe of `tiermark os`; `docs/methods/os.md` describes the method.
 pub struct Os;
 
 static ABOUT: About = About {
@@ -77,7 +77,7 @@ impl Probe for Os {
         let chosen = planner.chosen()?;
         for info in &chosen {
             match &info.refusal {
-                // Several may lack one thing: each is told by its own name.
+                // Several primitives may lack the same thing: each is refused under its own name.
                 Some(refusal) => plan.refused.push(Refusal { what: info.id.0.clone(), ..refusal.clone() }),
                 None => rows.push(planner.steps(info, &mut plan, &mut omitted)),
             }
@@ -103,7 +103,7 @@ impl Probe for Os {
         if plan.steps.is_empty() {
             let none = || match (request.scope.page, plan.rules.first()) {
                 (Some(page), Some(rule)) => says::page_size_unused(&page.to_string(), &rule.text),
-                _ => says::nothing_to_measure("os", "ask for more with --only"),
+                _ => says::nothing_to_measure("os", "select primitives with --only"),
             };
             return Err(alike(&plan.refused).unwrap_or_else(none));
         }
@@ -168,7 +168,7 @@ impl<'a> OsPlanner<'a> {
         Ok(Self { request, params, lab, cpus, cpu })
     }
 
-    /// The primitives asked for.
+    /// The requested primitives.
     fn chosen(&self) -> Result<Vec<&'a PrimitiveInfo>, Refusal> {
         let known = &self.lab.bench.primitives;
         let is = |info: &PrimitiveInfo, name: &str| info.id.0 == name.trim() || info.group.name() == name.trim();
@@ -183,7 +183,7 @@ impl<'a> OsPlanner<'a> {
         Ok(chosen)
     }
 
-    /// The steps of a primitive; why some or all of it are left out goes to the plan.
+    /// The steps of a primitive; the plan gets the reasons for those that are omitted.
     fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan, omitted: &mut Omitted) -> Vec<Step> {
         let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
         let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
@@ -202,7 +202,10 @@ impl<'a> OsPlanner<'a> {
         if left_out && steps.is_empty() {
             plan.refused.push(says::primitive_too_large(&info.id.0, Bytes(cap), &why));
         } else if left_out {
-            omitted.add(&info.id, format!("points whose memory, twice, is above {} ({why}) are left out", Bytes(cap)));
+            omitted.add(
+                &info.id,
+                format!("points that need twice their memory, above {} ({why}), are left out", Bytes(cap)),
+            );
         }
         steps
     }
@@ -212,7 +215,7 @@ impl<'a> OsPlanner<'a> {
         Ground { machine: self.lab.machine, cpus: &self.cpus, cpu: self.cpu, effort, page: self.request.scope.page }
     }
 
-    /// What of a primitive is left out by what was asked for, in words.
+    /// Parts of a primitive that the request excludes, in words.
     fn not_asked(&self, info: &PrimitiveInfo) -> Vec<String> {
         let mut rules = Vec::new();
         for sweep in &info.sweeps {
@@ -238,7 +241,8 @@ impl<'a> OsPlanner<'a> {
     fn step(&self, info: &PrimitiveInfo, point: OsPoint) -> Step {
         let page = point.page.unwrap_or(PageKind::Base);
         let mut labels = point.labels(info);
-        // One other takes part; of those that only run beside, the count is told.
+        // One other thread takes part and is named by its place; of threads that only run beside, the label is their
+        // number.
         if let [cpu] = point.call.others.as_slice() {
             labels = labels.text(Labels::TO, cpu);
         }
@@ -265,12 +269,13 @@ impl<'a> OsPlanner<'a> {
         };
         let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
         let precision = self.request.precision.unwrap_or(usual);
-        // What a process holds is part of what its calls cost: every visit is to memory of its own.
+        // The memory of a process is part of the cost of its calls: every visit has fresh memory.
         let rule = StopRule { precision, allocations: max_visits, min_visits, max_visits, shot_seconds };
         // A channel has fast and slow phases, as its sides find each other awake or not: a shot has several of both.
         let phases = info.group == OsGroup::Channels && info.metric == Metric::Bandwidth;
         let rule = if phases { StopRule { shot_seconds: PHASES * shot_seconds, ..rule } } else { rule };
-        // Of sleeps the distribution is asked for: as many as a 99th percentile takes, whatever the median's interval.
+        // Sleeps are measured for their distribution: as many as a 99th percentile takes, whatever the median's
+        // interval.
         let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
         let sleeping = if self.request.effort == Effort::Quick { SLEEPING_QUICK_S } else { SLEEPING_S };
         if sleeps { StopRule { max_visits: rule.min_visits, shot_seconds: sleeping, ..rule } } else { rule }

@@ -1,11 +1,11 @@
-//! What options of the request leave out, in words.
+//! Points that options of the request exclude, in words.
 
 use tiermark_model::messages::rules;
 use tiermark_model::{CpuId, IdSet, Machine, Note, PrimitiveId, Scope};
 
 use super::partners::partners;
 
-/// Why points or primitives are left out, with whom each reason touches.
+/// Why points or primitives are omitted, with the primitives that each reason concerns.
 #[derive(Default)]
 pub(super) struct Omitted(Vec<(String, Vec<String>)>);
 

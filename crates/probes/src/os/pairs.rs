@@ -39,7 +39,7 @@ pub(super) fn by_kind(machine: &Machine, cpu: CpuId) -> Vec<(NodeId, NodeId)> {
     kinds.into_values().flat_map(|other| [(own, other), (other, own)]).collect()
 }
 
-/// What is left out where not all pairs are taken, if that is anything.
+/// The pairs that are omitted, in words; `None` if all are measured.
 pub(super) fn left_out(machine: &Machine, cpu: CpuId) -> Option<String> {
     let (few, all) = (by_kind(machine, cpu), all(machine).len());
     let (own, _) = few.first().filter(|_| few.len() < all)?;

@@ -1,4 +1,4 @@
-//! Who takes part beside the caller, or only runs meanwhile, and where.
+//! Threads that take part beside the caller, or only run meanwhile, and their cpus.
 
 use tiermark_model::{CpuId, IdSet, Machine, Relation};
 

@@ -45,14 +45,14 @@ pub(super) struct Ground<'a> {
     /// The cpu of the caller.
     pub(super) cpu: CpuId,
     pub(super) effort: Effort,
-    /// The only page size that is asked for.
+    /// The only page size to measure with; `None`: all.
     pub(super) page: Option<PageKind>,
 }
 
 /// The points of a primitive, its first one first.
 pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<OsPoint> {
     let effort = ground.effort;
-    // What is written before a fork is held as well.
+    // Pages written before a fork are resident memory too.
     let held = |value: &Value| match value {
         Value::Resident(n) => Some(*n),
         Value::Bytes(n) if info.group == OsGroup::Processes => Some(*n),
@@ -86,7 +86,7 @@ pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<OsPoint> {
         points = points
             .iter()
             .flat_map(|known: &Vec<Value>| {
-                // Another dimension has left its first point already: this one stays at its own.
+                // Another dimension is not at its first point: this one stays at its own.
                 let moved = (0..index).any(|i| known[i] != dimensions[i][0] && !beside(&dimensions[i]));
                 let open = if whole || !moved { dimension.as_slice() } else { &dimension[..1] };
                 open.iter().map(|value| known.iter().cloned().chain([value.clone()]).collect())
@@ -100,7 +100,8 @@ pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<OsPoint> {
     points.iter().map(|values| OsPoint::new(info, values, first(values))).collect()
 }
 
-/// Of a curve by block size also some points with both sides on one cpu: whether it bends elsewhere when nobody has to be woken.
+/// For a curve by block size, some points with both sides on one cpu: they show whether it bends elsewhere without
+/// wake-ups.
 fn own_cpu(dimensions: &[Vec<Value>]) -> Vec<Vec<Value>> {
     /// Fewer sizes are no curve.
     const MANY: usize = 8;
@@ -186,7 +187,7 @@ impl OsPoint {
         point
     }
 
-    /// What tells it from the primitive's others.
+    /// The labels that distinguish it from the primitive's other points.
     pub(super) fn labels(&self, info: &PrimitiveInfo) -> Labels {
         let mut labels = Labels::new().text(Labels::OP, &info.id).text(Labels::GROUP, info.group);
         let numbers = [
@@ -321,7 +322,7 @@ mod tests {
             let points = of(&info, ground(&machine, effort));
             points.iter().filter_map(|p| p.call.bytes).collect::<Vec<_>>()
         };
-        // What is written before a fork as well.
+        // Pages written before a fork too.
         assert_eq!(sizes(Effort::Standard), [1 << 20, 4 << 20, 256 << 20]);
         assert_eq!(sizes(Effort::Quick), [1 << 20, 4 << 20]);
         assert_eq!(sizes(Effort::Full).len(), 7);

@@ -17,7 +17,7 @@ const MOVED: f64 = std::f64::consts::SQRT_2;
 /// Below this share an exponential says nothing between two waits, and a straight line is drawn.
 const FAINT: f64 = 0.05;
 
-/// What the visits to one range after one wait came to.
+/// The number of the visits to one range after one wait.
 struct WaitPoint<'a> {
     seen: &'a Observation,
     bytes: u64,
@@ -58,7 +58,7 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         let mut told = derived(miss_seen, Quantity::ResidencyMiss, size(range.bytes), miss, Unit::Ns);
         told.interval = miss_seen.interval;
         found.push(told);
-        // What closer caches hold of a range nobody takes from them: the share that can be lost is the rest.
+        // Even without other programs, closer caches hold this part of a range: only the rest can be evicted.
         let kept = (inner / range.bytes as f64).min(1.0);
         let miss = kept * hit + (1.0 - kept) * miss;
         range.held = range.points.iter().map(|p| ((miss - p.median) / (miss - hit)).clamp(0.0, 1.0)).collect();
@@ -77,7 +77,8 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
     found
 }
 
-/// The verdict of what describes: that visits differ is what is told, and no doubt. The interval says how much.
+/// The verdict of a number that describes a load: differing visits are its content, no reason for doubt. The interval
+/// shows how much they differ.
 fn description(verdict: &Verdict) -> Verdict {
     let mut verdict = verdict.clone();
     if verdict.grade <= Grade::Bound {
@@ -123,12 +124,12 @@ fn cpu_of(seen: &Observation) -> Option<CpuId> {
     seen.labels.get(Labels::CPUS)?.parse().ok()
 }
 
-/// What the caches closer to an observation's core hold.
+/// Size of the caches closer to an observation's core.
 fn inner_of(machine: &Machine, seen: &Observation) -> u64 {
     cpu_of(seen).map_or(0, |cpu| inner_bytes(machine, cpu))
 }
 
-/// What an access takes that hits.
+/// Time of an access that hits.
 fn hit_finding(machine: &Machine, first: &WaitPoint<'_>) -> Finding {
     let (seen, edge) = (first.seen, first.edge);
     let mut found = derived(seen, Quantity::ResidencyHit, seen.labels.clone(), edge.value, Unit::Ns);
@@ -146,8 +147,8 @@ fn hit_finding(machine: &Machine, first: &WaitPoint<'_>) -> Finding {
     found.with_notes((inner > 0).then(|| shapes::hit_edge(Bytes(bytes), share, Bytes(inner))))
 }
 
-/// The time since touch at which half of what was held at the touch is gone, with the share held then. `None` where more than half is left
-/// after the longest wait.
+/// The time since touch at which half of the lines held at the touch are evicted, with the share held then. `None`
+/// where more than half remain after the longest wait.
 fn half_time(waits: &[f64], held: &[f64]) -> Option<f64> {
     let (first, second) = (*held.first()?, held.get(1).copied());
     let between = |from: f64, to: f64| if to > FAINT { (from / to).ln() } else { 0.0 };
@@ -176,7 +177,7 @@ fn half_time(waits: &[f64], held: &[f64]) -> Option<f64> {
 fn half_life(machine: &Machine, range: &Range<'_>) -> Finding {
     let evidence: Vec<&Observation> = range.points.iter().map(|point| point.seen).collect();
     let waits: Vec<f64> = range.points.iter().map(|point| point.wait_ns).collect();
-    // Nothing was left to look at after the shortest wait.
+    // The range was evicted before the shortest wait was over.
     let is_gone = range.held.first().is_some_and(|held| *held <= FAINT);
     let found = if is_gone { waits.first().copied() } else { half_time(&waits, &range.held) };
     let longest = waits.last().copied();
@@ -209,7 +210,7 @@ fn edge_at(ranges: &[Range<'_>], wait: impl Fn(&Range<'_>) -> Option<f64>) -> f6
     f64::INFINITY
 }
 
-/// What keeps the cache from holding more: nothing that was seen, a partition, or others.
+/// The limit of what the cache holds: none, a partition, or contention.
 fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
     let smallest = ranges.first()?;
     let fresh = edge_at(ranges, |range| range.held.first().copied());
@@ -217,14 +218,14 @@ fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
     let (first, last) = (*smallest.held.first()?, *smallest.held.last()?);
     let kind = match (fresh, late) {
         (f64::INFINITY, f64::INFINITY) => "none",
-        // Not even the smallest range is held: what is left of it shows whether it shrinks.
+        // Not even the smallest range is held: how much of it remains shows whether it shrinks.
         (0.0, 0.0) if first - last >= AGREE => "contention",
         (0.0, 0.0) if first >= FAINT => "partition",
         (0.0, 0.0) => "unclear",
         (fresh, late) if fresh <= late * MOVED => "partition",
         _ => "contention",
     };
-    // Of a range that is held in part, the part is what can be had.
+    // Of a range that is held in part, the part is the usable size.
     let had = ranges.iter().filter_map(|range| Some(range.held.first()? * range.bytes as f64)).fold(0.0, f64::max);
     let evidence: Vec<&Observation> =
         ranges.iter().flat_map(|range| [range.points.first(), range.points.last()]).flatten().map(|p| p.seen).collect();

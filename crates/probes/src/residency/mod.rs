@@ -1,4 +1,4 @@
-//! `residency`: how long a shared cache keeps what was touched.
+//! `residency`: how long a shared cache keeps touched lines.
 
 mod findings;
 
@@ -14,7 +14,7 @@ use tiermark_model::{
 use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
 use crate::tiers::quiet_cpu;
 
-/// Ranges are these parts of what the cache holds: a guest that shares it is rarely left more than half.
+/// Ranges are these parts of the cache: a guest that shares it rarely holds more than half.
 const PARTS: [u64; 3] = [8, 4, 2];
 /// Ranges are larger than this many times what is held closer to the core: reading a range leaves its end there, and accesses to that end
 /// say nothing of the shared cache.
@@ -24,7 +24,7 @@ const INNER: u64 = 2;
 const WAITS_NS: [u32; 8] = [50_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 32_000_000];
 /// Of these with few repetitions.
 const QUICK_WAITS_NS: [u32; 6] = [50_000, 250_000, 1_000_000, 4_000_000, 8_000_000, 32_000_000];
-/// What the visits to one range take with few repetitions, seconds.
+/// Time of the visits to one range with few repetitions, seconds.
 const QUICK_SECONDS: f64 = 3.5;
 /// Visits to each step before the other parts of a survey have theirs.
 const FIRST_VISITS: u32 = 4;
@@ -49,11 +49,11 @@ const PRECISION: f64 = 0.1;
 /// is then no more.
 const BRIEF_PRECISION: f64 = 0.02;
 
-/// Purpose of the visits to what was touched before, and of those to what was flushed: what a miss takes.
+/// Purpose of the visits to a range touched before, and of those to a flushed range, which give the time of a miss.
 const TOUCHED: Purpose = Purpose::Residency;
 const FLUSHED: Purpose = Purpose::Flushed;
 
-/// What can be asked of the residency probe.
+/// Parameters of the residency probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResidencyParams {
@@ -63,13 +63,13 @@ pub struct ResidencyParams {
     pub brief: bool,
 }
 
-/// What `tiermark residency` asks; `docs/methods/residency.md` describes the method.
+/// The probe of `tiermark residency`; `docs/methods/residency.md` describes the method.
 pub struct Residency;
 
 static ABOUT: About = About {
     id: "residency",
     method: 1,
-    summary: "How long the shared cache keeps what was touched",
+    summary: "How long the shared cache keeps lines that were touched",
     page: include_str!("../../../../docs/methods/residency.md"),
 };
 
@@ -110,7 +110,7 @@ impl Probe for Residency {
     }
 }
 
-/// What a survey asks: one range, and how long it lasts. Nothing with few repetitions, or where no cache is shared.
+/// The part of a survey: one range, and how long it lasts. `None` with few repetitions, or where no cache is shared.
 pub(crate) fn of_a_survey(request: &Request, machine: &Machine) -> Option<serde_json::Value> {
     let cpus = scope_cpus(&request.scope, machine).ok()?;
     let cpu = quiet_cpu(machine, &cpus).filter(|_| request.effort != Effort::Quick)?;
@@ -129,7 +129,7 @@ fn shared_cache(machine: &Machine, cpu: CpuId) -> Option<&Cache> {
     (last.level > 2 || (last.level == 2 && last.cpus.len() > 1)).then_some(last)
 }
 
-/// What the caches closer to the core hold.
+/// Size of the caches closer to the core.
 fn inner_bytes(machine: &Machine, cpu: CpuId) -> u64 {
     let level = shared_cache(machine, cpu).map_or(u8::MAX, |cache| cache.level);
     let inner = machine.data_caches().filter(|cache| cache.cpus.contains(cpu) && cache.level < level);

@@ -1,4 +1,4 @@
-//! What the ramps of threads say: lines in flight, knees, ceilings and what they are the limits of.
+//! Findings of the ramps of threads: lines in flight, knees, ceilings and their causes.
 
 use tiermark_model::messages::memory;
 use tiermark_model::{Finding, Interval, Labels, Machine, Node, Note, Observation, Purpose, Quantity, Unit, Verdict};

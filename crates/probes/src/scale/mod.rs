@@ -24,7 +24,7 @@ const PRECISION: f64 = 0.02;
 /// Up to this many threads every count is measured; beyond, each power of two and the one half-way.
 const EVERY: usize = 8;
 
-/// What can be asked of the probe.
+/// Parameters of the scale probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScaleParams {
@@ -32,7 +32,7 @@ pub struct ScaleParams {
     pub ops: Vec<String>,
 }
 
-/// What `tiermark scale` asks; `docs/methods/scale.md` describes the method.
+/// The probe of `tiermark scale`; `docs/methods/scale.md` describes the method.
 pub struct Scale;
 
 static ABOUT: About = About {
@@ -134,7 +134,7 @@ impl<'a> ScalePlanner<'a> {
         let beside = of_node(target);
         let mut ramps: Vec<Placement> = Vec::new();
         if beside.is_empty() {
-            // Memory without cpus in scope: whoever may use it.
+            // Memory without cpus in scope: any cpu may use it.
             ramps.extend(place(own, target));
             return ramps;
         }

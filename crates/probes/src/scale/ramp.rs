@@ -1,4 +1,4 @@
-//! A ramp of threads: how far it went, what it showed until then, and what ended it. Pure.
+//! A ramp of threads: how far it went, its course until then, and what ended it. Pure.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::ladder::with_purpose;
 /// limited by what cores share. Of two cores both say the same; of many, the sum hardly shows that the last ones met an end.
 pub(super) const IN_PROPORTION: f64 = 0.9;
 const STILL_ADDS: f64 = 0.8;
-/// What the last cores add is told from the nearest count that leaves an eighth of them out: of fewer, noise of the sum, a percent or
-/// so, would be a good part of what they add.
+/// The gain of the last cores is computed from the nearest count that leaves an eighth of them out: of fewer, noise of
+/// the sum, a percent or so, would be a good part of the gain.
 const END: f64 = 0.875;
 /// Counts whose rate is this near to the most are on the level part: noise of a point and a little more.
 const LEVEL: f64 = 0.97;
@@ -21,7 +21,7 @@ const BELOW_LOCAL: f64 = 0.93;
 /// A ramp that was cut off has shown its level if this share of the threads had it already.
 const LEVEL_BY: f64 = 0.75;
 
-/// What keeps a rate from rising.
+/// Limit of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
     /// The misses that the cores in use keep in flight.
@@ -51,14 +51,14 @@ pub(super) struct Planned {
     pub(super) cores: usize,
 }
 
-/// How far a ramp went, and what it showed until then.
+/// How far a ramp went, and its course until then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Course {
     /// The last core still brought its part.
     Rising,
     /// It levelled off.
     Level,
-    /// It was cut off before it told one from the other.
+    /// The ramp was cut off before it showed which.
     Open,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Ramp<'a> {
     pub(super) node: Option<u64>,
     /// Threads, bytes a second; all counts.
     pub(super) points: Vec<(f64, f64)>,
-    /// Of those, how many have no sibling beside them.
+    /// Number of them without siblings.
     pub(super) cores: usize,
     /// Cores at its end, had it been measured whole.
     pub(super) planned: usize,
@@ -145,7 +145,7 @@ impl Ramp<'_> {
         Some(rate / (threads * self.single()?))
     }
 
-    /// What the last cores still add, each, as a share of what one core has: the slope of the ramp's end.
+    /// Gain of the last cores, each, as a share of one core's rate: the slope of the ramp's end.
     pub(super) fn last_adds(&self) -> Option<f64> {
         let (threads, rate) = *self.points.get(self.cores.checked_sub(1)?)?;
         let cores = &self.points[..self.cores];
@@ -160,7 +160,7 @@ impl Ramp<'_> {
     }
 
     pub(super) fn course(&self) -> Course {
-        // One core is what all others are held against: it shows nothing of what they share.
+        // One core is the reference of all others: it shows nothing about shared resources.
         let shown = self.efficiency().zip(self.last_adds()).filter(|_| self.reached() > 1);
         let Some((efficiency, last)) = shown else { return Course::Open };
         // Of a ramp that went to its end, a last core that brings clearly less than its part is enough; what would have come
@@ -174,7 +174,7 @@ impl Ramp<'_> {
         }
     }
 
-    /// What ended it; `None` where that was not seen.
+    /// Why the ramp ended; `None` if it shows no reason.
     pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
         match (self.course(), self.place) {
             (Course::Open, _) => None,
@@ -223,7 +223,8 @@ mod tests {
         assert_eq!(ramp("local", &[]).limit(None), None);
     }
 
-    /// Eight cores of 20.2 GB/s on 147 GB/s have nine tenths of as many times one: only the eighth tells that this was the end.
+    /// Eight cores of 20.2 GB/s on 147 GB/s have nine tenths of eight times one: only the eighth core shows that this
+    /// was the end.
     #[test]
     fn what_the_last_core_adds_counts_and_not_the_sum_alone() {
         let rates = [20.2, 40.4, 60.6, 80.7, 101.0, 121.1, 141.7, 146.9];
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!((whole.course(), whole.limit(None)), (Course::Level, Some(Limit::Memory)));
         let why = whole.why(Some(Limit::Memory), None);
         assert_eq!(why, [memory::cores_have(8, whole.efficiency().unwrap(), whole.last_adds()), memory::memory_full()]);
-        // One point tells no level where more was to come.
+        // One point shows no level where more was to come.
         assert_eq!((cut("local", &rates, 16).course(), cut("local", &rates, 16).limit(None)), (Course::Open, None));
         assert_eq!(ramp("local", &rates[..7]).limit(None), Some(Limit::Core));
         // A percent less of so many cores is noise, not what the last one adds.
@@ -267,7 +268,7 @@ mod tests {
         let rising = cut("local", &[10.0, 20.0, 29.8], 16);
         assert_eq!((rising.limit(None), rising.course()), (None, Course::Rising));
         assert_eq!(rising.cut_off(), Some(memory::ramp_cut_off(3, 16)));
-        // Less than in proportion, and no level yet: a whole ramp would be taken for one.
+        // Less than in proportion, and no level yet: a ramp that was not cut off would count as level.
         let bent = [10.0, 19.0, 26.0, 32.0];
         assert_eq!(
             (cut("local", &bent, 16).limit(None), ramp("local", &bent).limit(None)),

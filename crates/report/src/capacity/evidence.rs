@@ -1,4 +1,4 @@
-//! What the system said during a trial, in words.
+//! Counters of the system during a trial, in words.
 
 use tiermark_model::Bytes;
 use tiermark_model::capacity::Evidence;
@@ -8,7 +8,7 @@ use crate::number::{nanoseconds, percent};
 /// Bytes of compressed memory below which its ratio says nothing.
 const LEAST_POOL: u64 = 1 << 20;
 
-/// What is known, as one sentence without an end; empty where nothing is.
+/// The known counters, as one sentence without a full stop; empty without any.
 pub(super) fn words(evidence: &Evidence) -> String {
     let e = evidence;
     let share = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {}", percent(share)));

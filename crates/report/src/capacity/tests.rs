@@ -179,7 +179,7 @@ fn answers_that_are_no_number_are_told() {
     assert!(capacity_line(&shown).ends_with(" 17 or more"), "{}", capacity_line(&shown));
     let text = capacity(&shown, &Style::default());
     assert!(text.contains("17 or more") && text.contains("17 tenants or more: trials of 18 tenants are"), "{text}");
-    assert!(text.contains("12 or more") && text.contains("the most that this run may try"), "{text}");
+    assert!(text.contains("12 or more") && text.contains("the limit of this run"), "{text}");
     assert!(text.contains("not even one tenant: one tenant alone failed 2 of 2 trials"), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! Memory modules: what is in which slot, and the theoretical peak that follows.
+//! Memory modules by slot, and the theoretical peak that follows.
 
 use tiermark_model::{Bytes, Dimm, Machine};
 

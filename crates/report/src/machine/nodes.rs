@@ -49,12 +49,12 @@ fn pools(machine: &Machine) -> BTreeSet<u64> {
     machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(|p| p.total > 0).map(|p| p.page_bytes).collect()
 }
 
-/// Whether the kernel tells nodes of faster from nodes of slower memory: one tier for all says nothing.
+/// Whether the kernel separates nodes of faster from nodes of slower memory: one tier for all says nothing.
 fn has_tiers(machine: &Machine) -> bool {
     machine.nodes.iter().map(|n| n.memory_tier).collect::<BTreeSet<_>>().len() > 1
 }
 
-/// What the column of tiers says.
+/// Meaning of the column of tiers.
 fn tiers_key(machine: &Machine, style: &Style) -> String {
     if !has_tiers(machine) {
         return String::new();
@@ -145,7 +145,7 @@ fn summary(machine: &Machine, style: &Style) -> String {
     out
 }
 
-/// What firmware says of access to each node (HMAT), nodes that say the same together.
+/// The firmware's figures of access to each node (HMAT), nodes with the same figures together.
 fn firmware(machine: &Machine, style: &Style) -> String {
     let mut says: Vec<(String, IdSet)> = Vec::new();
     for node in &machine.nodes {

@@ -85,7 +85,7 @@ struct Alike<'a> {
     total: Option<u64>,
 }
 
-/// One row a level and kind: instances × size, ways, who shares one.
+/// One row a level and kind: instances × size, ways, the cpus that share one.
 pub(super) fn caches(machine: &Machine, style: &Style) -> String {
     let mut groups: Vec<Alike<'_>> = Vec::new();
     for cache in &machine.caches {
@@ -103,7 +103,7 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> String {
         }
     }
     if groups.is_empty() {
-        return labelled("caches", "the system does not say", style);
+        return labelled("caches", "not reported by this system", style);
     }
     let mut table = Table::new().indent(GUTTER);
     for align in [Align::Left, Align::Right, Align::Right, Align::Right, Align::Left] {
@@ -134,7 +134,7 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> String {
     format!("{label}{rest}{}", labelled("", &format!("lines of {lines}"), style))
 }
 
-/// Who shares one instance.
+/// The cpus that share one instance.
 fn sharers(machine: &Machine, cache: &Cache, instances: usize) -> String {
     let cores: IdSet = cache.cpus.iter().filter_map(|id| machine.cpu(id)).map(|cpu| cpu.core).collect();
     let cpus = cache.cpus.len();

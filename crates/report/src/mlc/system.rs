@@ -1,8 +1,8 @@
-//! The blocks of the layout that speak of the whole system: all cores, each on its own node's memory.
+//! The blocks of the layout for the whole system: all cores, each on its own node's memory.
 //!
-//! What they mean is told by public logs: on two sockets the first loaded point and the peak of reads are twice the matrix's
-//! diagonal, and the counters of the channels agree with the rates of traffic with stores, so a store is counted as a read and a
-//! write of its line.
+//! Their meaning is taken from public logs: on two sockets the first loaded point and the peak of reads are twice the
+//! matrix's diagonal, and the counters of the channels agree with the rates of traffic with stores, so a store is
+//! counted as a read and a write of its line.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ const PEAKS: [Peak; 5] = [
     Peak { title: "Stream-triad like", mix: "triad.nt", op: "triad.nt", counted: 1.0 },
 ];
 
-/// An observation of all cores, with the cpus that its experiment was asked about, if any were named.
+/// An observation of all cores, with the cpus that its request named, if any.
 #[derive(Clone, Copy)]
 struct Whole<'a> {
     asked: Option<&'a IdSet>,
@@ -72,7 +72,8 @@ fn is_point(seen: &Observation) -> bool {
     seen.labels.is_for(Purpose::Load) && seen.labels.is(Labels::MIX, "read")
 }
 
-/// Lines for people before the first block: how bytes are counted, whose the numbers are, and what is left out.
+/// Lines for readers before the first block: how bytes are counted, which cpus the numbers are of, and which blocks are
+/// omitted.
 pub(super) fn remarks(run: &Run) -> Vec<String> {
     let all = of_system(run);
     let mut out = Vec::new();
@@ -93,7 +94,7 @@ pub(super) fn remarks(run: &Run) -> Vec<String> {
     out
 }
 
-/// Says of numbers that stand below "for the system" of which cpus they are, where the run was told to use no others.
+/// Names the cpus of numbers that stand below "for the system", if the request named cpus.
 fn of_a_part(run: &Run, all: &[Whole<'_>]) -> Vec<String> {
     let machine = &run.machine;
     let parts = |told: Vec<Whole<'_>>| -> BTreeSet<String> {

@@ -1,4 +1,4 @@
-//! What is so on a system and part of the numbers of a group.
+//! Settings of the system that affect the numbers of a group.
 
 use tiermark_model::{IdleState, Machine, OsGroup, Run};
 
@@ -13,7 +13,7 @@ pub(super) fn condition(group: OsGroup, run: &Run) -> Option<String> {
     }
 }
 
-/// What the text of a primitive says of this system, with its name.
+/// A primitive's text about this system, with its name.
 fn here(run: &Run, group: OsGroup) -> Option<(&str, &str)> {
     run.bench.primitives.iter().filter(|p| p.group == group).find_map(|primitive| {
         let (_, said) = primitive.text.rsplit_once(" (here: ")?;
@@ -21,10 +21,10 @@ fn here(run: &Run, group: OsGroup) -> Option<(&str, &str)> {
     })
 }
 
-/// What idle cpus do: what a wake-up has to leave.
+/// Idle states of the cpus, which a wake-up has to leave.
 fn idle(machine: &Machine) -> String {
     let Some(idle) = &machine.system.idle else {
-        return "Idle states: none that the system chooses (a hypervisor may)".to_owned();
+        return "Idle states: the system chooses none (a hypervisor may)".to_owned();
     };
     let state = |state: &IdleState| {
         let latency = state.latency_us.map_or_else(String::new, |us| format!(" {us} µs"));
@@ -34,17 +34,17 @@ fn idle(machine: &Machine) -> String {
     let word = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
     let states = if states.is_empty() { "none of its own".to_owned() } else { states.join(", ") };
     format!(
-        "Idle states, and what leaving them is declared to take: {states}; driver {}, chosen by {}",
+        "Idle states, with the declared time to leave them: {states}; driver {}, chosen by {}",
         word(&idle.driver),
         word(&idle.governor)
     )
 }
 
-/// What the system does against faults of the processor: part of every entry to the kernel.
+/// Mitigations of processor faults: part of every entry to the kernel.
 fn mitigations(machine: &Machine) -> String {
     let known = &machine.system.mitigations;
     if known.is_empty() {
-        return "Mitigations: the system does not say (/sys/devices/system/cpu/vulnerabilities)".to_owned();
+        return "Mitigations: not reported by this system (/sys/devices/system/cpu/vulnerabilities)".to_owned();
     }
     let begin = |word: &str| {
         let found = known.iter().filter_map(|(name, state)| Some((name, state.strip_prefix(word)?)));
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn mitigations_are_told_by_what_is_on_and_what_is_not() {
         let mut machine = Machine::default();
-        assert!(mitigations(&machine).contains("does not say"));
+        assert!(mitigations(&machine).contains("not reported"));
         let states = [
             ("meltdown", "Not affected"),
             ("spectre_v2", "Mitigation: Retpolines; STIBP: disabled"),

@@ -1,4 +1,4 @@
-//! What makes numbers of this view doubtful, said once for all groups, and what its time did not suffice for.
+//! Doubts about the numbers of this view, shown once for all groups, and points skipped for lack of time.
 
 use tiermark_model::messages::run;
 use tiermark_model::{Experiment, Finding, Observation};
@@ -16,7 +16,7 @@ const NO_TIME: [&str; 3] =
 /// Steps that took this share of the time allowed have used it up: what comes between them is the rest.
 const NEARLY: f64 = 0.95;
 
-/// Whether a step was not tried because there was no time left for it.
+/// Whether a step was skipped for lack of time.
 pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
     seen.refusal.as_ref().is_some_and(|refusal| {
         [run::codes::no_time_left, run::codes::curve_point_skipped].contains(&refusal.code)
@@ -34,14 +34,14 @@ pub(super) fn doubts(findings: &[&Finding], style: &Style) -> String {
     if text.is_empty() { text } else { heading("Doubts", style) + &text }
 }
 
-/// What effort and options of a request left out.
+/// Points that effort and options of a request exclude.
 pub(super) fn left_out(experiments: &[&Experiment], style: &Style) -> String {
     let rules = experiments.iter().filter(|e| e.request.probe == "os").flat_map(|e| &e.plan.rules);
     let text: String = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, &rule.text, None, style)).collect();
     if text.is_empty() { text } else { heading("Left out", style) + &text }
 }
 
-/// What was left out when the time was used up.
+/// Points that were skipped when the time was used up.
 pub(super) fn time(experiments: &[&Experiment], style: &Style) -> String {
     let mut out = String::new();
     for experiment in experiments.iter().filter(|e| e.request.probe == "os") {
@@ -65,13 +65,13 @@ pub(super) fn time(experiments: &[&Experiment], style: &Style) -> String {
         let parts: Vec<String> = [
             counted(numbers, "primitive was not tried", "primitives were not tried"),
             counted(points, "further point was not tried", "further points were not tried"),
-            counted(short, "number rests on fewer visits than wanted", "numbers rest on fewer visits than wanted"),
+            counted(short, "number has fewer visits than required", "numbers have fewer visits than required"),
         ]
         .into_iter()
         .flatten()
         .collect();
         let text = format!(
-            "The time allowed, {}, was used up: {}. --max-time allows more",
+            "The time budget, {}, was used up: {}. Raise --max-time to measure all",
             seconds(experiment.plan.max_seconds),
             parts.join(", ")
         );

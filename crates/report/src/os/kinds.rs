@@ -5,9 +5,9 @@ use super::words::Dimension;
 
 /// Parts that share a table.
 pub(super) struct Kind<'a> {
-    /// What they have in common.
+    /// Their common properties.
     key: String,
-    /// What its columns, or its rows, are.
+    /// Dimensions of its columns, or its rows.
     pub(super) values: Vec<String>,
     pub(super) alike: Vec<&'a PointGroup<'a>>,
 }
@@ -61,10 +61,10 @@ fn joined<'a>(mut kinds: Vec<Kind<'a>>, parts: &[PointGroup<'_>]) -> Vec<Kind<'a
     kinds
 }
 
-/// What parts have in common that share a table, beside its columns.
+/// Common properties of parts that share a table, beside its columns.
 fn key(part: &PointGroup<'_>, all: &[PointGroup<'_>]) -> String {
     let along: Vec<&str> = part.along.iter().map(|d| d.key()).collect();
-    // How much a channel holds is told beside.
+    // The capacity of a channel is shown beside it.
     let fixed: Vec<String> =
         part.fixed.iter().filter(|(d, _)| *d != Dimension::Capacity).map(|(d, n)| d.told(*n)).collect();
     let kind = suffix(part, all).unwrap_or_default();
@@ -81,7 +81,7 @@ fn suffix<'a>(part: &'a PointGroup<'_>, all: &[PointGroup<'_>]) -> Option<&'a st
     (all.iter().filter(like).count() > 1).then_some(last)
 }
 
-/// Most channels hold what the kernel gives them; of the others it is told, those that hold the same together.
+/// Most channels have the kernel's capacity; the capacity of the others is shown, equal ones together.
 fn held(alike: &[&PointGroup<'_>]) -> Vec<String> {
     let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
     for part in alike {

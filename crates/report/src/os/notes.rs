@@ -8,16 +8,16 @@ use super::words::SAME_CPU;
 use crate::style::{Ink, Style};
 use crate::text::hanging;
 
-/// The channel whose bytes are fetched: nobody is woken.
+/// The channel that copies out of a sleeping child: it wakes no process.
 const FETCHED: &str = "process_vm_readv";
-/// The latency that tells what waking another costs.
+/// The latency that shows the cost of a wake-up.
 const WAKING: &str = "pipe ping-pong";
 
 /// Where a channel's curve bends, in words.
 pub(super) fn knee(finding: &Finding, style: &Style) -> Option<String> {
     let mut text = format!("{}: {}", name(finding), finding.note()?);
     if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
-        text.push_str(&format!("; {}, as numbers that it rests on are", finding.verdict.grade));
+        text.push_str(&format!("; {}, because numbers that it is derived from are", finding.verdict.grade));
     }
     Some(hanging("  ", &text, Ink::Plain, style))
 }
@@ -49,8 +49,8 @@ pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<String> {
     let waking: Vec<String> = waking.collect();
     let seen = if waking.is_empty() { String::new() } else { format!(" ({WAKING}: {})", waking.join(", ")) };
     let text = format!(
-        "Slower on another cpu than on the same: {}. Who finds a channel full or empty sleeps; on one cpu the kernel then \
-switches to the other side, on two it has to wake one, which may be idle{seen}",
+        "Slower on another cpu than on the same: {}. A side that finds a channel full or empty sleeps. On one cpu the kernel then \
+switches to the other side; on two cpus it has to wake the other cpu, which may be idle{seen}",
         slower.join(", ")
     );
     Some(hanging("  ", &text, Ink::Plain, style))

@@ -4,10 +4,10 @@ use tiermark_model::{Finding, Label, Labels, Purpose, Relation};
 
 use super::words::{self, Dimension};
 
-/// What a word tells.
+/// The dimension that a word stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordKind {
-    /// There is none.
+    /// No dimension.
     None,
     /// Where the other side is.
     Place,
@@ -42,7 +42,7 @@ impl WordKind {
     }
 }
 
-/// A number with what tells it from the others of its primitive.
+/// A number with the labels that distinguish it from the others of its primitive.
 #[derive(Clone)]
 pub(super) struct PrimitivePoint<'a> {
     pub(super) finding: &'a Finding,
@@ -83,14 +83,14 @@ impl<'a> PrimitivePoint<'a> {
 /// Points of a primitive that make one curve, one row, or one block of rows.
 pub(super) struct PointGroup<'a> {
     pub(super) op: String,
-    /// What its rows differ in.
+    /// Dimension of its rows.
     pub(super) along: Vec<Dimension>,
-    /// What its columns differ in, where there is more than one: place, page size or nodes.
+    /// Dimension of its columns, where there is more than one: place, page size or nodes.
     pub(super) across: Vec<String>,
     /// The word of all its points, where it has no columns.
     pub(super) word: String,
     pub(super) kind: WordKind,
-    /// What is the same in all of it, and not told by its rows.
+    /// Dimensions that are the same in all of it, and not shown in its rows.
     pub(super) fixed: Vec<(Dimension, u64)>,
     pub(super) points: Vec<PrimitivePoint<'a>>,
 }
@@ -159,7 +159,7 @@ impl<'a> PointGroup<'a> {
         self.points.len() == 1 && self.along.is_empty() && self.word.is_empty()
     }
 
-    /// The point of a column in a row, told by its words.
+    /// The point in a row and a column, by their words.
     pub(super) fn at(&self, row: &str, column: &str) -> Option<&PrimitivePoint<'a>> {
         self.points.iter().find(|p| p.told(&self.along) == row && p.word == *column)
     }
@@ -211,7 +211,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     known
 }
 
-/// What tells a number from all others.
+/// The name that distinguishes a number from all others.
 pub(super) fn name(finding: &Finding) -> String {
     let point = PrimitivePoint::new(finding);
     let op = finding.labels.get(Labels::OP).unwrap_or_default().to_owned();
@@ -219,7 +219,7 @@ pub(super) fn name(finding: &Finding) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The words that tell it.
+/// The word of its column.
 pub(super) fn column(finding: &Finding) -> String {
     let word = |key: &str| match finding.labels.0.get(key) {
         Some(Label::Text(text)) => Some(text.clone()),

@@ -38,7 +38,7 @@ pub(super) fn tables(parts: &[PointGroup<'_>], style: &Style) -> Tables {
 /// Parts that are alike as a table, with intervals or without.
 type Layout = fn(&Kind<'_>, bool, &Style) -> Table;
 
-/// The first of several layouts that fits, intervals before their absence; and whether intervals are left out.
+/// The first of several layouts that fits, those with intervals first; and whether intervals are omitted.
 fn table(kind: &Kind<'_>, style: &Style) -> (String, bool) {
     let layouts: &[Layout] = match kind.alike[0] {
         _ if kind.is_single() => &[single],
@@ -57,7 +57,7 @@ fn table(kind: &Kind<'_>, style: &Style) -> (String, bool) {
     (layouts[layouts.len() - 1](kind, false, style).render(style), true)
 }
 
-/// What the numbers of a column are.
+/// Unit and kind of the numbers of a column.
 fn head<'a>(mut units: impl Iterator<Item = &'a Unit>) -> &'static str {
     let first = units.next();
     match first {

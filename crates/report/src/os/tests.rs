@@ -109,7 +109,7 @@ fn blocks_repeat_all_columns_that_name_their_rows() {
     let text = shown(&all, &Style::default());
     assert_eq!(text.matches("process switch eventfd").count(), 2, "{text}");
     assert_eq!(text.matches("1 MiB").count(), 2, "{text}");
-    assert!(text.contains("Intervals are left out"), "{text}");
+    assert!(text.contains("Tables without room for intervals"), "{text}");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     doubted.verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: "wide".into() });
     let text = shown(&[doubted], &Style::default());
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(line.contains("suspect, as numbers that it rests on") && !line.contains('!'), "{text}");
+    assert!(line.contains("suspect, because numbers that it is derived from") && !line.contains('!'), "{text}");
     let none = Finding { value: None, interval: None, notes: vec![shapes::too_few_points()], ..knee };
     assert!(shown(&[none], &Style::default()).contains("pipe: too few sizes to find a knee"));
 }
@@ -216,7 +216,7 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     run.experiments = vec![experiment];
     let text = crate::run(&run, &Style::default()).replace('\n', " ");
     assert!(
-        text.contains("The time allowed, 20.0 s, was used up: 1 primitive was not tried, 1 further point"),
+        text.contains("The time budget, 20.0 s, was used up: 1 primitive was not tried, 1 further point"),
         "{text}"
     );
     let (_, left_out) = text.split_once("Left out ").unwrap();

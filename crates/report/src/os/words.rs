@@ -1,11 +1,11 @@
-//! What the view of primitives calls things.
+//! Words of the view of primitives.
 
 use tiermark_model::{Bytes, Finding, Labels, OsGroup, Relation};
 
 /// Where both sides take turns on one cpu.
 pub(super) const SAME_CPU: &str = "same cpu";
 
-/// A number that tells one point of a primitive from another.
+/// A number that distinguishes one point of a primitive from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dimension {
     Size,
@@ -65,7 +65,7 @@ impl Dimension {
     }
 }
 
-/// What a group is called in a heading.
+/// Heading of a group.
 pub(super) fn title(group: OsGroup) -> &'static str {
     match group {
         OsGroup::Syscalls => "System calls",
@@ -78,16 +78,16 @@ pub(super) fn title(group: OsGroup) -> &'static str {
     }
 }
 
-/// What the words and numbers of a group's tables mean; the places follow by themselves.
+/// Legend of a group's tables; places have a line of their own.
 pub(super) fn legend(group: OsGroup) -> &'static str {
     match group {
         OsGroup::Syscalls => "each = one call, into the kernel and back; size = bytes of the call",
         OsGroup::Processes => "each = one child or thread, to its end; resident, size = memory of the parent",
-        OsGroup::Switches => "each = there and back; of sleeps, how late; working set = what a side changes",
-        OsGroup::Channels => "GB/s count a byte once, on arrival; capacity = what the channel holds",
-        OsGroup::Faults => "each = one page, of munmap one mapping; others = threads that spin elsewhere",
-        OsGroup::Numa => "GB/s = pages that arrived, one way, in one call",
-        OsGroup::Libc => "same bytes again and again: small ones from caches; malloc+free: both",
+        OsGroup::Switches => "each = there and back; of sleeps, the delay; working set = bytes a side writes",
+        OsGroup::Channels => "GB/s count a byte once, on arrival; capacity = bytes that the channel holds",
+        OsGroup::Faults => "each = one page (munmap: one mapping); others = threads that spin elsewhere",
+        OsGroup::Numa => "GB/s = bytes of moved pages, one way, in one call",
+        OsGroup::Libc => "same bytes in each call: small sizes come from caches; malloc+free: both",
     }
 }
 

@@ -1,4 +1,5 @@
-//! Steps of operating-system primitives: how many points each has, over which bytes, and who takes part on which cpus.
+//! Steps of operating-system primitives: how many points each has, over which bytes, and which threads take part on
+//! which cpus.
 
 use tiermark_model::{Bytes, CpuId, IdSet, Labels, OsCall, OsGroup, Relation, Role, Step};
 
@@ -17,7 +18,7 @@ pub(super) fn cpus(steps: &[Step]) -> IdSet {
     steps.iter().filter_map(call).flat_map(|call| &call.others).copied().collect()
 }
 
-/// What a step asks of the kernel.
+/// The call of the operating system that a step makes.
 fn call(step: &Step) -> Option<&OsCall> {
     step.setup.threads.iter().find_map(|thread| match &thread.role {
         Role::Os(call) => Some(call),
@@ -60,7 +61,7 @@ fn bytes(step: &Step) -> Option<u64> {
     [Labels::SIZE, Labels::RESIDENT, Labels::WORKING_SET].into_iter().find_map(|key| step.labels.number(key))
 }
 
-/// Who takes part beside the thread that asks, and where.
+/// The threads that take part beside the caller, and their cpus.
 fn partners(steps: &[&Step], each: bool) -> String {
     let mut kind = None;
     let mut places: Vec<String> = Vec::new();

@@ -7,7 +7,7 @@ use tiermark_model::{Machine, Note, Reason, Refusal, Run, Verdict};
 
 pub use tenants::{redact_capacity, redact_load, without_commands};
 
-/// What stands in place of what was taken out.
+/// Replacement of removed text.
 const GONE: &str = "(redacted)";
 
 /// A copy without host name, cgroup path, command-line paths, and user names in any path; numbers stay as they are.
@@ -56,7 +56,7 @@ impl Scrub {
         let host =
             machine.system.hostname.iter().flat_map(|h| [h.clone(), h.split('.').next().unwrap_or(h).to_owned()]);
         let group = machine.system.cgroup.iter().map(|c| c.path.clone());
-        // The root group names nobody, and a host called "a" would eat every text.
+        // The root group has no name, and a host called "a" would match every text.
         let mut words: Vec<String> = host.chain(group).filter(|w| w.len() > 2).collect();
         words.sort_by_key(|w| std::cmp::Reverse(w.len()));
         Self { words }

@@ -1,4 +1,4 @@
-//! Documents of tenants and of load: names taken out of them, and commands with what they said.
+//! Documents of tenants and of load: removes names, and commands with their output.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,7 +69,7 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// What a message quotes of a command of the user, the longest first.
+/// Texts in a message that quote a command of the user, the longest first.
 fn quoted(data: &Map<String, Value>) -> Vec<String> {
     let about_command = data.contains_key("command");
     let holds = |key: &str| key == "command" || key == "output" || key == "error" && about_command;

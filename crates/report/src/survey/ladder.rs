@@ -1,4 +1,5 @@
-//! The ladder of a survey: a row a tier, what it does when left alone, and below it what programs got, where that differs.
+//! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
+//! differs.
 
 use tiermark_model::{Bytes, Grade, Labels, Machine, Quantity, StateKind, Unit};
 
@@ -206,16 +207,16 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
         let time = milliseconds(half.value?);
         Some(match half.labels.get(Labels::STATISTIC) {
             Some("at least") => {
-                format!("{tier} residency: more than half of a touched {range} is still there after {time}")
+                format!("{tier} residency: more than half of a touched {range} is still cached after {time}")
             }
-            Some("at most") => format!("{tier} residency: nothing of a touched {range} is left after {time}"),
-            _ => format!("{tier} residency: half of a touched {range} is gone after {time}"),
+            Some("at most") => format!("{tier} residency: a touched {range} is fully evicted after {time}"),
+            _ => format!("{tier} residency: half of a touched {range} is evicted after {time}"),
         })
     });
     text.map(|text| hanging("", &text, Ink::Plain, style)).collect()
 }
 
-/// The marks in use and what they mean.
+/// The marks in use and their meaning.
 fn key(survey: &Survey<'_>, style: &Style) -> String {
     let mut marks: Vec<Mark> = survey.figures().filter_map(|figure| mark(&figure)).collect();
     marks.sort_unstable();
@@ -230,7 +231,7 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
         parts.push(format!("{bounds}: not seen undisturbed often enough to be sure"));
     }
     for (mark, meaning) in [
-        (Mark::About, "about: disturbed while it was measured"),
+        (Mark::About, "about: disturbed during the measurement"),
         (Mark::Doubted, "in doubt: something could not be proven"),
         (Mark::Withheld, "withheld: a proof failed"),
         (Mark::Absent, "not measured"),
@@ -240,7 +241,7 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
     let in_parentheses = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('('));
     parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
     let now = survey.figures().any(|figure| figure.now().is_some());
-    parts.extend(now.then(|| "now: what a program got (median of the run), where over 10 % off".to_owned()));
+    parts.extend(now.then(|| "now: what a program got (median of the run), where it differs by over 10 %".to_owned()));
     parts.extend(placed(survey));
     parts.extend(wide(survey, style));
     let experiments: Vec<_> = survey.run.experiments.iter().collect();
@@ -277,7 +278,7 @@ fn wide(survey: &Survey<'_>, style: &Style) -> Option<String> {
         wide.iter().take(NAMED).map(|(name, half)| format!("{name} {sign}{}", percent(*half))).collect();
     let more = wide.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; {more} more") } else { String::new() };
-    (!named.is_empty()).then(|| format!("95 % intervals wider than wanted: {}{more}", named.join("; ")))
+    (!named.is_empty()).then(|| format!("95 % intervals wider than --precision: {}{more}", named.join("; ")))
 }
 
 /// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.

@@ -21,7 +21,7 @@ pub(crate) use places::table as places;
 use states::labelled;
 pub use views::{RunView, run_view};
 
-/// Whether a run is a survey by itself: those that a plan asks for are parts of its report.
+/// Whether a run is a survey by itself: surveys in a plan are parts of its report.
 pub(crate) fn is_survey(run: &Run) -> bool {
     run.title == "survey" && run.plan.is_none() && run.experiments.iter().all(|e| e.request.part.is_none())
 }

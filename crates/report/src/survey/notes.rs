@@ -100,7 +100,8 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
             .figures()
             .filter(|f| f.finding.verdict.reasons.iter().any(|r| matches!(r, Reason::BelowRecord { .. })));
         let others = all.count().saturating_sub(1);
-        let others = if others > 0 { format!(" ({others} more figures are below theirs)") } else { String::new() };
+        let others =
+            if others > 0 { format!(" ({others} more figures are below their records)") } else { String::new() };
         let unit = unit_name(figure.finding.unit, style);
         let record = super::ladder::plain(record, figure.finding.unit, style);
         let than = if is_time(&figure) { "above" } else { "below" };
@@ -138,7 +139,7 @@ fn sentence(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// What was asked for and not measured, by reason.
+/// Requested parts that were not measured, by reason.
 fn refused(run: &Run) -> Vec<Note> {
     let of_steps = run.observations().filter(|o| !o.labels.is_point()).filter_map(|o| o.refusal.as_ref());
     let refused = run.experiments.iter().flat_map(|e| &e.plan.refused).chain(of_steps);
@@ -180,7 +181,7 @@ fn of_states(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
         notes.push(note(
             text,
             if guest {
-                "dedicated cpus, rented as whole cores, end it"
+                "dedicated cpus (whole cores) prevent this"
             } else {
                 "keep that thread idle, or switch SMT off"
             },
@@ -190,12 +191,12 @@ fn of_states(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
     if let (Some(shared), Some(figure)) = (often(&|s| matches!(s, StateKind::Shared)), slowed) {
         let now = now_text(&figure, unit_name(figure.finding.unit, style), style).unwrap_or_default();
         let text = format!(
-            "Others use your {cache} and DRAM {} of the time: {} was {now}, {} undisturbed",
+            "Other programs or guests use your {cache} and DRAM {} of the time: {} was {now}, {} undisturbed",
             words::share(shared.share),
             figure.name(),
             shown(&figure, style)
         );
-        notes.push(note(text, "plan with `now`, not with the figure above it"));
+        notes.push(note(text, "plan with the value `now`, not with the undisturbed figure"));
     }
     notes
 }
@@ -240,6 +241,6 @@ fn drift(run: &Run) -> Vec<Note> {
             None => format!("From the start to the end {}", some(&changes)),
         }
     };
-    let todo = "run again to see which level lasts";
+    let todo = "run again to see which of the two levels is typical";
     moments.values().map(|drifts| note(text(drifts), todo)).collect()
 }

@@ -20,7 +20,7 @@ const APART: f64 = 0.85;
 /// What a difference has to be to matter where the plan does not say which precision was wanted.
 const WORTH: f64 = 0.01;
 
-/// What the visits of a step tell.
+/// How the visits of a step differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Differ {
     Places,
@@ -67,10 +67,10 @@ impl Spread {
         let places = self.places;
         match self.differ {
             Differ::Moments if self.between.is_none() => {
-                format!("moments differ by {within}; it had one place in memory")
+                format!("moments differ by {within}; measured at one place in memory")
             }
             Differ::Neither if self.between.is_none() => {
-                format!("moments differ by {within} only; it had one place in memory")
+                format!("moments differ by only {within}; measured at one place in memory")
             }
             Differ::Places => {
                 format!("its {places} places in memory differ by {between}, moments within one by {within}")
@@ -82,7 +82,7 @@ impl Spread {
             Differ::Neither => {
                 format!("neither: its {places} places in memory differ by {between}, moments within one by {within}")
             }
-            Differ::Unknown => "too few visits to each place in memory to tell".to_owned(),
+            Differ::Unknown => "too few visits to each place in memory to separate the two".to_owned(),
         }
     }
 }
@@ -153,7 +153,7 @@ pub(crate) fn table(run: &Run, style: &Style) -> String {
     out.push_str(&table.render(style));
     if matches!(rows[0].1.differ, Differ::Places | Differ::Both) {
         let arrow = style.glyph("→", "->");
-        let todo = "where places differ, run again: each run gets other places in memory";
+        let todo = "where places differ, run again: each run allocates other places in memory";
         out.push_str(&hanging(&format!("  {arrow} "), todo, Ink::Plain, style));
     }
     out
@@ -210,7 +210,7 @@ mod tests {
         let told = Spread::of(&seen(&fresh, Some(0.2), None), 0.01).expect("a spread");
         assert_eq!(
             (told.differ, told.words().as_str()),
-            (Differ::Unknown, "too few visits to each place in memory to tell")
+            (Differ::Unknown, "too few visits to each place in memory to separate the two")
         );
     }
 
@@ -227,7 +227,7 @@ mod tests {
             words(&[&FAST, &SLOW], Some(0.005), Some(0.12)),
             "moments differ by 12 %, its 2 places in memory by 0.5 %"
         );
-        assert_eq!(words(&[&FAST], None, Some(0.12)), "moments differ by 12 %; it had one place in memory");
+        assert_eq!(words(&[&FAST], None, Some(0.12)), "moments differ by 12 %; measured at one place in memory");
         assert!(Spread::of(&seen(&[], None, None), 0.01).is_none());
     }
 }

@@ -14,7 +14,7 @@ use crate::text::{hanging, spoken, wrap};
 /// DRAM that reaches less of its theoretical peak is worth a look: all cores together reach 75 to 90 % of it.
 const LEAST_OF_PEAK: f64 = 0.6;
 
-/// What a reader has to know first.
+/// The most important result of a run.
 pub(crate) enum Outcome {
     /// Something is wrong: what, in one clause.
     Wrong(String),
@@ -37,7 +37,7 @@ pub(crate) fn below_record<'a>(survey: &Survey<'a>) -> Option<(Figure<'a>, f64, 
     below.max_by(|a, b| loss(a).total_cmp(&loss(b)))
 }
 
-/// The first tier whose size is not known, though the curve was to tell it.
+/// The first tier whose size the curve did not resolve.
 pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
     survey.run.findings().find(|f| f.metric == Quantity::TierSize && f.value.is_none())
 }
@@ -48,7 +48,8 @@ pub(crate) fn why_not_resolved(finding: &Finding) -> String {
     reason.split_once("not resolved, ").map_or(reason.clone(), |(_, why)| why.to_owned())
 }
 
-/// The best share of the theoretical peak that all cores reach, where that is little; of any cores where nobody says how many.
+/// The best share of the theoretical peak that all cores reach, if it is small; of any cores if the run does not record
+/// how many.
 pub(crate) fn below_peak<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
     let of_all = |f: &&Finding| f.labels.get(Labels::SPAN).is_none_or(|span| span == "all");
     let shares = survey.run.findings().filter(|f| f.metric == Quantity::PeakShare).filter(of_all);
@@ -86,7 +87,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
         let share = best.value.map(percent).unwrap_or_default();
         return Outcome::Wrong(format!("{tier} reaches only {share} of its theoretical peak"));
     }
-    // What the run could not keep in memory is no finding of the doctor's: a note says it.
+    // Memory that could not be kept is reported in a note, not as a finding of the doctor.
     if let Some(warning) =
         survey.run.warnings.iter().find(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept)
     {

@@ -120,7 +120,7 @@ fn meanwhile(survey: &Survey<'_>, kind: &StateKind, style: &Style) -> String {
     parts.join("; ")
 }
 
-/// What a figure came to in a state, where that differs from the figure.
+/// A figure's value in a state, where it differs from the figure.
 fn then(figure: &Figure<'_>, kind: &StateKind) -> Option<f64> {
     let value = figure.finding.value.filter(|_| figure.grade() != Grade::Invalid)?;
     let seen = figure.seen?.in_states.iter().find(|s| s.state == *kind)?;
@@ -145,7 +145,7 @@ pub(crate) fn table(run: &Run, style: &Style) -> String {
             Cell::new(state.ping_ns.map(nanoseconds).unwrap_or_default()),
         ]);
     }
-    crate::text::heading("States of the machine meanwhile", style) + &table.render(style)
+    crate::text::heading("States of the machine during the run", style) + &table.render(style)
 }
 
 /// The steps of a run with their names in words: that of the first figure that rests on a step, else its labels.

@@ -13,7 +13,7 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
 
-/// What to show of a run beside its report.
+/// Part of a run that `show` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunView {
     /// Why figures are not trusted, and what would help.
@@ -59,8 +59,8 @@ fn tails_of(run: &Run, style: &Style) -> String {
     if out.is_empty() {
         return nothing("This run measured no tail of latency.", style);
     }
-    let text = "Each number is a quantile over blocks, and a block is the mean of some consecutive accesses: a single slow access \
-                is slower still. Disturbed blocks are included.";
+    let text = "Each number is a quantile over blocks. A block is the mean of some consecutive accesses, so a single slow access \
+                takes longer than these numbers show. Disturbed blocks are included.";
     out + &hanging("  ", text, Ink::Dim, style)
 }
 
@@ -88,8 +88,8 @@ fn kernels_of(run: &Run, style: &Style) -> String {
     if table.is_empty() {
         return nothing("This run compared no kernels.", style);
     }
-    let key = "to default: the rate over that of the default kernel in the same moments. Another kernel stands in where it is more \
-               than 3 % faster.";
+    let key = "to default: the rate divided by that of the default kernel at the same moments. The figures use another kernel than \
+               the default where it is more than 3 % faster.";
     let mut out =
         heading("Kernels behind the figures", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style);
     if style.verbose && !rivals.is_empty() {

@@ -1,4 +1,4 @@
-//! What states and reasons are called, and what helps against them: the one place for these words.
+//! Names of states and reasons, and their cures: the one place for these words.
 
 use tiermark_model::{Machine, Reason, ReasonCode, Run, StateKind};
 
@@ -103,35 +103,35 @@ impl Why {
         }
     }
 
-    /// What is so, for the head of a list of figures.
+    /// Heading of a list of figures.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Withheld => "Withheld: a proof failed, so there is no figure",
             Self::Unmeasured => "Not measured",
-            Self::InDoubt => "In doubt: something could not be proven",
+            Self::InDoubt => "In doubt: a property of the figure could not be proven",
             Self::About => "About: disturbed or imprecise, as an earlier version judged",
-            Self::BelowRecord => "Below the best that this machine has shown before",
-            Self::NotSharp => "Bounds, since never seen undisturbed: too few windows came near the best",
-            Self::NotReproduced => "Bounds, since the best was seen too seldom: 3 visits a second apart are wanted",
-            Self::TooFew => "Bounds, since too few windows, states of the machine or rival kernels were seen",
-            Self::Scattered => "Bounds, since visits differ too much",
+            Self::BelowRecord => "Below this machine's record",
+            Self::NotSharp => "Bounds: never seen undisturbed, too few windows are near the best",
+            Self::NotReproduced => "Bounds: the best was reached too seldom (3 visits at least 1 s apart needed)",
+            Self::TooFew => "Bounds: too few windows, states of the machine or comparisons of kernels",
+            Self::Scattered => "Bounds: visits differ too much",
             Self::Otherwise => "Bounds for other reasons",
         }
     }
 
-    /// What would help.
+    /// The cure.
     pub(crate) fn help(self, run: &Run) -> String {
         let longer = longer(run);
         match self {
             Self::Withheld | Self::InDoubt => "`tiermark doctor` names what to change; then measure again".to_owned(),
             Self::Unmeasured => longer,
-            Self::About => "measure again: this version tells figures from bounds".to_owned(),
+            Self::About => "measure again: this version reports exact figures and bounds apart".to_owned(),
             Self::BelowRecord => format!(
                 "a neighbour may have been there all the time: run again at another hour; if it stays low, {}",
                 "run `tiermark doctor`"
             ),
             Self::NotSharp if run.machine.system.hypervisor.is_some() => format!(
-                "others use the same cache or memory nearly all the time: {longer}, at a quieter hour, or on {}",
+                "other programs or guests use the same cache or memory nearly all the time: {longer}, at a quieter hour, or on {}",
                 "dedicated cores"
             ),
             Self::NotSharp => format!("stop other programs (`tiermark doctor` names them), or {longer}"),

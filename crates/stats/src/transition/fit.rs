@@ -189,7 +189,7 @@ fn density(sample: &Sample, row: &[f64; TERMS], terms: &[f64; TERMS], sigma_fact
     Density { density, inlier: good / density, sigma }
 }
 
-/// Gaussian elimination with partial pivoting; `None` when the terms can't be told apart.
+/// Gaussian elimination with partial pivoting; `None` if the terms are linearly dependent.
 fn solved(mut m: [[f64; TERMS + 1]; TERMS]) -> Option<[f64; TERMS]> {
     /// A pivot this small beside the diagonal it began with is rounding.
     const SINGULAR: f64 = 1e-9;

@@ -26,7 +26,7 @@ pub enum Shows<'a> {
     FileCopy(&'a File),
 }
 
-/// What the kernel is told of a mapping.
+/// Advice to the kernel on a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tell {
     /// Back it with transparent huge pages.
@@ -166,7 +166,7 @@ impl Area {
     #[inline]
     pub fn write(&mut self, offset: usize) {
         assert!(self.writable, "an area that may not be written");
-        // SAFETY: inside the mapping, which is writable there and nobody else's.
+        // SAFETY: inside the mapping, which is writable there and has no other user.
         unsafe { self.at(offset, 1).write_volatile(1) };
     }
 
@@ -179,7 +179,7 @@ impl Area {
         );
         let target = self.at(offset, size_of_val(words)).cast::<u64>();
         for (index, word) in words.iter().enumerate() {
-            // SAFETY: inside the mapping, which is page-aligned, writable there and nobody else's.
+            // SAFETY: inside the mapping, which is page-aligned, writable there and has no other user.
             unsafe { target.add(index).write_volatile(*word) };
         }
     }
@@ -195,17 +195,17 @@ impl Area {
     #[inline]
     pub fn write_by_kernel(&mut self, offset: usize) -> io::Result<()> {
         let target = self.at(offset, size_of::<libc::timespec>());
-        // SAFETY: the target has room for a timespec, and nobody else touches it.
+        // SAFETY: the target has room for a timespec, and no other thread touches it.
         match unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, target) } {
             0 => Ok(()),
             _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::FAULT)),
         }
     }
 
-    /// Tells the kernel something about it.
+    /// Advises the kernel on the mapping (madvise).
     #[inline]
     pub fn tell(&mut self, what: Tell) -> io::Result<()> {
-        // SAFETY: no reference into the mapping exists, so that nobody sees the contents change.
+        // SAFETY: no reference into the mapping exists, so no code sees the contents change.
         unsafe { mm::madvise(self.start, self.bytes, what.advice()) }
     }
 

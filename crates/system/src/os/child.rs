@@ -21,9 +21,9 @@ const GONE: Duration = Duration::from_secs(2);
 /// What a child ends with whose body panicked: as a program of Rust's does.
 const PANICKED: i32 = 101;
 
-/// Has ended children stay until they are waited for. Whoever started this process may have told the kernel to forget them at once
-/// (`trap '' CHLD`, which programs inherit): nobody could be waited for then, and a number that is forgotten may be another's by the time it
-/// is to be killed.
+/// Makes the kernel keep ended children until they are waited for. The parent of this process may have told it to
+/// forget them at once (`trap '' CHLD`, which programs inherit): then no child could be waited for, and its number may
+/// be another's by the time it is to be killed.
 pub(super) fn keep_ended_children() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -44,7 +44,7 @@ pub(super) fn keep_ended_children() {
     });
 }
 
-/// A child process. It is killed and waited for when it is dropped, so that none is left.
+/// A child process. It is killed and waited for when it is dropped, so that none remains.
 #[derive(Debug)]
 pub struct Child {
     pid: Pid,
@@ -134,7 +134,7 @@ impl Child {
         unsafe { Self::bare(|| 0) }
     }
 
-    /// Makes a child that runs a program, told of by the standard library.
+    /// Makes a child that runs the program of a standard-library command.
     ///
     /// # Errors
     /// Those of `fork` and `execve`.
@@ -158,7 +158,7 @@ impl Child {
         None
     }
 
-    /// Kills it, where it was made as the first of a group of its own, and whoever it has made since.
+    /// Kills all processes of its group, if it was made as the first of one.
     pub fn kill_group(&self) {
         if !self.reaped {
             // Not waited for yet, so that the number is still its group's.
@@ -166,7 +166,7 @@ impl Child {
         }
     }
 
-    /// A child that was just made by other means, and that nobody has waited for.
+    /// A child that was just made by other means, and was not waited for yet.
     pub(super) fn known(pid: i32) -> io::Result<Self> {
         let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("no process id was returned"))?;
         Ok(Self { pid, reaped: false })
@@ -188,7 +188,8 @@ impl Child {
 
     fn reap(&mut self) -> io::Result<i32> {
         let ended = retry_on_intr(|| waitpid(Some(self.pid), WaitOptions::empty()));
-        // One that somebody else has waited for is gone as well: its number may be another's, which must not be killed.
+        // A child that other code has waited for is gone as well: its number may be another's, which must not be
+        // killed.
         self.reaped = matches!(ended, Ok(_) | Err(Errno::CHILD));
         match ended?.and_then(|(_, status)| status.exit_status()) {
             Some(code) => Ok(code),
@@ -203,7 +204,7 @@ impl Child {
             match waitpid(Some(self.pid), WaitOptions::NOHANG) {
                 Ok(None) | Err(Errno::INTR) => std::thread::sleep(Duration::from_millis(1)),
                 Ok(Some(_)) | Err(Errno::CHILD) => self.reaped = true,
-                // Nobody lets it be waited for: it is still there.
+                // It cannot be waited for: it still exists.
                 Err(_) => break,
             }
         }
@@ -214,8 +215,8 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.reaped {
-            // Not waited for yet, so that the number is still its own. Killed, it ends whatever it waits for, but for a device that does not
-            // answer (state D): such a one is left to itself.
+            // Not waited for yet, so that the number is still its own. After SIGKILL every wait of it ends, except for
+            // a device that does not answer (state D): such a child is abandoned.
             let _ = kill_process(self.pid, Signal::KILL);
             let _ = self.ended_within(GONE);
         }
@@ -277,7 +278,7 @@ mod tests {
         let life = || {
             let Ok(grandchild) = Child::asleep() else { return 1 };
             let number = grandchild.pid().as_raw_nonzero().get().to_ne_bytes();
-            // Nobody kills it but the kernel.
+            // Only the kernel kills it.
             std::mem::forget(grandchild);
             i32::from(rustix::io::write(&write, &number) != Ok(number.len()))
         };
@@ -287,7 +288,7 @@ mod tests {
         let mut number = [0u8; 4];
         assert_eq!(rustix::io::read(&read, &mut number), Ok(4));
         let stat = format!("/proc/{}/stat", i32::from_ne_bytes(number));
-        // Gone, or dead and not waited for by whoever has it now.
+        // Gone, or dead and not yet waited for by its new parent.
         let lives = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
         let began = Instant::now();
         while lives() {

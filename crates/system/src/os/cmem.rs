@@ -72,7 +72,7 @@ pub fn library() -> String {
     format!("glibc {}", version.to_string_lossy())
 }
 
-/// The C library's name; it cannot be asked for its version.
+/// The C library's name; musl reports no version.
 #[cfg(target_env = "musl")]
 pub fn library() -> String {
     if cfg!(target_feature = "crt-static") {
@@ -88,7 +88,7 @@ pub fn library() -> String {
     "a C library that does not give its name".to_owned()
 }
 
-/// A place in the C library that nobody puts another function in place of.
+/// An address in the C library, of a function that no other library replaces.
 pub fn library_place() -> usize {
     black_box(libc::getauxval as unsafe extern "C" fn(libc::c_ulong) -> libc::c_ulong) as usize
 }

@@ -32,7 +32,7 @@ impl OwnContexts {
         let caller = rests.get() as usize;
         let frame = first_frame(caller, caller + size_of::<usize>());
         let words = size_of_val(&frame) / size_of::<usize>();
-        // SAFETY: the frame lies at the upper end of the stack, aligned to 16 bytes, and nobody else knows of the stack.
+        // SAFETY: the frame lies at the upper end of the stack, aligned to 16 bytes, and no other code has the stack.
         unsafe {
             let top = stack.start().add(Stack::BYTES).cast::<usize>().sub(words);
             top.cast::<Frame>().write(frame);

@@ -6,9 +6,9 @@ use crate::check;
 
 /// Gives the calling thread a table of open files of its own, with all that are open now.
 ///
-/// The threads of a process share one table, and whoever uses a file of a shared one takes and gives back a reference each time: two
-/// atomic operations that a process of one thread is spared. What is opened from now on must be closed by this thread, or by one that it
-/// starts; what was open before stays open here until the thread ends.
+/// The threads of a process share one table, and each use of a file of a shared table takes and releases a reference:
+/// two atomic operations that a process of one thread is spared. Files opened from now on must be closed by this
+/// thread, or by one that it starts; files that were open before stay open here until the thread ends.
 ///
 /// # Errors
 /// When the kernel forbids it (a seccomp filter): the table stays shared.

@@ -12,8 +12,8 @@ use crate::check;
 const MPOL_MF_STRICT: libc::c_uint = 1;
 const MPOL_MF_MOVE: libc::c_uint = 2;
 
-/// move_pages(2) on a process (none: this one). Without a node, only asks where the pages are. `status` gets the node of each page, or an
-/// error as a negative number.
+/// move_pages(2) on a process (`None`: this one). Without a node, only reads where the pages are. `status` gets the
+/// node of each page, or an error as a negative number.
 pub fn move_pages(pid: Option<Pid>, pages: &[usize], to: Option<&[i32]>, status: &mut [i32]) -> io::Result<()> {
     assert!(status.len() == pages.len() && to.is_none_or(|to| to.len() == pages.len()));
     let nodes = to.map_or(std::ptr::null(), <[i32]>::as_ptr);
@@ -40,7 +40,7 @@ pub fn migrate_pages(pid: Pid, from: NodeId, to: NodeId) -> io::Result<u64> {
     let words = old.len().max(new.len());
     old.resize(words, 0);
     new.resize(words, 0);
-    // The kernel reads one bit less than it is told, hence the + 1.
+    // The kernel reads one bit less than it is given, hence the + 1.
     // SAFETY: both masks have `words` words.
     let left = check(unsafe {
         libc::syscall(libc::SYS_migrate_pages, pid.as_raw_nonzero().get(), words * 64 + 1, old.as_ptr(), new.as_ptr())

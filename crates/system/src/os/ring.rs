@@ -1,4 +1,4 @@
-//! A ring of bytes in memory that two processes share: one writes, one reads, and a futex wakes who had to sleep.
+//! A ring of bytes in memory that two processes share: one writes, one reads, and a futex wakes a side that sleeps.
 
 use std::ptr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Private anonymous mappings that nobody else knows of, and that the kernel joins to no other.
+//! Private anonymous mappings that no other code uses, and that the kernel merges with no other.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -79,7 +79,7 @@ impl GuardedArea {
     pub fn touch(&mut self) {
         assert!(self.writable, "a room that may not be written");
         for at in (0..self.bytes()).step_by(self.page) {
-            // SAFETY: inside the open part of the mapping, which is writable and nobody else's.
+            // SAFETY: inside the open part of the mapping, which is writable and has no other user.
             unsafe { self.start().cast::<u8>().add(at).write_volatile(1) };
         }
     }
@@ -97,7 +97,7 @@ impl GuardedArea {
     /// Gives the pages back: they will be zeros when they are next touched.
     #[inline]
     pub fn forget(&mut self) -> io::Result<()> {
-        // SAFETY: no reference into the mapping exists, so that nobody sees the contents change.
+        // SAFETY: no reference into the mapping exists, so no code sees the contents change.
         unsafe { mm::madvise(self.start(), self.bytes(), Advice::LinuxDontNeed) }
     }
 }
@@ -113,7 +113,7 @@ pub struct Hole {
     bytes: usize,
 }
 
-// SAFETY: the wish is an address that nobody follows; the rest may be sent.
+// SAFETY: the hint is an address that no code dereferences; the rest may be sent.
 unsafe impl Send for Hole {}
 
 impl Hole {
@@ -122,7 +122,7 @@ impl Hole {
         let page = page()?;
         let whole = Mapped::closed(bytes + 2 * page)?;
         let hole = whole.start.wrapping_byte_add(page);
-        // SAFETY: a part of the mapping made just now, which nobody touches.
+        // SAFETY: a part of the mapping made just now, which no code touches.
         unsafe { mm::munmap(hole, bytes) }?;
         let whole = std::mem::ManuallyDrop::new(whole);
         let ends = [whole.start, hole.wrapping_byte_add(bytes)].map(|start| Mapped { start, bytes: page });

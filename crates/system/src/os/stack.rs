@@ -54,7 +54,8 @@ pub fn has_shadow_stack() -> bool {
     answer == 0 && mode & PR_SHADOW_STACK_ENABLE != 0
 }
 
-/// Blocks all signals that can be blocked, for this thread and whoever it makes: a child that shares its memory must not run a handler in it.
+/// Blocks all signals that can be blocked, for this thread and its children: a child that shares its memory must not
+/// run a handler in it.
 pub fn block_signals() {
     // SAFETY: room for a set of signals, filled before it is read; nothing else is touched.
     unsafe {

@@ -23,7 +23,7 @@ impl PageInlet {
 
     /// Hands over the pages of some bytes, by reference (vmsplice). Returns the bytes that the pipe took.
     ///
-    /// A later change of the bytes may or may not be seen by who reads the pipe.
+    /// A reader of the pipe may or may not see a later change of the bytes.
     #[inline]
     pub fn hand(&self, data: &[u8]) -> io::Result<usize> {
         let piece = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };

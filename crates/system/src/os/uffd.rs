@@ -1,4 +1,4 @@
-//! userfaultfd(2): the faults of a mapping are told to a thread, which brings the pages.
+//! userfaultfd(2): a thread receives the faults of a mapping, and supplies the pages.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,11 +11,12 @@ use rustix::ioctl::{Opcode, Updater, opcode};
 
 use super::Area;
 
-/// Only faults of the process itself, not those that the kernel has on its behalf: what everybody may ask for. Linux 5.11.
+/// Only faults of the process itself, not those that the kernel has on its behalf: allowed without privileges. Linux
+/// 5.11.
 const USER_MODE_ONLY: u32 = 1;
 /// The version of the interface.
 const API: u64 = 0xaa;
-/// Tell of pages that are not there.
+/// Report missing pages.
 const MISSING: u64 = 1;
 /// The requests, as <linux/userfaultfd.h> numbers them.
 const UFFDIO_API: Opcode = opcode::read_write::<ApiCall>(0xaa, 0x3f);
@@ -51,7 +52,7 @@ struct CopyCall {
     copy: i64,
 }
 
-/// The other end of a mapping's faults. When it is dropped, whoever waits in a fault gets a page of zeros.
+/// The file that receives a mapping's faults. When it is dropped, a thread that waits in a fault gets a page of zeros.
 #[derive(Debug)]
 pub struct Userfault {
     file: OwnedFd,
@@ -121,7 +122,7 @@ impl Userfault {
         }
     }
 
-    /// Brings the page at an address, which wakes whoever waits for it.
+    /// Supplies the page at an address, which wakes the thread that waits for it.
     ///
     /// # Errors
     /// Those of UFFDIO_COPY.

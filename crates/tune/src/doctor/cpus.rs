@@ -17,7 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "the clock then depends on how many cores are busy and how warm they are: compare runs of the same threads only",
         examine: turbo,
     },
-    Check { name: "SMT", why: "two threads share a core's caches and ports: pin to one of each core", examine: smt },
+    Check { name: "SMT", why: "two threads share a core's caches and ports: use one cpu of each core", examine: smt },
     Check {
         name: "idle states",
         why: "leaving a deep idle state takes longer than the operations measured between two sleeps",
@@ -35,14 +35,14 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "cpus offline",
-        why: "caches and memory channels are shared by fewer than the machine has",
+        why: "fewer cpus than the machine has share its caches and memory channels",
         examine: offline,
     },
 ];
 
 fn governor(input: &CheckInput<'_>) -> CheckResult {
     let Some(governor) = &input.machine.system.governor else {
-        return CheckResult::not_here("none: the host or the firmware decides");
+        return CheckResult::not_here("not visible: the host or the firmware decides");
     };
     let driver = input.root.word(&format!("{CPU}/cpufreq/policy0/scaling_driver"));
     let driver = driver.or_else(|| input.root.word(&format!("{CPU}/cpu0/cpufreq/scaling_driver"))).unwrap_or_default();
@@ -98,7 +98,7 @@ fn idle(input: &CheckInput<'_>) -> CheckResult {
             "for the time of a run: cpupower idle-set -D 10, then cpupower idle-set -E",
         ),
         Some((state, us)) => CheckResult::ok(format!("down to {}, {us} µs to leave", state.name)),
-        None => CheckResult::ok(format!("{driver}, no states of its own")),
+        None => CheckResult::ok(format!("{driver}, no idle states")),
     }
 }
 

@@ -15,18 +15,18 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "mitigations",
-        why: "they are a part of every call into the kernel: compare only runs with the same",
+        why: "every call into the kernel includes them: compare only runs with the same mitigations",
         examine: mitigations,
     },
     Check { name: "NMI watchdog", why: "it interrupts every cpu, and takes a performance counter", examine: watchdog },
     Check {
         name: "address randomisation",
-        why: "it need not be off: every number is taken from fresh allocations, which should differ",
+        why: "leave it on: runs sample several allocations, whose addresses should differ",
         examine: randomisation,
     },
     Check {
         name: "pressure (PSI)",
-        why: "it tells how long programs wait for memory: the first sign of a tier that is too slow",
+        why: "it shows how long programs wait for memory: the first sign of a tier that is too slow",
         examine: pressure,
     },
     Check {
@@ -75,7 +75,7 @@ fn mitigations(input: &CheckInput<'_>) -> CheckResult {
         true => CheckResult::ok(value),
         false => CheckResult::note(
             format!("{value}; none against {}", vulnerable.join(", ")),
-            "a machine that has them is slower in calls: say so when comparing",
+            "system calls are faster here than on a machine that needs these mitigations",
         ),
     }
 }

@@ -5,19 +5,19 @@ use tiermark_model::{Bytes, IdSet, Swap};
 use super::work::RESTORE;
 use super::{Check, CheckInput, CheckResult};
 
-/// Share of the memory that must be available for footprints of half of it to be had.
+/// Share of the memory that must be available, so that footprints can use half of it.
 const AVAILABLE_LEAST: f64 = 0.1;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "huge pages (THP)",
-        why: "without them every number has page walks in it, from a few MiB on",
+        why: "without them every number from a few MiB on includes page walks",
         examine: thp,
     },
-    Check { name: "huge pages, reserved", why: "only they can be asked for as --pages 2M or 1G", examine: reserved },
+    Check { name: "huge pages, reserved", why: "--pages 2M and --pages 1G need reserved pages", examine: reserved },
     Check {
         name: "NUMA balancing",
-        why: "it unmaps pages to see who uses them, and moves them, while they are measured",
+        why: "it unmaps pages to see which node uses them, and moves them during a measurement",
         examine: balancing,
     },
     Check {
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "merging compares pages all the time, and a write to a merged one takes a fault and a copy",
         examine: ksm,
     },
-    Check { name: "DAMON", why: "it clears the marks of used pages, which costs page walks", examine: damon },
+    Check { name: "DAMON", why: "it clears accessed bits, which costs page walks", examine: damon },
     Check {
         name: "swap",
         why: "a page that was swapped takes microseconds to milliseconds to come back",
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "zswap",
-        why: "swapping then costs cpu time rather than a device's, and is a tier of its own",
+        why: "pages are compressed in memory before they are swapped: this costs cpu time, and is another tier than the device",
         examine: zswap,
     },
     Check {
@@ -99,7 +99,7 @@ fn ksm(input: &CheckInput<'_>) -> CheckResult {
 fn damon(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.damon_running {
         None => input.none(),
-        Some(true) => CheckResult::note("running", "stop it for the time of a run, if it is yours"),
+        Some(true) => CheckResult::note("running", "stop DAMON for the run, if you started it"),
         Some(false) => CheckResult::ok("not running"),
     }
 }
@@ -121,10 +121,10 @@ fn swapped_back(input: &CheckInput<'_>, areas: &[Swap]) -> String {
     let used = || areas.iter().filter(|area| area.used_bytes > 0);
     let others: Vec<&str> = used().filter(|area| maker(area).is_none()).map(|area| area.path.as_str()).collect();
     let mut cures = Vec::new();
-    // Whoever is at work takes all of it back.
+    // A program that still runs takes all of it back itself.
     match used().filter_map(maker).max_by_key(|held| held.at_work) {
         Some(held) if held.at_work => cures.push(format!("wait until process {} ({}) has ended", held.pid, held.what)),
-        Some(held) => cures.push(format!("{RESTORE}, which ends what {} left", held.what)),
+        Some(held) => cures.push(format!("{RESTORE}, which takes back the changes of {}", held.what)),
         None => {}
     }
     if !others.is_empty() {
@@ -141,7 +141,7 @@ fn zswap(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.zswap {
         None => input.none(),
         Some(true) if !input.machine.system.swaps.is_empty() => {
-            CheckResult::note("on", "echo N > /sys/module/zswap/parameters/enabled, where the device itself is meant")
+            CheckResult::note("on", "to measure the swap device itself: echo N > /sys/module/zswap/parameters/enabled")
         }
         Some(true) => CheckResult::ok("on, without a swap area"),
         Some(false) => CheckResult::ok("off"),

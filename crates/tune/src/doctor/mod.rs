@@ -12,27 +12,27 @@ use tiermark_model::{CheckRow, Checkup, Health, HeldChanges, Machine};
 pub use crate::cpu_use::{Busy, CpuSnapshot, watch};
 pub use work::{BUSY_NOTE, BUSY_PROBLEM, STEAL_NOTE, STEAL_PROBLEM};
 
-/// What the checks read.
+/// Data that the checks read.
 #[derive(Debug)]
 pub struct CheckInput<'a> {
     /// The tree that is read.
     pub root: &'a Root,
     /// The machine found there.
     pub machine: &'a Machine,
-    /// How busy it was, where somebody watched.
+    /// Use of the cpus; `None` for a captured machine.
     pub busy: Option<Busy>,
     /// Changes of this program that were not taken back yet, by runs at work too.
     pub held: &'a [HeldChanges],
 }
 
 impl CheckInput<'_> {
-    /// What it means that a file is not there: a captured tree may just not have it.
+    /// The result if a file does not exist: a captured tree may just lack it.
     fn none(&self) -> CheckResult {
         if self.root.is_live() { CheckResult::not_here("this kernel has none") } else { CheckResult::not_reported() }
     }
 }
 
-/// What a check found.
+/// Result of a check.
 struct CheckResult {
     health: Health,
     value: String,

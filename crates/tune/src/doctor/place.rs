@@ -18,14 +18,18 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "memory limit",
-        why: "at the limit the kernel reclaims or kills, however much memory the machine has",
+        why: "at the limit the kernel reclaims memory or kills processes, even if the machine has free memory",
         examine: limit,
     },
-    Check { name: "cpus allowed", why: "only these are measured", examine: allowed },
-    Check { name: "microcode", why: "it changes what mitigations cost: record it", examine: microcode },
+    Check { name: "cpus allowed", why: "runs use only these cpus", examine: allowed },
+    Check {
+        name: "microcode",
+        why: "it changes what mitigations cost: compare only runs with the same version",
+        examine: microcode,
+    },
     Check {
         name: "BIOS",
-        why: "interleaving, prefetchers and power limits are set there: record its version",
+        why: "it sets interleaving, prefetchers and power limits: compare only runs with the same version",
         examine: bios,
     },
     Check {
@@ -71,7 +75,7 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
             let used = used.map_or_else(String::new, |used| format!(", {} used", Bytes(used)));
             CheckResult::note(
                 format!("{}{used}", Bytes(limit)),
-                "half of what is left of it is used by default; --max-mem for less",
+                "a run uses at most half of the rest; --max-mem sets another limit",
             )
         }
         Some(_) => CheckResult::ok("none"),

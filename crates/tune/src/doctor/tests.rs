@@ -31,7 +31,7 @@ fn left(swaps: &[&str], at_work: bool) -> HeldChanges {
     }
 }
 
-/// What swap in use is told to be done about, with two areas and who made them.
+/// The cure for swap in use, with two areas and the programs that made them.
 fn cure_of_swap(held: &[HeldChanges]) -> String {
     let swaps = "F T S U P\n/dev/zram1 partition 1024 512 5\n/dev/sda2 partition 1024 512 -2\n";
     let root = Root::from_files("test", [("proc/swaps", swaps), ("sys/devices/system/cpu/online", "0")]);

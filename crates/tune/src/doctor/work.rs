@@ -1,11 +1,11 @@
-//! Who else uses the machine.
+//! Other programs that use the machine.
 
 use super::{Check, CheckInput, CheckResult};
 
 /// Share of the cpus that other work may take before a reader should know.
 pub const BUSY_NOTE: f64 = 0.1;
-/// Share beyond which a run would both disturb that work and measure little of use. Not at [`BUSY_NOTE`] already: on two cpus a tenth is
-/// one daemon, and below one half the stamps show what was disturbed, so that the verdicts tell the truth.
+/// Share of busy cpus beyond which a run would disturb that work and measure little of use. Above [`BUSY_NOTE`]: on two
+/// cpus a tenth is one daemon, and below one half the stamps show the disturbance, so that verdicts are right.
 pub const BUSY_PROBLEM: f64 = 0.5;
 /// Stolen time beyond which medians are still right and tails are not.
 pub const STEAL_NOTE: f64 = 0.01;
@@ -15,7 +15,7 @@ pub const STEAL_PROBLEM: f64 = 0.1;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "other programs",
-        why: "they take cpu time, cache and memory bandwidth from what is measured",
+        why: "they take cpu time, cache and memory bandwidth from the measurement",
         examine: busy,
     },
     Check {
@@ -30,14 +30,14 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// What takes changes back.
+/// Commands that take changes back.
 pub(super) const RESTORE: &str = "tiermark tune --restore";
 
 fn busy(input: &CheckInput<'_>) -> CheckResult {
     let load = input.machine.system.load1.map_or_else(String::new, |load| format!("; load average {load:.2}"));
     let Some(busy) = &input.busy else { return CheckResult::not_here(format!("not watched{load}")) };
     let value = format!("{:.1} of {} cpus busy{}{load}", busy.busy, busy.cpus, busy.names());
-    let cure = "wait until it is quieter, stop what is yours, or measure on other cpus with --cpus";
+    let cure = "wait until it ends, stop your own programs, or measure on other cpus with --cpus";
     match busy.busy / busy.cpus.max(1) as f64 {
         share if share > BUSY_PROBLEM => CheckResult::problem(value, cure),
         share if share > BUSY_NOTE => CheckResult::note(value, cure),
@@ -57,7 +57,7 @@ fn steal(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn held(input: &CheckInput<'_>) -> CheckResult {
-    // Those of a run at work are its own business.
+    // Changes of a running process do not count.
     let left: usize = input.held.iter().filter(|held| !held.at_work).map(|held| held.changes.len()).sum();
     match left {
         0 => CheckResult::ok("none"),

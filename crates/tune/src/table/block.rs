@@ -7,9 +7,9 @@ use crate::knob::{Advice, Knob};
 use tiermark_undo::Syntax::{Choice, Number};
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob::block("queue/scheduler", "queue/scheduler", Choice, "who goes first to the device").swap_tier(Advice::To(
+    Knob::block("queue/scheduler", "queue/scheduler", Choice, "order of requests to the device").swap_tier(Advice::To(
         &["mq-deadline"],
-        "reads go before writes: a page fault waits for a read, nobody for a write",
+        "reads go before writes: page faults wait for reads, no task waits for swap writes",
     )),
     Knob::block("queue/nr_requests", "queue/nr_requests", Number, "requests under way at once")
         .swap_tier(Advice::To(&["64"], "a short queue, so that a read does not wait behind many writes")),
@@ -18,11 +18,10 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::block("queue/nomerges", "queue/nomerges", Number, "whether neighbouring requests are joined: 0 yes, 2 no")
         .swap_tier(Advice::To(&["0"], "joined writes leave the device free for reads"))
         .default(&["0"]),
-    Knob::fact("device node", "sys/block/NAME/device/numa_node", nodes, "the node each device hangs on").swap_tier(
-        Advice::Keep(
+    Knob::fact("device node", "sys/block/NAME/device/numa_node", nodes, "the node that each device is attached to")
+        .swap_tier(Advice::Keep(
             "a device for each socket, on the socket's own lanes and not behind the chipset, spreads the load",
-        ),
-    ),
+        )),
     Knob::file(
         "nvme io_queue_depth",
         "sys/module/nvme/parameters/io_queue_depth",
@@ -30,7 +29,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "the longest queue of NVMe devices",
     )
     .reach(Reach::Reboot)
-    .swap_tier(Advice::Keep("it is read when the driver starts; queue/nr_requests does the same at once")),
+    .swap_tier(Advice::Keep("the driver reads it when it starts; queue/nr_requests has the same effect at once")),
 ];
 
 /// The node of each device looked at, where it says; -1 is "no matter".

@@ -9,7 +9,7 @@ use crate::knob::{Advice, Knob};
 const HOW: &str = "add it to the kernel command line (GRUB_CMDLINE_LINUX and update-grub, or grubby)";
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob::boot("rcu_nocbs=", "rcu_nocbs", "cpus whose freed kernel objects other cpus give back")
+    Knob::boot("rcu_nocbs=", "rcu_nocbs", "cpus whose RCU callbacks run on other cpus")
         .swap_tier(Advice::By(rcu))
         .latency(Advice::By(rcu)),
     Knob::boot("nohz_full=", "nohz_full", "cpus without a timer tick while one task runs")
@@ -17,19 +17,19 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::boot("isolcpus=", "isolcpus", "cpus that the scheduler leaves alone")
         .latency(Advice::Keep("pays for cpus whose threads are all pinned; cpusets do the same without a reboot")),
     Knob::boot("nohz=", "nohz", "whether idle cpus stop their tick").swap_tier(Advice::Keep(
-        "off was advised for guests of 2018, to save exits; leave it out, unless a measurement shows a gain",
+        "nohz=off was advised for guests of 2018, to save VM exits; leave it out, unless a measurement shows a gain",
     )),
     Knob::boot("highres=", "highres", "whether timers are exact").swap_tier(Advice::Keep(
-        "off was advised for guests of 2018; it makes every sleep as long as a tick: leave it out",
+        "highres=off was advised for guests of 2018; it makes every sleep as long as a tick: leave it out",
     )),
     Knob::boot("lapic=", "lapic", "the timer of each cpu").swap_tier(Advice::Keep(
-        "notscdeadline was advised for guests of 2018; leave it out, unless a measurement shows a gain",
+        "lapic=notscdeadline was advised for guests of 2018; leave it out, unless a measurement shows a gain",
     )),
     Knob::boot("mitigations=", "mitigations", "what the kernel does against faults of the processor")
         .swap_tier(Advice::Keep(
-            "record it, and compare only runs with the same; security is not given up for a number",
+            "compare only runs with the same mitigations; do not turn them off for a better number",
         ))
-        .latency(Advice::Keep("record it, and compare only runs with the same; security is not given up for a number")),
+        .latency(Advice::Keep("compare only runs with the same mitigations; do not turn them off for a better number")),
     Knob::fact(
         "pressure stall information",
         "proc/pressure/memory",
@@ -41,7 +41,7 @@ pub(super) const KNOBS: &[Knob] = &[
 
 fn rcu(input: &AdviceInput<'_>) -> Option<(String, String)> {
     let last = input.machine.cpus.iter().map(|cpu| cpu.id).max()?;
-    let why = "freed kernel objects are not given back on the cpus that serve";
+    let why = "no RCU callback, which frees kernel objects, runs on the cpus that serve requests";
     if let Some(now) = input.parameter("rcu_nocbs")
         && (now == "all" || now.parse::<IdSet>().is_ok_and(|ids| (0..=last).all(|cpu| ids.contains(cpu))))
     {
@@ -65,5 +65,5 @@ fn pressure(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
 }
 
 fn psi(_: &AdviceInput<'_>) -> Option<(String, String)> {
-    Some(("on".to_owned(), format!("it is the best early sign that a tier is too slow; boot with psi=1: {HOW}")))
+    Some(("on".to_owned(), format!("it is the earliest sign that a tier is too slow; boot with psi=1: {HOW}")))
 }

@@ -18,19 +18,23 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "whether Intel cpus stay at their rated frequency: 1 yes",
     )
-    .latency(Advice::Keep("with turbo requests are shorter, and less even: they depend on how many cores are busy")),
+    .latency(Advice::Keep(
+        "turbo makes requests faster on average, but their time then depends on how many cores are busy",
+    )),
     Knob::file(
         "cpufreq/boost",
         "sys/devices/system/cpu/cpufreq/boost",
         Number,
         "whether cpus may exceed their rated frequency: 1 yes",
     )
-    .latency(Advice::Keep("with boost requests are shorter, and less even: they depend on how many cores are busy")),
+    .latency(Advice::Keep(
+        "boost makes requests faster on average, but their time then depends on how many cores are busy",
+    )),
     Knob::file(
         "kernel.nmi_watchdog",
         "proc/sys/kernel/nmi_watchdog",
         Number,
-        "looking for cpus that hang, by an interrupt a cpu",
+        "detection of cpus that hang, by a periodic interrupt on each cpu",
     )
     .latency(Advice::To(&["0"], "it interrupts every cpu, and takes a performance counter")),
     Knob::file(
@@ -39,6 +43,8 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "counting how long each task waits for swap and devices",
     )
-    .swap_tier(Advice::Keep("1 tells how long each tenant waits for its pages, at some cost a switch"))
+    .swap_tier(Advice::Keep(
+        "1 shows how long each tenant waits for its pages, and makes each task switch a little slower",
+    ))
     .default(&["0"]),
 ];

@@ -8,7 +8,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::file("vm.page-cluster", "proc/sys/vm/page-cluster", Number, "pages read ahead from swap, as a power of two")
         .swap_tier(Advice::To(
             &["0"],
-            "random accesses want one page, and wait while its neighbours are read too; no effect on zram, which never reads ahead",
+            "a random access needs one page, and waits while its neighbours are read too; no effect on zram, which never reads ahead",
         ))
         .default(&["3"]),
     Knob::file(
@@ -28,12 +28,12 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "reclaim ahead of need after memory was fragmented",
     )
-    .latency(Advice::To(&["0"], "that reclaim comes in bursts, and takes what is in use"))
+    .latency(Advice::To(&["0"], "this reclaim runs in bursts, and evicts pages in use"))
     .default(&["15000"]),
-    Knob::file("vm.swappiness", "proc/sys/vm/swappiness", Number, "program pages against file cache when memory is short")
+    Knob::file("vm.swappiness", "proc/sys/vm/swappiness", Number, "balance of reclaim between program pages and file cache")
         .swap_tier(Advice::By(swappiness))
         .default(&["60"]),
-    Knob::file("vm.zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode", Number, "reclaim in a node before another is asked")
+    Knob::file("vm.zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode", Number, "reclaim on a node before memory of another node is used")
         .swap_tier(Advice::To(&["0"], "memory of another node is faster than any swap"))
         .latency(Advice::To(&["0"], "an allocation takes another node's memory rather than wait for reclaim"))
         .default(&["0"]),
@@ -43,13 +43,13 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "how eagerly memory is moved together in the background",
     )
-    .latency(Advice::To(&["0"], "pages that are being moved stop whoever uses them"))
+    .latency(Advice::To(&["0"], "a thread that uses a page waits while the page is moved"))
     .default(&["20"]),
     Knob::file("vm.stat_interval", "proc/sys/vm/stat_interval", Number, "seconds between updates of memory statistics")
         .latency(Advice::To(&["10"], "each cpu is interrupted for them once in ten seconds rather than every second"))
         .default(&["1"]),
-    Knob::file("vm.overcommit_memory", "proc/sys/vm/overcommit_memory", Number, "whether more may be promised than there is")
-        .swap_tier(Advice::Keep("a database that forks to save wants 1; one that does not save needs no change"))
+    Knob::file("vm.overcommit_memory", "proc/sys/vm/overcommit_memory", Number, "whether programs may reserve more memory than there is")
+        .swap_tier(Advice::Keep("a database that forks to save needs 1; other databases need no change"))
         .default(&["0"]),
     Knob::fact("swap priorities", "proc/swaps", priorities, "which swap area is filled first")
         .swap_tier(Advice::Keep("areas of equal priority share the load in turn; others are filled one after the other")),
@@ -57,9 +57,9 @@ pub(super) const KNOBS: &[Knob] = &[
 
 /// Swap in memory is cheaper than reading files again.
 fn swappiness(input: &AdviceInput<'_>) -> Option<(String, String)> {
-    let why = "swap in memory taken as twice as fast as the disk of files: 133 and 67 of 200 (kernel documentation, sysctl/vm)";
+    let why = "assumes that swap in memory is twice as fast as the disk of files: 133 and 67 of 200 (kernel documentation, sysctl/vm)";
     let old =
-        "swap in memory is faster than the disk of files; this kernel takes 100 at most (Linux 5.8 and later 200)";
+        "swap in memory is faster than the disk of files; this kernel accepts at most 100 (Linux 5.8 and later: 200)";
     let (value, why) = if input.kernel_before(5, 8) { ("100", old) } else { ("133", why) };
     input.swaps_to_memory().then(|| (value.to_owned(), why.to_owned()))
 }

@@ -37,7 +37,7 @@ mod tests {
                 match knob.advice(profile) {
                     Advice::To(values, why) => {
                         assert!(!values.is_empty() && !why.is_empty(), "{}", knob.name);
-                        // What is written must be told apart from other values when it is read again.
+                        // A written value must differ from other values when the file is read again.
                         assert!(
                             values.iter().all(|v| knob.syntax.parse(v).is_some_and(|r| r.value == *v)),
                             "{}",

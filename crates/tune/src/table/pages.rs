@@ -11,10 +11,10 @@ pub(super) const KNOBS: &[Knob] = &[
         "transparent_hugepage/enabled",
         "sys/kernel/mm/transparent_hugepage/enabled",
         Choice,
-        "who gets huge pages without reserving them",
+        "which programs get huge pages without reserving them",
     )
     .swap_tier(Advice::To(&["never"], NO_SPLIT))
-    .latency(Advice::To(&["madvise"], "programs that ask get them; nobody else waits for pages to be put together")),
+    .latency(Advice::To(&["madvise"], "programs that request huge pages (madvise) get them; other programs do not wait for compaction")),
     Knob::file(
         "transparent_hugepage/defrag",
         "sys/kernel/mm/transparent_hugepage/defrag",
@@ -22,13 +22,13 @@ pub(super) const KNOBS: &[Knob] = &[
         "whether a page fault waits for a huge page to be made free",
     )
     .swap_tier(Advice::To(&["never"], "no page fault waits for compaction, which competes with reclaim"))
-    .latency(Advice::To(&["madvise", "defer+madvise", "never"], "only programs that asked wait"))
+    .latency(Advice::To(&["madvise", "defer+madvise", "never"], "only programs that request huge pages (madvise) wait"))
     .default(&["madvise"]),
     Knob::file(
         "transparent_hugepage sizes",
         "sys/kernel/mm/transparent_hugepage/hugepages-*kB/enabled",
         Choice,
-        "who gets huge pages of each size",
+        "which programs get huge pages of each size",
     )
     .swap_tier(Advice::To(&["never", "inherit"], NO_SPLIT)),
     Knob::file(

@@ -11,10 +11,10 @@ pub(super) const KNOBS: &[Knob] = &[
         "kernel.numa_balancing",
         "proc/sys/kernel/numa_balancing",
         Number,
-        "moving pages to who uses them: 0 off, 1 between nodes, 2 between tiers",
+        "moving pages to the node that uses them: 0 off, 1 between nodes, 2 between tiers",
     )
     .swap_tier(Advice::By(balancing))
-    .latency(Advice::To(&["0"], "no page faults made only to see who uses a page")),
+    .latency(Advice::To(&["0"], "no page faults that only record which node uses a page")),
     Knob::file(
         "numa/demotion_enabled",
         "sys/kernel/mm/numa/demotion_enabled",
@@ -26,14 +26,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "kernel.numa_balancing_promote_rate_limit_MBps",
         "proc/sys/kernel/numa_balancing_promote_rate_limit_MBps",
         Number,
-        "the most that is moved back from a slower node in a second",
+        "the most memory that is moved back from a slower node, MB a second",
     )
     .default(&["65536"]),
     Knob::fact(
         "memory tiers",
         "sys/devices/virtual/memory_tiering",
         memory_tiers,
-        "which nodes the kernel takes for equally fast",
+        "which nodes the kernel treats as equally fast",
     ),
     Knob::file(
         "weighted_interleave",
@@ -42,7 +42,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "pages in a row that each node gets, where a program interleaves by weight",
     )
     .reach(Reach::Check)
-    .swap_tier(Advice::Keep("`tiermark matrix` deals pages by weight itself, and shows which weights pay")),
+    .swap_tier(Advice::Keep("`tiermark matrix` places pages by weight itself, and shows which weights are fastest")),
     Knob::file(
         "lru_gen/enabled",
         "sys/kernel/mm/lru_gen/enabled",
@@ -56,10 +56,10 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "age below which no page is reclaimed: a program is killed first",
     )
-    .swap_tier(Advice::To(&["0"], "a tenant should get slow and be seen to, not be killed"))
+    .swap_tier(Advice::To(&["0"], "a tenant should become slow rather than be killed"))
     .default(&["0"]),
     Knob::file("zswap/enabled", "sys/module/zswap/parameters/enabled", Switch, "compressed memory in front of swap")
-        .swap_tier(Advice::Keep("it is a tier of its own: compare runs with and without")),
+        .swap_tier(Advice::Keep("zswap is a tier: compare runs with and without it")),
     Knob::file("zswap/compressor", "sys/module/zswap/parameters/compressor", Word, "how zswap compresses")
         .swap_tier(Advice::Keep("lz4 is fast, zstd is small: measure with values like your own")),
     Knob::file(
@@ -84,14 +84,14 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .swap_tier(Advice::Keep("it makes room for pages in use, and writes more")),
     Knob::fact("DAMON", "sys/kernel/mm/damon/admin/kdamonds", damon, "threads that watch which pages are in use")
-        .swap_tier(Advice::Keep("one that is not yours is never touched; it clears the marks that reclaim goes by"))
-        .latency(Advice::Keep("one that is not yours is never touched; it costs page walks")),
+        .swap_tier(Advice::Keep("tiermark never stops it; it clears the accessed bits that reclaim reads"))
+        .latency(Advice::Keep("tiermark never stops it; it clears accessed bits, which costs page walks")),
 ];
 
 fn balancing(input: &AdviceInput<'_>) -> Option<(String, String)> {
     let (value, why) = match input.has_slow_node() {
         true => ("2", "pages in use come back from the slower node"),
-        false => ("0", "it goes through the same lists of pages as reclaim does, and gets in its way"),
+        false => ("0", "it competes with reclaim for the same lists of pages"),
     };
     Some((value.to_owned(), why.to_owned()))
 }

@@ -10,7 +10,7 @@ use tiermark_model::messages::undo as messages;
 use crate::identity;
 use crate::syntax::Syntax;
 
-/// What names of control groups and files made by this program contain: nothing else is ever removed.
+/// Part of the names of control groups and files that this program makes: others are never removed.
 const OURS: &str = "tiermark";
 
 /// One change to the system. Paths are below the root, without the first slash.
@@ -80,16 +80,16 @@ pub enum Change {
         pid: u32,
         /// When it started, in ticks since the system did ([`start_ticks`](tiermark_machine::start_ticks)).
         start_ticks: u64,
-        /// What it is, in words.
+        /// Description of the started thing, in words.
         what: String,
     },
     /// A command is run that starts something elsewhere. Taken back by another, which a shell runs, in the same boot only.
     Command {
-        /// What takes it back (`virsh destroy vm3`).
+        /// Command that takes it back (`virsh destroy vm3`).
         stop: String,
-        /// What it stops, in words.
+        /// Description of the thing that it stops, in words.
         what: String,
-        /// A command that fails as long as it runs; `None` where nobody named one.
+        /// A command that fails as long as the started thing runs; `None` if the user named none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         check: Option<String>,
         /// Whether it names the random word of its run, so that nothing of others can be meant: it is run in another

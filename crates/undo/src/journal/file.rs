@@ -57,16 +57,16 @@ pub(super) fn malformed(path: &Path, why: &str) -> Refusal {
 /// Reads the lines of a journal. Any damaged one is an error: to take back the other changes, and not this one, may do harm.
 ///
 /// # Errors
-/// A message: what is wrong with it.
+/// A message that names the mistake.
 pub(super) fn parse(lines: &Lines) -> Result<Noted, String> {
     let head = serde_json::from_slice::<JournalHeader>(lines.head());
-    let head = head.map_err(|why| format!("its first line makes no sense: {why}"))?;
+    let head = head.map_err(|why| format!("its first line cannot be parsed: {why}"))?;
     if head.schema != SCHEMA {
-        return Err(format!("it is of the form '{}', and this program knows {SCHEMA}", head.schema));
+        return Err(format!("its schema is '{}', and this version reads {SCHEMA}", head.schema));
     }
     let mut noted = Noted::new(head);
     for (number, line) in lines.rest() {
-        match line.map_err(|why| format!("its line {number} makes no sense: {why}"))? {
+        match line.map_err(|why| format!("its line {number} cannot be parsed: {why}"))? {
             Line::Change(change) => {
                 change.check().map_err(|refusal| refusal.to_string())?;
                 noted.changes.push(change);

@@ -1,9 +1,9 @@
-//! The journal of changes: what is about to be changed, on disk before it is.
+//! The journal of changes: each change is on disk before it is made.
 //!
-//! A journal is a file of JSON lines: a head, then changes and what was taken back of them. A change is on disk (fsync) before
-//! [`Journal::note`] returns, so that whoever dies later, by SIGKILL too, leaves a note of everything that may have been done. The
-//! file goes away when all of it is taken back. It holds a lock while its writer lives, and one lock keeps two programs from changing
-//! the system at once.
+//! A journal is a file of JSON lines: a head, then changes, and which of them were taken back. A change is on disk
+//! (fsync) before [`Journal::note`] returns, so that a program that is killed, even by SIGKILL, has recorded everything
+//! that it may have done. The file is removed once all changes are taken back. The writer holds a lock on the file, and
+//! one lock for the system keeps two programs from changing it at once.
 
 mod change;
 mod file;
@@ -27,7 +27,7 @@ pub use state_dir::{Lock, StateDir, StatePlaces};
 /// The form of journals; readers take every released one.
 const SCHEMA: &str = "tiermark/changes/1";
 
-/// Who changes what, since when.
+/// Which program makes the changes, since when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalHeader {
     /// `tiermark/changes/1`.
@@ -39,7 +39,7 @@ pub struct JournalHeader {
     /// The machine's id (`/etc/machine-id`); `None` where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    /// The kernel's id of this boot: after another one, nothing volatile is left.
+    /// The kernel's id of this boot: a reboot undoes all volatile changes.
     pub boot: String,
     /// The process that makes the changes.
     pub pid: u32,
@@ -47,7 +47,7 @@ pub struct JournalHeader {
     pub start_ticks: u64,
     /// When the journal was begun, RFC 3339.
     pub started: String,
-    /// What makes the changes (`tiermark tune --apply --profile latency`).
+    /// Command that makes the changes (`tiermark tune --apply --profile latency`).
     pub what: String,
 }
 
@@ -73,7 +73,7 @@ fn machine_id(root: &Root) -> Option<String> {
     root.word("etc/machine-id").filter(|id| !id.is_empty())
 }
 
-/// The id of this boot, where the kernel tells.
+/// The id of this boot; `None` where the kernel does not report it.
 pub(crate) fn boot_id(root: &Root) -> Option<String> {
     root.word("proc/sys/kernel/random/boot_id")
 }
@@ -134,7 +134,7 @@ impl Journal {
         let _ = self.lines.append(&[Line::Undone(index)]);
     }
 
-    /// Takes a note back of a change that was not made after all: what is there now is not this program's.
+    /// Removes the entry of a change that was not made after all: the present state is not this program's.
     pub fn withdraw(&mut self, change: &Change) {
         let noted = self.noted.left().rfind(|(_, noted)| *noted == change).map(|(index, _)| index);
         if let Some(index) = noted {
@@ -147,7 +147,7 @@ impl Journal {
         &self.path
     }
 
-    /// What was noted and not taken back.
+    /// Changes in the journal that are not taken back.
     pub fn left_to_do(&self) -> impl Iterator<Item = &Change> {
         self.noted.left().map(|(_, change)| change)
     }
@@ -157,19 +157,19 @@ impl Journal {
         self.close();
     }
 
-    /// Removes the file where nothing of it is left to take back.
+    /// Removes the file if it lists no change that has to be taken back.
     pub(crate) fn close(self) {
         if self.noted.left().next().is_none() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 
-    /// Opens a journal that was left behind.
+    /// Opens the journal of a program that has ended.
     ///
     /// # Errors
     /// A [`Refusal`] where it cannot be read or makes no sense.
     pub(crate) fn reopen(path: &Path, root: &Root, lock: Lock) -> Result<Self, Refusal> {
-        // A link, a pipe or a directory is none.
+        // Only a regular file is a journal, no link, pipe or directory.
         if !std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) {
             return Err(messages::journal_of_others(&path.display().to_string()));
         }
@@ -212,7 +212,7 @@ pub fn pending(state: &StateDir, root: &Root) -> Vec<HeldChanges> {
     state.journals().iter().filter_map(|path| held(path, root)).collect()
 }
 
-/// What a journal holds, or what is wrong with it; `None` if nothing is left to take back.
+/// The changes of a journal, or the problem that it has; `None` if nothing has to be taken back.
 fn held(path: &Path, root: &Root) -> Option<HeldChanges> {
     let lines = Lines::read(path).map_err(|why| why.to_string());
     let head = |lines: &Lines| serde_json::from_slice::<JournalHeader>(lines.head()).ok();
@@ -222,7 +222,7 @@ fn held(path: &Path, root: &Root) -> Option<HeldChanges> {
     }
     let (changes, swaps, commands, at_work) = match lines.and_then(|lines| parse(&lines)) {
         Ok(noted) if is_foreign(&noted.head, root) => {
-            (vec!["it is of another machine".to_owned()], Vec::new(), Vec::new(), false)
+            (vec!["it lists changes of another machine".to_owned()], Vec::new(), Vec::new(), false)
         }
         Ok(noted) => {
             let at_work = boot_id(root).is_some_and(|boot| boot == noted.head.boot)

@@ -11,19 +11,19 @@ use tiermark_model::messages::undo as messages;
 
 use super::file::sequence;
 
-/// The lock of whoever may change the system: one for all, wherever they keep their journals. Only root can write there.
+/// The lock of all programs that change the system, in any directory of journals. Only root can write there.
 const SYSTEM_LOCK: &str = "/run/tiermark.lock";
 
 /// What the environment says about places; the caller reads it, so that tests need not change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatePlaces {
-    /// `TIERMARK_STATE`.
+    /// Value of the environment variable `TIERMARK_STATE`.
     pub tiermark_state: Option<PathBuf>,
-    /// `TIERMARK_HOME`.
+    /// Value of the environment variable `TIERMARK_HOME`.
     pub tiermark_home: Option<PathBuf>,
     /// `XDG_STATE_HOME`.
     pub xdg_state_home: Option<PathBuf>,
-    /// `HOME`.
+    /// Value of the environment variable `HOME`.
     pub home: Option<PathBuf>,
     /// Whether this process is root's.
     pub root: bool,
@@ -36,7 +36,7 @@ pub struct StateDir {
     lock: PathBuf,
 }
 
-/// The lock of whoever changes the system: held as long as this, or what shares it, is there.
+/// The lock of a program that changes the system, held until this value and all that share it are dropped.
 #[derive(Debug)]
 pub struct Lock(File);
 
@@ -48,9 +48,9 @@ impl Lock {
 }
 
 impl StateDir {
-    /// `$TIERMARK_STATE`; else for root `/var/lib/tiermark`, whichever way one became root and wherever one keeps one's runs, so that the
-    /// next root finds what the last one left; else `$TIERMARK_HOME/state`, `$XDG_STATE_HOME/tiermark`, `~/.local/state/tiermark`.
-    /// `None` where nothing says.
+    /// `$TIERMARK_STATE`; else for root `/var/lib/tiermark`, even if root has a `TIERMARK_HOME`, so that any later root
+    /// process finds the journals; else `$TIERMARK_HOME/state`, `$XDG_STATE_HOME/tiermark`, `~/.local/state/tiermark`.
+    /// `None` if no variable is set.
     pub fn choose(places: &StatePlaces) -> Option<Self> {
         let set = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
         let path = set(&places.tiermark_state)
@@ -84,10 +84,10 @@ impl StateDir {
         found
     }
 
-    /// Takes the lock of whoever changes the system, or says who has it.
+    /// Takes the lock of programs that change the system, or names its holder.
     ///
     /// # Errors
-    /// A [`Refusal`] where somebody has, or the directory cannot be written.
+    /// A [`Refusal`] if another process holds the lock, or the directory cannot be written.
     pub fn hold(&self, what: &str) -> Result<Lock, Refusal> {
         let unusable = |path: &Path, why: std::io::Error| {
             messages::journal_directory_unwritable(what, &path.display().to_string(), &why.to_string())
@@ -100,7 +100,7 @@ impl StateDir {
         let mut file = options.open(&self.lock).map_err(|why| unusable(&self.lock, why))?;
         match lock_soon(&file) {
             Ok(()) => {
-                // Only for the message of the next who comes.
+                // Read only for the message of the next process that wants the lock.
                 let _ = file.set_len(0).and_then(|()| write!(file, "{what}, process {}", std::process::id()));
                 Ok(Lock(file))
             }

@@ -7,10 +7,11 @@ use super::{By, RestoreMode, row};
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
 
-/// Runs the commands that stop something, except those of which nobody can say any more what they would stop: after a reboot all that do
-/// not stop by a name of this program's own; unasked also those without a command that says whether there is anything to stop.
+/// Runs the stop commands, except where their target may now be another: after a reboot, all whose target has no name
+/// of this program's own; and without a user's request, also those without a check command.
 ///
-/// One that fails stays noted, for what it is about may still run. By force those that failed or were not run are given up.
+/// A command that fails stays in the journal, since its target may still run. With `--force`, commands that failed or
+/// were not run are dropped.
 pub(super) fn stop(
     journal: &mut Journal,
     same_boot: bool,
@@ -35,7 +36,7 @@ fn one(change: &Change, same_boot: bool, how: RestoreMode, writer: &mut dyn Syst
     if !same_boot && !own {
         return row(change, kept, Some(notes::started_before_reboot(stop)));
     }
-    // Who started it knows that it runs.
+    // The process that started it knows that it runs.
     let check = check.as_ref().filter(|_| how.by != By::Maker);
     match check.map(|check| writer.run(check)) {
         Some(Ok(())) => return row(change, ChangeOutcome::Already, Some(notes::check_passes())),

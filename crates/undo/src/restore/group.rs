@@ -110,7 +110,7 @@ pub(super) fn groups(journal: &Journal) -> Vec<(usize, Group)> {
     groups
 }
 
-/// Lifts every limit, so that pages that come back from swap have room. Only failures are told.
+/// Lifts every limit, so that pages that come back from swap have room. Returns only failures.
 pub(super) fn lift(journal: &Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
     let mut rows = Vec::new();
     for (_, Group { path, .. }) in groups(journal) {

@@ -39,7 +39,7 @@ fn same_file(a: &Change, b: &Change) -> bool {
     matches!((a, b), (Change::Knob { path: a, .. }, Change::Knob { path: b, .. }) if a == b)
 }
 
-/// What a knob says now; `None` where it is not there.
+/// The present value of a knob; `None` if its file does not exist.
 fn now(path: &str, syntax: Syntax, writer: &dyn SystemWriter) -> Result<Option<String>, Note> {
     match writer.root().read(path) {
         Ok(None) => Ok(None),

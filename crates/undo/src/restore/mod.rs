@@ -1,6 +1,6 @@
-//! Taking changes back, in an order that kills no tenant by accident: what runs here or elsewhere is stopped, limits lifted, swap given back, devices
-//! removed, knobs written, and control groups removed last. Giving back swap under a limit would make the kernel kill whoever's
-//! pages no longer fit.
+//! Takes changes back, in an order that makes the kernel kill no tenant: first processes and servers are stopped, then
+//! limits lifted, swap areas turned off, devices removed, knobs written, and control groups removed last. Turning swap
+//! off under a limit would make the kernel kill processes whose pages no longer fit.
 
 mod command;
 mod group;
@@ -31,13 +31,13 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Whether something is left that was to be taken back.
+    /// Whether some change could not be taken back.
     pub fn incomplete(&self) -> bool {
         !self.refused.is_empty() || self.rows.iter().any(ChangeRow::stays)
     }
 }
 
-/// What a user who asks for it wants of taking back.
+/// Options of a user who takes changes back.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Write old values over those that others wrote since, give up commands that fail, and take swap away from groups under a limit.
@@ -46,8 +46,8 @@ pub struct Asked {
     pub forget: Vec<String>,
 }
 
-/// Takes back everything that any journal of the directory holds, the newest first. Doing it again does no harm. Knobs that somebody
-/// changed since are left alone, unless forced.
+/// Takes back all changes in all journals of the directory, the newest first. A second call has no further effect.
+/// Knobs that another program changed since are not written, unless forced.
 ///
 /// # Errors
 /// A [`Refusal`] where another program is changing the system right now, or the directory cannot be written.
@@ -56,7 +56,8 @@ pub fn restore_all(state: &StateDir, writer: &mut dyn SystemWriter, asked: &Aske
     restore(state, writer, how, &asked.forget, &|_| true)
 }
 
-/// Takes back what is noted in the journals that `whose` chooses, as [`restore_all`] does of all, but that nobody asked for it: what a command started is left where no other command says that it still runs.
+/// Takes back the changes in the journals that `whose` chooses, as [`restore_all`] does, but without a user's request:
+/// a started command is stopped only if its check command reports that it still runs.
 ///
 /// # Errors
 /// As for [`restore_all`].
@@ -85,16 +86,16 @@ pub fn restore_own(state: &StateDir, writer: &mut dyn SystemWriter) -> Result<Re
 struct RestoreMode {
     /// Write old values over those that others wrote since.
     force: bool,
-    /// Who wants it.
+    /// On whose request.
     by: By,
 }
 
-/// Who wants changes to be taken back.
+/// On whose request changes are taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     /// The program that made them.
     Maker,
-    /// A user who asked for it.
+    /// A user, by `tune --restore`.
     User,
     /// Another run that found the journal.
     Another,
@@ -190,7 +191,7 @@ fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -
     }
     let boot = boot_id(writer.root());
     let same_boot = boot.as_ref() == Some(&journal.noted.head.boot);
-    // A system that does not tell its boots apart is taken for the same one, except for what runs elsewhere.
+    // If the system does not report its boot id, the boot is taken to be the same, except for servers elsewhere.
     if boot.is_some() && !same_boot {
         return after_reboot(journal, writer, how);
     }
@@ -232,7 +233,7 @@ fn left_to(survivors: &Living, journal: &Journal, writer: &dyn SystemWriter) -> 
     others.into_iter().map(of).collect()
 }
 
-/// A reboot takes everything but what is on disks, and what runs elsewhere.
+/// A reboot undoes every change except those on disks, and servers elsewhere.
 fn after_reboot(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
     let mut rows = command::stop(journal, false, how, writer);
     let others = journal.left(|change| (!matches!(change, Change::Command { .. })).then(|| change.clone()));

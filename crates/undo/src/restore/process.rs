@@ -19,7 +19,7 @@ const ASKED: u32 = 100;
 /// Time to be gone once killed: the kernel gives back the memory of a large one in seconds, more where it was swapped.
 const KILLED: u32 = 500;
 
-/// What stopping came to.
+/// Outcome of stopping processes.
 pub(super) struct Stopped {
     /// A row for each process that was noted.
     pub(super) rows: Vec<ChangeRow>,
@@ -123,7 +123,8 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Stop
     Stopped { rows, survivors: living }
 }
 
-/// Sends a signal to each that lives, once, and waits until all are gone, for so many steps at most. Returns those that live then.
+/// Sends a signal once to each process, and waits until all have ended, for at most so many steps. Returns the
+/// survivors.
 fn signal(
     wanted: &Wanted,
     kill: bool,

@@ -15,7 +15,7 @@ use crate::identity;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
 
-/// Whoever looks at new devices (udev) holds one open for a moment.
+/// udev opens a new device for a moment.
 const STEP: Duration = Duration::from_millis(50);
 const STEPS: u32 = 40;
 
@@ -94,7 +94,7 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force:
     rows
 }
 
-/// Takes an area out of use. Where that fails, whoever was killed a moment ago may have begun it, and it goes on without them.
+/// Turns a swap area off. If this fails, a killed program's swapoff may still be at work in the kernel: waits for it.
 fn give_back(path: &str, writer: &mut dyn SystemWriter) -> Result<(), String> {
     let given = writer.swapoff(path);
     for _ in 0..STEPS {
@@ -106,7 +106,8 @@ fn give_back(path: &str, writer: &mut dyn SystemWriter) -> Result<(), String> {
     given
 }
 
-/// Whether the device of an area in use is no longer the one that was noted: somebody cleaned up by hand, and another came after it.
+/// Whether the device of an area in use is not the one in the journal: it was removed by hand, and another got its
+/// number.
 fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
     let zram = path.strip_prefix("dev/zram").and_then(|number| number.parse::<u32>().ok());
     journal.noted.changes.iter().any(|change| match change {
@@ -186,7 +187,7 @@ pub(super) fn wipe(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRow 
                 return row(change, ChangeOutcome::Done, (found != *path).then(|| notes::device_renamed(&found)));
             }
             Ok(false) => return row(change, ChangeOutcome::Already, None),
-            // Whoever looks at devices that were closed (udev) holds it open for a moment.
+            // udev opens a device for a moment after it was closed.
             Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
                 tries += 1;
                 writer.wait(STEP);
@@ -226,7 +227,7 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
     rows
 }
 
-/// Whether the device of a number that was ours is it still: somebody may have removed it, and another may have got its number.
+/// Whether the device with the number in the journal is still the one that was made: another may have got its number.
 fn is_ours(dir: &str, size: u64, made: ZramIdentity, root: &Root) -> bool {
     let sequence: Option<u64> = root.value(&format!("{dir}/diskseq"));
     match (made.sequence, sequence) {

@@ -21,7 +21,7 @@ struct Version {
     top: &'static str,
     limit: &'static str,
     current: &'static str,
-    /// What is in swap; version 1 has the sum of memory and swap instead.
+    /// Bytes in swap; version 1 has the sum of memory and swap instead.
     swap: &'static str,
     is_sum: bool,
     /// Lines of `memory.stat` with pages of files, which the kernel drops when it needs room.

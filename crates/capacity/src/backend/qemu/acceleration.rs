@@ -25,8 +25,9 @@ impl Acceleration {
         let clock = khz.map_or_else(String::new, |khz| format!(" tsc=reliable tsc_early_khz={khz}"));
         match self {
             Self::Kvm => every.to_owned(),
-            // The time stamp counter is the host's; a guest that measures its frequency beside other work is wrong by factors, and the check of
-            // the timer panics. System calls are several times faster without mitigations, which protect nobody here.
+            // The time stamp counter is the host's; a guest that measures its frequency beside other work is wrong by
+            // factors, and the check of the timer panics. System calls are several times faster without mitigations,
+            // and a guest with one program needs none.
             Self::Tcg => format!("{every}{clock} no_timer_check mitigations=off"),
         }
     }

@@ -1,4 +1,4 @@
-//! One request to several guests at once, and what they say until all have answered.
+//! One request to several guests at once, and their messages until all have answered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(20);
 const PULSE: Duration = Duration::from_secs(1);
 /// A guest speaks every second while it works; one whose memory is all elsewhere may need long, beyond what its client waits for an answer.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long a guest may take to end a job, once it is told to.
+/// How long a guest may take to end a job, from the request to end it.
 const ENDING: Duration = Duration::from_secs(30);
 
 /// How one guest's part of a request ended.
@@ -33,13 +33,13 @@ pub(super) struct Call<'a> {
     answers: Vec<Option<GuestResult>>,
     latest: Vec<Option<Snapshot>>,
     refused: Option<Refusal>,
-    /// When the guests were asked to end the request; `None` before that.
+    /// When the guests were told to end the request; `None` before that.
     ended: Option<Instant>,
     patience: Duration,
 }
 
 impl<'a> Call<'a> {
-    /// Asks machines, of which the first has this number, for a phase, or to be filled.
+    /// Sends a phase, or the request to fill, to machines; the first of them has this number.
     pub(super) fn begin(machines: &'a mut [Machine], first: u32, spec: &LoadSpec<'_>, phase: Option<Phase>) -> Self {
         let client = ClientSetup { threads: 1, cpus: Vec::new(), ..spec.client.clone() };
         let patience = SILENCE + client.timeout;
@@ -82,7 +82,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Hears what there is to be heard, and tells how many have not answered.
+    /// Reads all waiting replies, and returns how many machines have not answered.
     fn listen(&mut self) -> usize {
         let late = self.ended.is_some_and(|since| since.elapsed() > ENDING);
         for ((machine, answer), latest) in self.machines.iter_mut().zip(&mut self.answers).zip(&mut self.latest) {
@@ -107,7 +107,7 @@ impl<'a> Call<'a> {
         self.answers.iter().filter(|answer| answer.is_none()).count()
     }
 
-    /// Tells those that go on to end, once.
+    /// Sends the request to end to the machines that still work, once.
     fn stop(&mut self) {
         if self.ended.is_some() {
             return;

@@ -1,5 +1,5 @@
-//! What a guest boots: a kernel, and a first file system with this program, the server, what it is linked to, and modules. It lies in memory
-//! without a name, so that nothing of it is left whatever ends this program.
+//! The files that a guest boots: a kernel, and a first file system with this program, the server, the shared objects of
+//! both, and modules. They are in anonymous memory (memfd), which the kernel frees however this program ends.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub(super) struct Image {
     files: File,
 }
 
-/// What it is made of, as it is found on this machine, or not.
+/// The files of a guest on this machine, or why one is missing.
 pub(super) struct Ingredients {
     /// Its path and its bytes.
     kernel: Result<(PathBuf, Vec<u8>), Refusal>,
@@ -59,7 +59,7 @@ impl Ingredients {
         Self { kernel, agent: agent(files.agent.as_deref()), server }
     }
 
-    /// What is missing, each with where it comes from.
+    /// Missing files, each with its cure.
     pub(super) fn missing(self) -> Vec<Refusal> {
         [self.kernel.err(), self.agent.err(), self.server.err()].into_iter().flatten().collect()
     }
@@ -69,7 +69,7 @@ impl Image {
     /// Puts one together. It is not packed: an emulated guest takes longer to unpack it than to read it.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what is missing and where it comes from.
+    /// A [`Refusal`] that names the missing files and the cures.
     pub(super) fn make(found: Ingredients) -> Result<Self, Refusal> {
         let ((kernel, image), agent, server) = (found.kernel?, found.agent?, found.server?);
         let modules =
@@ -216,7 +216,7 @@ mod tests {
         {
             assert!(has(text), "{text}");
         }
-        // What both are linked to is there once.
+        // Libraries that both programs need are added once.
         let libraries = libraries(&shell).unwrap();
         assert!(!libraries.is_empty());
         for path in libraries {

@@ -21,7 +21,7 @@ const SETUP: usize = 0x200;
 /// Bytes of the version that are read at most.
 const MOST_VERSION: usize = 256;
 
-/// The kernel that was named, or the newest installed; what is built for clouds first, since it boots in half the time.
+/// The named kernel, or the newest installed; kernels for clouds first, since they boot in half the time.
 pub(super) fn find(given: Option<&Path>) -> Result<PathBuf, Refusal> {
     if let Some(path) = given {
         return Ok(path.to_owned());
@@ -48,13 +48,13 @@ fn newest(names: &[String]) -> Option<&str> {
 fn by_version(a: &str, b: &str) -> Ordering {
     let parts = |text: &str| -> Vec<(u64, String)> {
         let numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
-        // What is no number of 64 bits is compared as text.
+        // Numbers of more than 64 bits are compared as text.
         numbers.map(|part| (part.parse().unwrap_or(u64::MAX), part.to_owned())).collect()
     };
     parts(a).cmp(&parts(b)).then_with(|| a.cmp(b))
 }
 
-/// The version that a kernel's image tells, or its name.
+/// The version in the header of a kernel's image, or else its file name.
 pub(super) fn version(path: &Path, image: &[u8]) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
     let named = || ["vmlinuz-", "vmlinux-"].iter().find_map(|prefix| name.strip_prefix(prefix)).map(str::to_owned);
@@ -86,14 +86,14 @@ pub(super) fn modules(version: &str) -> Result<Vec<(String, Vec<u8>)>, Refusal> 
     paths.iter().map(|path| Ok((plain_name(path).to_owned(), read(&directory.join(path))?))).collect()
 }
 
-/// Paths of modules and of what they need, the needed first, from the text of `modules.dep`.
+/// Paths of modules and of their dependencies, the dependencies first, from the text of `modules.dep`.
 fn order(listed: &str, wanted: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let stem = |path: &str| plain_name(path).trim_end_matches(".ko").replace('-', "_");
     for name in wanted {
         let line = listed.lines().filter_map(|line| line.split_once(':')).find(|(path, _)| stem(path) == *name);
         let Some((path, needs)) = line else { continue };
-        // What is needed by what is needed stands further back.
+        // Dependencies of dependencies stand further back.
         for path in needs.split_whitespace().rev().chain([path]) {
             if !found.iter().any(|known| known == path) {
                 found.push(path.to_owned());
@@ -103,7 +103,7 @@ fn order(listed: &str, wanted: &[&str]) -> Vec<String> {
     found
 }
 
-/// What unpacks a module, by the end of its name.
+/// The program that unpacks a module, by the end of its name.
 const UNPACKERS: [(&str, &str); 3] = [(".gz", "gzip"), (".xz", "xz"), (".zst", "zstd")];
 
 /// A module's name, as if it were not compressed.
@@ -164,7 +164,7 @@ mod tests {
         image[0x2200..0x2200 + text.len()].copy_from_slice(text);
         let path = Path::new("/boot/vmlinuz-9.9");
         assert_eq!(version(path, &image).as_deref(), Some("6.1.0-56-cloud-amd64"));
-        // What would lead out of /lib/modules is no version.
+        // A text that would lead out of /lib/modules is no version.
         image[0x2200..0x2206].copy_from_slice(b"../../");
         assert_eq!(version(path, &image).as_deref(), Some("9.9"));
         assert_eq!(version(Path::new("bzImage"), b"\x7fELF"), None);

@@ -18,7 +18,7 @@ use crate::backend::server::ENTER;
 use crate::guest::protocol::{Lines, Reply, Request, line};
 use crate::guest::{ARGUMENT, PORT};
 
-/// What is told of a console, from its end, bytes.
+/// Bytes of the end of a console that a message quotes.
 const SAID: u64 = 2000;
 
 /// The emulator's process of one guest, and its serial port.
@@ -31,7 +31,7 @@ pub(super) struct Machine {
     console: File,
 }
 
-/// What a guest's emulator is started with.
+/// Files and sizes with which a guest's emulator is started.
 #[derive(Debug)]
 pub(super) struct Boot<'a> {
     pub(super) hypervisor: &'a Hypervisor,
@@ -77,7 +77,7 @@ impl Machine {
         self.line.write_all(&line(request)?).map_err(|why| format!("the guest accepts no request: {why}"))
     }
 
-    /// What the guest said next, where it said anything; waits for nothing.
+    /// The next message of the guest, if one has arrived; does not wait.
     ///
     /// # Errors
     /// A message: where the guest is gone or says what makes no sense.
@@ -99,7 +99,7 @@ impl Machine {
         }
     }
 
-    /// For how long nothing was heard of it since it was last asked.
+    /// Time since the last reply, or since the last request if that is later.
     pub(super) fn silent(&self) -> Duration {
         self.heard.elapsed()
     }
@@ -147,7 +147,8 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
-/// The emulator's arguments. Standard input is the line to the agent, standard output the console: there is no file that could be left.
+/// The emulator's arguments. Standard input is the line to the agent, standard output the console, so no file has to be
+/// removed.
 fn arguments(boot: &Boot<'_>) -> Vec<String> {
     let Boot { hypervisor, acceleration, .. } = boot;
     let kernel = hypervisor.image.kernel.display().to_string();

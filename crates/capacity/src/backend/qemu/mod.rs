@@ -42,7 +42,7 @@ const KILL: i32 = 9;
 const POLL: Duration = Duration::from_millis(20);
 const PULSE: Duration = Duration::from_secs(1);
 
-/// What all machines of a run have in common.
+/// Files and settings that all machines of a run share.
 #[derive(Debug)]
 pub struct Hypervisor {
     emulator: String,
@@ -56,7 +56,7 @@ pub struct Hypervisor {
 }
 
 impl Hypervisor {
-    /// What is missing for guests with this server in them: the emulator, a kernel, this program, the server.
+    /// Parts that guests with this server lack here: the emulator, a kernel, this program, the server.
     #[must_use]
     pub fn check(files: &GuestFiles, server: &str) -> Vec<Refusal> {
         emulator().err().into_iter().chain(Ingredients::find(files, server).missing()).collect()
@@ -65,7 +65,7 @@ impl Hypervisor {
     /// Finds the emulator, and puts together what guests boot: with `memory` bytes each, and this server in them.
     ///
     /// # Errors
-    /// A [`Refusal`] that names what is missing.
+    /// A [`Refusal`] that names the missing part.
     pub fn prepare(files: &GuestFiles, server: &str, memory: u64) -> Result<Self, Refusal> {
         let emulator = emulator()?;
         let image = Image::make(Ingredients::find(files, server))?;
@@ -97,7 +97,7 @@ fn emulator() -> Result<PathBuf, Refusal> {
 /// How a boot ended.
 enum Booted {
     Ready,
-    /// Somebody wants no more.
+    /// The run was stopped.
     Stopped,
     /// The kernel killed it, as it does where memory is short: a tenant that does not fit, and no reason to give up.
     Killed,
@@ -157,7 +157,7 @@ impl Qemu {
         Ok(())
     }
 
-    /// Waits until a machine is ready, and tells each second that it goes on.
+    /// Waits until a machine is ready, and reports progress each second.
     fn booted(
         &mut self,
         number: u32,
@@ -272,7 +272,7 @@ impl Backend for Qemu {
 
 impl Drop for Qemu {
     fn drop(&mut self) {
-        // What is left then is in the journal.
+        // A removal that fails is still in the journal.
         let _ = self.remove();
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of a run, by options and files, and with what it is made here.
+//! The scenario of a run, from options and files, and the environment that carries it out.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! `--dry-run`: the scenario as a file, what would be made of it and how, about how long it takes, and what of it can be had here.
+//! `--dry-run`: the scenario as a file, its changes, about how long it takes, and which parts this machine can run.
 
 use tiermark_capacity::estimate::{TimeRange, spoken};
 use tiermark_capacity::run::{Admission, intended};
@@ -15,16 +15,19 @@ use crate::args::CapacityArgs;
 use crate::output::{Failure, print, style};
 use crate::shell;
 
-/// Shows what would be done, and tells what would keep it from being done; measures and changes nothing.
+/// Shows what a run would do, and what would prevent it; measures and changes nothing.
 pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let (scenario, setup) = (asked(args)?, setup(args)?);
     let checks = Checks::run(args, &Pending::all(&scenario, &setup), prices(&scenario))?;
     let (searches, all) = searches(&scenario, &setup, &checks.admission);
     let sections = [
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
-        ("Changes, noted before they are made and taken back at the end:".to_owned(), intended(&scenario)),
+        (
+            "Changes, written to the journal before they are made and taken back at the end:".to_owned(),
+            intended(&scenario),
+        ),
         ("How the run works:".to_owned(), how(args, &scenario, &setup)),
-        ("On this machine, as it is now:".to_owned(), here(&scenario, &checks.admission)),
+        ("On this machine, in its present state:".to_owned(), here(&scenario, &checks.admission)),
     ];
     let text = toml::to_string(&scenario).map_err(Failure::tool)?;
     print(&format!("{text}\n{}", tiermark_report::comments(&sections, &style(&args.view))))?;
@@ -88,11 +91,11 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
     };
     lines.push(format!("client: {threads}, {place}; it waits up to {} s for an answer", setup.timeout_seconds));
     let floor = Bytes(scenario.limits.memory_floor.0);
-    lines.push(format!("{floor} of the machine's memory stay free (memory-floor)"));
+    lines.push(format!("the run keeps {floor} of the machine's memory free (memory-floor)"));
     let kept =
         |path: Result<String, Refusal>| path.unwrap_or_else(|_| "no directory: set TIERMARK_HOME or HOME".to_owned());
     lines.push(format!("results are saved in {}", kept(directory().map(|dir| shell::quoted(&dir)))));
-    lines.push(format!("changes are noted in {}", kept(state().map(|state| shell::quoted(state.path())))));
+    lines.push(format!("the journal of changes is in {}", kept(state().map(|state| shell::quoted(state.path())))));
     lines
 }
 
@@ -108,7 +111,7 @@ fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
     lines
 }
 
-/// What of it can be had on this machine.
+/// Which parts of it this machine can run.
 fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
     let mut lines: Vec<String> = admission
         .refused
@@ -136,7 +139,7 @@ fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
     let left = state().map(|state| pending(&state, &Root::live())).unwrap_or_default();
     if left.iter().any(|held| !held.at_work) {
         lines.push(
-            "changes of an earlier command or a killed run are still there; a run first takes back those of killed runs"
+            "changes of an earlier command or a killed run are still in effect; a run first takes back those of killed runs"
                 .to_owned(),
         );
     }

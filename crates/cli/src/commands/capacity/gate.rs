@@ -1,4 +1,5 @@
-//! What comes before a run: what a killed one left is taken back, and everything that would keep this one from being made is told at once.
+//! The checks before a run: changes of a killed run are taken back, and everything that would prevent this one is
+//! reported at once.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +20,7 @@ use crate::args::CapacityArgs;
 use crate::output::{Failure, tell};
 use crate::{restoring, shell};
 
-/// A run that can be made, and prices: those that make no sense are told before hours of measuring.
+/// A run that can begin, and prices: mistakes in prices are reported before hours of measuring.
 pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Failure> {
     if let Some(file) = &args.resume {
         let file = match file {
@@ -43,12 +44,12 @@ pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Fail
     Ok((Saved::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?, prices))
 }
 
-/// Prices, and whether the run can be made on the machine as it is once nothing of a killed one is left.
+/// Prices, and whether the run can begin on the machine once the changes of a killed run are taken back.
 fn may_begin(args: &CapacityArgs, pending: &Pending<'_>) -> Result<Option<Prices>, Failure> {
     let Pending { scenario, setup, .. } = pending;
     let prices = prices(scenario);
     let changes = scenario.backend != Backend::External || setup.commands.stop.is_some();
-    // Who may not, or has written what makes no sense, is refused below, whatever is left.
+    // Missing rights and mistakes in prices are refused below, whatever changes are in effect.
     if prices.is_ok() && changes && (scenario.backend == Backend::External || is_root()) {
         take_back(&state()?, args.quiet)?;
     }
@@ -59,14 +60,14 @@ fn may_begin(args: &CapacityArgs, pending: &Pending<'_>) -> Result<Option<Prices
     }
 }
 
-/// The prices of a scenario that names a file of them, or what is wrong with it.
+/// The prices of a scenario that names a file of them, or the mistakes in it.
 pub(super) fn prices(scenario: &Scenario) -> Result<Option<Prices>, Vec<String>> {
     scenario.prices.as_deref().map(scenario::prices).transpose()
 }
 
-/// What was found out before a run, with nothing changed.
+/// Results of the checks before a run, which change nothing.
 pub(super) struct Checks {
-    /// What the machine has of what the run wants.
+    /// Whether the machine has what the run needs.
     pub(super) admission: Admission,
     /// Prices, where there is a file of them that makes sense.
     prices: Option<Prices>,
@@ -75,7 +76,7 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// Looks at a run of these tiers; of servers elsewhere `reached` hold what it wrote.
+    /// Checks a run of these tiers; `reached` are servers elsewhere that hold this run's keys.
     pub(super) fn run(
         args: &CapacityArgs,
         pending: &Pending<'_>,
@@ -109,7 +110,7 @@ pub(super) fn state() -> Result<StateDir, Refusal> {
     shell::state().ok_or_else(no_journal_directory)
 }
 
-/// Takes back what a killed run of this kind left.
+/// Takes back the changes of a killed run of this kind.
 fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
     let root = Root::live();
     let held = pending(state, &root).into_iter().filter(|held| held.what.starts_with(WHAT));

@@ -1,4 +1,4 @@
-//! What people see while tenants are counted: the tree of trials, and what goes on below it.
+//! Progress of a capacity run: the trials of each search, and the state of the one under way.
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use tiermark_capacity::level::time;
@@ -19,7 +19,7 @@ impl Bar {
         Self { bar, doing: String::new() }
     }
 
-    /// Tells of an event.
+    /// Prints an event.
     pub(super) fn tell(&mut self, event: &Event<'_>) {
         match event {
             Event::Sizing => self.doing = "one tenant, to measure its memory".to_owned(),
@@ -75,7 +75,8 @@ fn result(record: &TrialRecord, point: Option<&CurvePoint>) -> String {
         Outcome::Fail => "fail",
         Outcome::Unclear => "unclear",
     };
-    // The level is about each tenant, mostly: what is said of it is of the worst, and other figures than those of all.
+    // Most levels apply to each tenant: the deciding figure is then of the worst, and the figures of all requests are
+    // shown beside it.
     let all = point.map_or_else(String::new, |point| {
         format!("; all requests together: average {}, P99 {}", time(point.average_ns), time(point.p99_ns))
     });

@@ -1,4 +1,4 @@
-//! The document of a load: what was asked, and what was seen of each tenant, in base units.
+//! The document of a load: the workload, and the results of each tenant, in base units.
 
 use tiermark_load::{Arrivals, KeyOrder, Latencies, Length, Outcome, Pace, TenantResult, pooled};
 use tiermark_model::load::{

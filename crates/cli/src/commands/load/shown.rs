@@ -1,14 +1,15 @@
-//! What people see of a load, and what they should know before they believe it.
+//! The report of a load, with warnings about its numbers.
 
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant};
 use tiermark_report::{LoadLine, LoadView};
 
-/// Share of what was due below which a tenant does not keep up. Rounding at the end of a run takes a request or two of thousands.
+/// Share of the requests due, below which a tenant does not keep up. Rounding at the end of a run takes a request or
+/// two of thousands.
 const KEEPS_UP: f64 = 0.995;
-/// Share of late requests above which the client is part of what was measured.
+/// Share of late requests above which the client's delays affect the numbers.
 const PUNCTUAL: f64 = 0.01;
 
-/// The view of what was done, from its document.
+/// The report of a load, from its document.
 pub(crate) fn view(run: &LoadRun) -> LoadView {
     LoadView {
         title: title(run),
@@ -100,7 +101,7 @@ fn facts(run: &LoadRun) -> Vec<String> {
         all.done, all.gets, all.sets, all.misses, all.errors
     ));
     if run.workload.pacing == LoadLoop::Open {
-        facts.push(format!("the client was late by {:.0} µs at most", all.max_late_ns as f64 / 1e3));
+        facts.push(format!("the client sent requests up to {:.0} µs late", all.max_late_ns as f64 / 1e3));
     }
     if let Some(mismatches) = all.mismatches {
         facts.push(format!("checked values: {mismatches} wrong"));
@@ -108,14 +109,14 @@ fn facts(run: &LoadRun) -> Vec<String> {
     facts
 }
 
-/// What a reader should know.
+/// Warnings for the reader.
 pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
     let mut warnings = Vec::new();
     let parts = [("filling ", &run.fill), ("", &run.measured)];
     for (what, part) in parts.iter().filter_map(|(what, part)| Some((what, part.as_ref()?))) {
         for tenant in &part.tenants {
             if let Some(fault) = &tenant.fault {
-                warnings.push(format!("{what}{} was given up: {fault}", tenant.target));
+                warnings.push(format!("{what}{} was stopped early: {fault}", tenant.target));
             }
         }
     }
@@ -123,7 +124,7 @@ pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
         told_of(part, run, &mut warnings);
     }
     if !run.complete {
-        warnings.push("it was stopped before its end".into());
+        warnings.push("the run was stopped before its end".into());
     }
     warnings
 }
@@ -139,39 +140,42 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
     }
     if all.misses > 0 {
         let share = percent(all.misses, all.gets);
-        warnings.push(format!("{share:.2} % of the GETs found no key, which is less work; --fill writes all first"));
+        warnings.push(format!(
+            "{share:.2} % of the GETs found no key, which is less work for the server; --fill writes all keys first"
+        ));
     }
     if let Some(wrong) = all.mismatches.filter(|wrong| *wrong > 0) {
-        warnings.push(format!("{wrong} values were not what this program writes for their keys"));
+        warnings.push(format!("{wrong} values differ from the values that this program writes for their keys"));
     }
     if run.workload.pacing == LoadLoop::Closed {
         warnings.push(
-            "a closed loop waits for the server: its latencies leave out those who would have had to wait (--rps asks at a rate)".into(),
+            "closed loop: a slow answer delays the next request, so the latencies miss the time that requests wait for the server (use --rps)"
+                .into(),
         );
         return;
     }
     if let Some(share) = all.achieved_share.filter(|share| *share < KEEPS_UP) {
         let why =
-            if all.overloads > 0 { ": as many requests were under way as are allowed (--pipeline-depth)" } else { "" };
-        warnings.push(format!("only {:.1} % of what was due was answered in time{why}", share * 100.0));
+            if all.overloads > 0 { ": the limit of requests in flight was reached (--pipeline-depth)" } else { "" };
+        warnings.push(format!("only {:.1} % of the requests due were answered in time{why}", share * 100.0));
     }
     let us = run.client.late_after_seconds * 1e6;
     if let Some(late) = late(all).filter(|late| *late > PUNCTUAL) {
         warnings.push(format!(
-            "the client came more than {us:.0} µs late to {:.1} % of the requests: it or its cpu is too busy",
+            "the client sent {:.1} % of the requests more than {us:.0} µs late: the client or its cpu is too busy (--threads, --client-cpus)",
             late * 100.0
         ));
     }
     let lain = (all.done > 0).then(|| all.late_answers as f64 / all.done as f64);
     if let Some(lain) = lain.filter(|lain| *lain > PUNCTUAL) {
         warnings.push(format!(
-            "{:.1} % of the answers may have lain there for more than {us:.0} µs while the client was at work elsewhere: all times hold that (--threads, --client-cpus)",
+            "the client may have read {:.1} % of the answers more than {us:.0} µs late, which adds to their times (--threads, --client-cpus)",
             lain * 100.0
         ));
     }
     if let Some(held) = of_due(all.held, all).filter(|held| *held > PUNCTUAL) {
         warnings.push(format!(
-            "the server held {:.1} % of the requests back for more than {us:.0} µs: response times hold that, service times do not",
+            "the server delayed {:.1} % of the requests by more than {us:.0} µs: response times include this delay, service times do not",
             held * 100.0
         ));
     }

@@ -1,4 +1,4 @@
-//! A clock that nobody waits for, and servers that live by it on the other ends of real sockets.
+//! A virtual clock, and servers that follow it on the other ends of real sockets.
 //!
 //! Client and servers share a thread. Time stands still while the client works and goes on only when it waits: to what a server does next,
 //! or to the end of the wait. How busy the machine is does not show.
@@ -58,7 +58,7 @@ impl Server {
         (Self { socket: Some(ours), answer, begun: 0, read: Vec::new(), work: None }, Stream::Unix(theirs))
     }
 
-    /// Does what there is to do at `now`. When it is done with what takes longer; `None` where it waits to be asked.
+    /// Does what is due at `now`. Returns when its longer work is done; `None` where it waits for a request.
     fn go_on(&mut self, now: u64) -> Option<u64> {
         loop {
             if let Some((_, bytes)) = self.work.take_if(|(done, _)| *done <= now) {
