@@ -14,7 +14,7 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{Exit, IdSet, NodeId, PlacementProof, Refusal};
 use tiermark_system::os::{block_signals, give_back_kept};
 
-use super::{Ask, HOLD, Job};
+use super::{Ask, Job, SUBPROCESS};
 use crate::gate::StartGate;
 use crate::proof;
 use crate::region::{Order, Region};
@@ -31,7 +31,7 @@ pub(super) fn serve() -> u8 {
         // Whoever typed it may hear what it is; whoever has gone hears nothing.
         let _ = writeln!(
             std::io::stderr(),
-            "tiermark: {HOLD} is how tiermark starts itself to measure processes, and of no use alone; `tiermark help os` tells of them"
+            "tiermark: {SUBPROCESS} is how tiermark starts itself to measure processes, and of no use alone; `tiermark help os` tells of them"
         );
         return Exit::Usage.code();
     };
