@@ -7,7 +7,7 @@ use tiermark_model::messages::capacity as says;
 use tiermark_model::{Machine, Tool, Warning};
 
 use crate::cost::{BASE, Fitting, Prices};
-use crate::saved::{Saved, SearchState};
+use crate::saved::{SavedRun, SearchState};
 use crate::scenario::SearchCase;
 use crate::search::Search;
 
@@ -57,7 +57,7 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
 
 /// What a run found out, as far as it got: searches that have begun, and those that could not be made.
 #[must_use]
-pub fn document(saved: &Saved, about: (Tool, Machine), mut warnings: Vec<Warning>) -> Capacity {
+pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warning>) -> Capacity {
     let scenario = &saved.begun.scenario;
     let parts = scenario.searches();
     let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.trials.is_empty());

@@ -90,6 +90,9 @@ pub(crate) enum PlanCommand {
     /// List the built-in plans
     List(ViewArgs),
     /// Show the steps of a plan, as commands
+    #[command(
+        after_long_help = "Examples:\n  tiermark plan show full\n  tiermark plan show hierarchy --toml > mine.toml"
+    )]
     Show {
         /// A built-in plan or a TOML file
         plan: String,
@@ -102,6 +105,7 @@ pub(crate) enum PlanCommand {
     /// List the keys of a plan file and their values
     Keys,
     /// Look for mistakes in a plan file, and for what this machine lacks
+    #[command(after_long_help = "Examples:\n  tiermark plan check mine.toml")]
     Check {
         /// A TOML file or a built-in plan
         plan: String,
@@ -203,6 +207,6 @@ pub(crate) struct CompletionsArgs {
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The directory
+    /// The directory; it is made where it is not there. One that has the name of a command is written with a slash: ./latency
     pub(crate) directory: PathBuf,
 }

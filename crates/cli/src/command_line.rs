@@ -10,7 +10,7 @@ use crate::args::{
     PlanRunArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs, ViewArgs,
 };
 use crate::experiments::Measure;
-pub(crate) use groups::{command, overview};
+pub(crate) use groups::{command, described, overview};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -59,6 +59,7 @@ pub(crate) enum Command {
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(Box<PlanRunArgs>),
     /// List, show or check plans
+    #[command(after_long_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
     /// Cpus, caches, nodes, DIMMs and settings that matter
     Machine(MachineArgs),
@@ -86,6 +87,12 @@ pub(crate) enum Command {
     /// Write man pages of all commands into a directory
     Man(ManArgs),
 }
+
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  tiermark plan list
+  tiermark plan show hierarchy --toml > mine.toml
+  tiermark plan check mine.toml";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,6 @@
 //! The end of a run: saved, written, printed, and its exit code.
 
-use tiermark_history::{Saved, Store};
+use tiermark_history::{SavedPlace, Store};
 use tiermark_model::{Exit, Run};
 
 use crate::args::RunArgs;
@@ -102,7 +102,7 @@ fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
 }
 
 /// Saves a run; the journal is removed once the document is on disk.
-fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<Saved>, Exit) {
+fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<SavedPlace>, Exit) {
     match store.save(run) {
         Ok(saved) => {
             saved.notice.iter().for_each(|refusal| remark(args, refusal));

@@ -1,6 +1,6 @@
 //! Doors for fuzzing: what this crate makes of files from elsewhere.
 
-use tiermark_report::{RunView, Style};
+use tiermark_report::{RUN_VIEWS, Style};
 
 use crate::kept::Kept;
 use crate::{again, plans};
@@ -42,7 +42,7 @@ fn show_run(run: tiermark_model::Run, styles: &[Style]) {
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
         for style in styles {
             let _ = tiermark_report::run(&run, style);
-            for view in [RunView::Why, RunView::Curves, RunView::Tails, RunView::Kernels] {
+            for view in &RUN_VIEWS {
                 let _ = tiermark_report::run_view(&run, view, style);
             }
         }

@@ -43,6 +43,13 @@ pub(crate) fn terms(word: &str) -> Vec<(&'static str, &'static str)> {
     if found.is_empty() { word.strip_suffix('s').map(of).unwrap_or_default() } else { found }
 }
 
+/// Terms of which one name begins with this word, as `useful bytes` does with `useful`.
+pub(crate) fn terms_begun(word: &str) -> Vec<(&'static str, &'static str)> {
+    let begins = |name: &str| name.split_whitespace().next().is_some_and(|first| first.eq_ignore_ascii_case(word));
+    let found = rows().filter(|row| row.part != TOOLS && row.cells[0].split(',').any(begins));
+    found.map(|row| (row.cells[0], row.cells[1])).collect()
+}
+
 /// All names of terms.
 pub(crate) fn names() -> Vec<&'static str> {
     rows().filter(|row| row.part != TOOLS).flat_map(|row| row.cells[0].split(',').map(str::trim)).collect()

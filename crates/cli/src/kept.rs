@@ -14,14 +14,14 @@ use crate::output::{Failure, tell};
 use crate::{orphans, shell};
 
 /// A saved document.
-pub(crate) enum Saved {
+pub(crate) enum SavedDocument {
     /// A run of probes. One that was killed is concluded.
     Run(Box<Run>),
     /// Another document.
     Other(Kept),
 }
 
-impl Saved {
+impl SavedDocument {
     /// The document of a file, of an id or its beginning, the newest for `last`, or that on standard input for `-`.
     ///
     /// # Errors

@@ -219,12 +219,12 @@ pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
         ("--pages", !given.pages.is_empty()),
         ("--max-mem", given.max_mem.is_some()),
     ];
-    let cited = |own: bool| options.iter().any(|(option, given)| *given == own && refusal.cure.contains(option));
+    let names = |option: &&str| refusal.options.iter().any(|named| named == option);
+    let cited = |own: bool| options.iter().any(|(option, given)| *given == own && names(option));
     if !cited(false) || cited(true) {
         return refusal;
     }
-    let cure = "this machine cannot run this part of the plan; --allow-partial skips it".to_owned();
-    Refusal { cure, ..refusal }
+    refusal.cured_by("this machine cannot run this part of the plan; --allow-partial skips it")
 }
 
 /// Plans every request, before anything is measured or refused for another reason.

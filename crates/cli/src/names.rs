@@ -4,7 +4,13 @@
 use tiermark_model::OsGroup;
 pub(crate) use tiermark_model::{near, nearest};
 
-/// The first words of the message for an unknown name.
+/// The knob of the system of this name, or whose name ends so: `swappiness` is `vm.swappiness`.
+fn knob(text: &str) -> Option<&'static str> {
+    let is = |name: &str| plain(name) == text || name.rsplit(['.', '/']).next().is_some_and(|end| plain(end) == text);
+    tiermark_tune::knobs().map(|knob| knob.name).find(|name| is(name))
+}
+
+/// What is said first of a name that is none.
 const NONE: &str = "there is no group or primitive of that name";
 
 /// The name that stands for all of them.
@@ -62,6 +68,9 @@ fn begun<'a>(text: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
         1..=SUGGESTED => format!("; did you mean '{}'?", within.join("' or '")),
         _ => nearest(&asked, known),
     };
+    if let Some(knob) = knob(&asked) {
+        return Err(format!("{NONE}; {knob} is a setting of the system: `tiermark tune --only {knob}`"));
+    }
     let suggestion = if suggestion.is_empty() { ";".to_owned() } else { suggestion };
     Err(format!("{NONE}{suggestion} `tiermark list primitives` shows all"))
 }
@@ -119,6 +128,14 @@ mod tests {
         for text in ["quux!", "", " "] {
             let said = of_the_system(text).unwrap_err();
             assert!(said.contains("list primitives") && !said.contains("did you mean"), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_setting_of_the_system_leads_to_tune() {
+        for text in ["swappiness", "vm.swappiness", "Swappiness"] {
+            let said = of_the_system(text).unwrap_err();
+            assert!(said.contains("`tiermark tune --only vm.swappiness`"), "{said}");
         }
     }
 

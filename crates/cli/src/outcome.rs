@@ -67,11 +67,11 @@ pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool
 /// is missing.
 pub(crate) fn is_lacking_unnamed(refusal: &Refusal, request: &Request, plan: &Plan, known: &[PrimitiveInfo]) -> bool {
     let lacks = |info: &PrimitiveInfo| {
-        info.id.0 == refusal.what && info.refusal.as_ref().is_some_and(|own| own.why == refusal.why)
+        info.id.0 == refusal.what && info.refusal.as_ref().is_some_and(|own| own.is_like(refusal))
     };
     let params: OsParams = serde_json::from_value(request.params.clone()).unwrap_or_default();
     let named = params.only.iter().any(|name| name.trim() == refusal.what);
-    request.probe == "os" && !plan.steps.is_empty() && !named && known.iter().any(lacks)
+    !plan.steps.is_empty() && !named && known.iter().any(lacks)
 }
 
 /// Whether a step that a number rests on has no value.
@@ -82,11 +82,8 @@ fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
 /// Whether a step only draws a shape where it is: a point of a scaling beside a ladder, a wait of the residency in a survey. Without it the shape
 /// is less dense, and that is all.
 fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
-    let purposes: &[Purpose] = match experiment.request.probe.as_str() {
-        "bandwidth" => &[Purpose::Scaling],
-        "survey" => &[Purpose::Scaling, Purpose::Residency, Purpose::Flushed],
-        _ => &[],
-    };
+    let probe = tiermark_probes::find(&experiment.request.probe);
+    let purposes = probe.map_or(&[] as &[Purpose], |probe| probe.about().shapes);
     observation.labels.is_point() || purposes.iter().any(|purpose| observation.labels.is_for(*purpose))
 }
 
@@ -220,7 +217,8 @@ mod tests {
 
     #[test]
     fn what_the_system_lacks_is_missing_where_it_was_named() {
-        let refusal = |what: &str, why: &str| Refusal::new(what, why, "cure");
+        let refusal =
+            |what: &str, why: &str| tiermark_model::messages::setup::primitive_unavailable(what, why, "cure", None);
         let known: Vec<PrimitiveInfo> = serde_json::from_value(serde_json::json!([
             { "id": "swap-in", "group": "faults", "metric": "latency", "text": "", "sweeps": [],
               "refusal": refusal("swap-in", "no swap") },

@@ -96,8 +96,9 @@ fn the_page_of_plans_is_what_the_plans_say() {
 fn every_command_and_probe_has_help() {
     let user = User::new();
     let commands = user.run(&["list", "commands"]).expect(0).out;
-    let names: Vec<&str> =
-        commands.lines().filter(|l| !l.starts_with(' ')).filter_map(|l| l.split_whitespace().next()).collect();
+    let rows = commands.lines().filter_map(|line| line.strip_prefix("  ")).filter(|row| !row.starts_with(' '));
+    let names: Vec<&str> = rows.filter_map(|row| row.split_whitespace().next()).collect();
+    assert!(commands.contains("Measure memory\n") && names.contains(&"survey"), "{commands}");
     assert!(names.len() >= 9, "{commands}");
     for name in &names {
         assert!(user.run(&[name, "--help"]).expect(0).out.contains("Usage:"), "{name}");
@@ -162,6 +163,12 @@ fn completions_and_man_pages_cover_every_command() {
         let text = fs::read_to_string(user.path("pages").join(page)).unwrap();
         assert!(text.contains(".TH"), "{page}");
     }
+    // A page of one command is what users of man(1) expect: no directory is made of its name by chance.
+    let refused = user.run(&["man", "latency"]).expect(2);
+    assert!(refused.err.contains("tiermark help latency") && refused.err.contains("./latency"), "{}", refused.err);
+    assert!(!user.path("latency").exists());
+    user.run(&["man", "./latency"]).expect(0);
+    user.run(&["man", "latency"]).expect(0);
     let survey = fs::read_to_string(user.path("pages/tiermark-survey.1")).unwrap();
     assert!(survey.contains("allow\\-partial") && !survey.contains("simulate"), "hidden flags stay hidden");
 }

@@ -24,23 +24,23 @@ fn a_process_that_is_started_only_to_end_does_nothing_else() {
 }
 
 #[test]
-fn the_holder_says_what_it_is_to_whoever_types_it() {
+fn the_subprocess_says_what_it_is_to_whoever_types_it() {
     let user = User::new();
     let said = |run: &mut Command| {
         let ran = Ran::from(run.output().unwrap()).expect(2);
         assert!(ran.out.is_empty() && ran.err.lines().count() == 1, "{}{}", ran.out, ran.err);
-        assert!(ran.err.starts_with("tiermark: __hold is internal"), "{}", ran.err);
+        assert!(ran.err.starts_with("tiermark: __subprocess is internal"), "{}", ran.err);
     };
-    said(user.command(&["__hold"]).stdin(Stdio::null()));
+    said(user.command(&["__subprocess"]).stdin(Stdio::null()));
     // A socket whose other side asks nothing of it, as a remote shell may give it.
     let (ours, theirs) = UnixStream::pair().unwrap();
     drop(ours);
-    said(user.command(&["__hold"]).stdin(OwnedFd::from(theirs)));
-    user.run(&["__hold", "--quick"]).expect(2);
+    said(user.command(&["__subprocess"]).stdin(OwnedFd::from(theirs)));
+    user.run(&["__subprocess", "--quick"]).expect(2);
 }
 
 #[test]
-fn a_program_that_its_loader_started_holds_nothing() {
+fn a_program_that_its_loader_started_measures_no_processes() {
     let program = env!("CARGO_BIN_EXE_tiermark");
     let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
     let loads = |loader: &&str| Command::new(loader).args(["--verify", program]).status().is_ok_and(|s| s.success());
@@ -112,7 +112,7 @@ fn whoever_a_run_made_is_killed_with_it() {
         let own = head.to_string();
         until("no child is made", || {
             made = in_session_of(head).into_iter().filter(|(pid, _)| *pid != own).collect();
-            // The holder, and one of its children; who only has a partner has no other group.
+            // The subprocess, and one of its children; who only has a partner has no other group.
             if primitive == "fork+exec" { made.len() > 1 } else { !made.is_empty() }
         });
         assert_eq!(made.iter().any(|(_, group)| *group != own), primitive == "fork+exec", "{made:?}");
@@ -135,12 +135,12 @@ fn forks_are_made_by_a_process_of_one_thread_that_holds_little_but_what_was_aske
     let resident = 64 << 10;
     let mut seen = None;
     until("no process holds the memory", || {
-        let holder = children(run.id()).into_iter().find(|pid| said(pid, "cmdline").contains("__hold"));
+        let subprocess = children(run.id()).into_iter().find(|pid| said(pid, "cmdline").contains("__subprocess"));
         let look = |pid: String| {
             let written = number(&said(&pid, "smaps_rollup"), "Anonymous:").filter(|kib| *kib >= resident)?;
             Some((written, number(&said(&pid, "status"), "Threads:")?, said(&pid, "environ").len()))
         };
-        seen = holder.and_then(look);
+        seen = subprocess.and_then(look);
         seen.is_some()
     });
     run.kill().unwrap();
@@ -164,7 +164,7 @@ fn a_signal_to_the_whole_group_leaves_no_process() {
         kill_process_group(group, Signal::INT).unwrap();
         let ran = Ran::from(child.wait_with_output().unwrap()).expect(130);
         assert!(sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
-        // The holder has a group of its own, and the terminal does not reach it.
+        // The subprocess has a group of its own, and the terminal does not reach it.
         until("a process is left", || in_session_of(head).is_empty());
         for saved in user.saved("json") {
             let run = document(&saved);

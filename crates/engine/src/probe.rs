@@ -1,6 +1,6 @@
 //! The interface of a probe.
 
-use tiermark_model::{Bench, Finding, Machine, Observation, Plan, Refusal, Request, Step};
+use tiermark_model::{Bench, Finding, Machine, Observation, Plan, Purpose, Refusal, Request, Step};
 
 /// Facts about the host that a probe may use when it plans: data only.
 #[derive(Debug, Clone, Copy)]
@@ -11,17 +11,30 @@ pub struct Lab<'a> {
     pub bench: &'a Bench,
 }
 
-/// Name, summary and page of a probe.
+/// What a probe measures: the heading of the help that its command is under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// Caches, memory and the ways to them.
+    Memory,
+    /// The operating system.
+    System,
+}
+
+/// What a probe says of itself.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
     /// Id, also the subcommand.
     pub id: &'static str,
     /// Version of the method: raised whenever the same request would give numbers that are not comparable.
     pub method: u32,
+    /// What it measures.
+    pub subject: Subject,
     /// One line.
     pub summary: &'static str,
     /// The page of its method, in Markdown: its first line is a heading with the id.
     pub page: &'static str,
+    /// Purposes whose steps only draw a shape beside its answer: without one the shape is less dense, and no part is missing.
+    pub shapes: &'static [Purpose],
 }
 
 /// A probe: plans steps, and derives findings from observations. Pure.

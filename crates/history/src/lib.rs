@@ -20,5 +20,5 @@ pub use journal::{Journal, Record};
 pub use load::LoadError;
 pub use record::{Best, MachineKey, MachineRecord, hold_again};
 pub use recover::recover;
-pub use save::{Attempt, SaveError, Saved};
+pub use save::{Attempt, SaveError, SavedPlace};
 pub use store::{Entry, Places, Store};

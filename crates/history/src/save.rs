@@ -13,7 +13,7 @@ use crate::store::Store;
 
 /// A saved document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedPlace {
     /// Path of the document.
     pub path: PathBuf,
     /// Whether the store finds it by its id; elsewhere it is shown by its path.
@@ -60,7 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// A [`SaveError`] when no place took it; nothing half-written remains.
-    pub fn save(&self, run: &Run) -> Result<Saved, SaveError> {
+    pub fn save(&self, run: &Run) -> Result<SavedPlace, SaveError> {
         let bytes = serde_json::to_vec(run).map_err(|why| SaveError {
             attempts: vec![Attempt { directory: self.directory_or_cwd(), why: io::Error::other(why) }],
         })?;
@@ -70,7 +70,7 @@ impl Store {
                 Ok(path) => {
                     let notice = attempts.first().map(|first: &Attempt| elsewhere(first, &path));
                     let by_id = self.directory() == Some(directory.as_path());
-                    return Ok(Saved { notice: notice.or_else(|| unreadable(&bytes, &path)), by_id, path });
+                    return Ok(SavedPlace { notice: notice.or_else(|| unreadable(&bytes, &path)), by_id, path });
                 }
                 Err(why) => attempts.push(Attempt { directory, why }),
             }

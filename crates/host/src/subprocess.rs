@@ -26,7 +26,7 @@ use crate::resources::Resources;
 use call::{Limits, Lost, Subprocess};
 
 /// The argument with which this program is the subprocess.
-const HOLD: &str = "__hold";
+const SUBPROCESS: &str = "__subprocess";
 
 /// The subject of a refusal of the subprocess.
 const WHAT: &str = "a process that holds the memory";
@@ -67,8 +67,8 @@ enum Ask {
 /// the program would start itself without end.
 pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let hold = matches!(arguments.as_slice(), [_, only] if only == HOLD);
-    tiermark_primitives::reexec(arguments).or_else(|| hold.then(serve::serve))
+    let is_subprocess = matches!(arguments.as_slice(), [_, only] if only == SUBPROCESS);
+    tiermark_primitives::reexec(arguments).or_else(|| is_subprocess.then(serve::serve))
 }
 
 /// Whether a setup is measured in a process of its own.
@@ -158,7 +158,7 @@ fn whole(setup: &Setup) -> Duration {
 /// that load libraries.
 fn itself() -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg(HOLD).env_clear();
+    command.arg(SUBPROCESS).env_clear();
     command
 }
 

@@ -331,14 +331,14 @@ impl Finding {
 fn older_notes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Note>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Saved {
+    enum NotesOnDisk {
         Several(Vec<Note>),
         One(Note),
         None,
     }
-    Ok(match Saved::deserialize(deserializer)? {
-        Saved::Several(notes) => notes,
-        Saved::One(note) => vec![note],
-        Saved::None => Vec::new(),
+    Ok(match NotesOnDisk::deserialize(deserializer)? {
+        NotesOnDisk::Several(notes) => notes,
+        NotesOnDisk::One(note) => vec![note],
+        NotesOnDisk::None => Vec::new(),
     })
 }

@@ -108,11 +108,21 @@ pub struct PrimitiveInfo {
     pub metric: Metric,
     /// How it is done, for people.
     pub text: String,
+    /// What it is of on this system, where that differs: the C library, the file system of a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here: Option<String>,
     /// Its dimensions.
     pub sweeps: Vec<Sweep>,
     /// Why it cannot be measured here, and the cure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
+}
+
+impl PrimitiveInfo {
+    /// How it is done, and what it is of on this system.
+    pub fn described(&self) -> String {
+        self.here.as_ref().map_or_else(|| self.text.clone(), |here| format!("{} (here: {here})", self.text))
+    }
 }
 
 /// One point of a primitive: everything that its body needs. Resident memory is the region that its thread works on.

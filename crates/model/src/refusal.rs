@@ -68,18 +68,51 @@ pub struct Refusal {
     pub why: String,
     /// The cure; a command where there is one.
     pub cure: String,
+    /// Options that the cure names, as `--cpus`; empty in older documents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// The options that the cure of a row names.
+fn options_of(cure: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let words = cure.split(|c| !is_part(c)).filter(|word| word.len() > 2 && word.starts_with("--"));
+    words.map(|word| word.trim_end_matches('-').to_owned()).collect()
 }
 
 impl Refusal {
     /// The refusal of a row of [`crate::messages`].
     pub(crate) fn made(code: Code, data: Data, [what, why, cure]: [String; 3]) -> Self {
-        Self { code, data, what, why, cure }
+        Self { code, data, what, why, options: options_of(&cure), cure }
     }
 
     /// A refusal without a code.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
-        let (code, data) = (Code::default(), Data::new());
-        Self { code, data, what: what.into(), why: why.into(), cure: cure.into() }
+        Self::made(Code::default(), Data::new(), [what.into(), why.into(), cure.into()])
+    }
+
+    /// The same with another cure.
+    #[must_use]
+    pub fn cured_by(self, cure: &str) -> Self {
+        Self { options: options_of(cure), cure: cure.to_owned(), ..self }
+    }
+
+    /// Whether both are one fact, whatever they are of: by code and data; by the sentences where a document is older than codes.
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self.code.is_none(), other.code.is_none()) {
+            (true, true) => (&self.why, &self.cure) == (&other.why, &other.cure),
+            _ => (&self.code, &self.data) == (&other.code, &other.data),
+        }
+    }
+
+    /// Whether a step was refused as such, so that its id stands for what was asked for.
+    pub fn is_of_step(&self) -> bool {
+        self.text("step").is_some_and(|step| step == self.what)
+    }
+
+    /// The sentences without what was asked for.
+    pub fn why_and_cure(&self) -> String {
+        if self.cure.is_empty() { self.why.clone() } else { format!("{} ({})", self.why, self.cure) }
     }
 
     /// Text among the data of the message.
@@ -90,11 +123,7 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.why)?;
-        if !self.cure.is_empty() {
-            write!(f, " ({})", self.cure)?;
-        }
-        Ok(())
+        write!(f, "{}: {}", self.what, self.why_and_cure())
     }
 }
 
@@ -166,7 +195,7 @@ impl<'de> Deserialize<'de> for Note {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Saved {
+        enum NoteOnDisk {
             Text(String),
             Coded {
                 #[serde(default)]
@@ -176,9 +205,9 @@ impl<'de> Deserialize<'de> for Note {
                 text: String,
             },
         }
-        Ok(match Saved::deserialize(deserializer)? {
-            Saved::Text(text) => Self { code: Code::default(), data: Data::new(), text },
-            Saved::Coded { code, data, text } => Self { code, data, text },
+        Ok(match NoteOnDisk::deserialize(deserializer)? {
+            NoteOnDisk::Text(text) => Self { code: Code::default(), data: Data::new(), text },
+            NoteOnDisk::Coded { code, data, text } => Self { code, data, text },
         })
     }
 }
@@ -186,6 +215,25 @@ impl<'de> Deserialize<'de> for Note {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cure_names_its_options() {
+        let options = |cure: &str| Refusal::new("", "", cure).options;
+        assert_eq!(options("ask for less: --sizes, --max-mem; or `--pages=thp`"), ["--sizes", "--max-mem", "--pages"]);
+        assert!(options("echo 1 > /proc/a - b -- c-d").is_empty());
+        assert_eq!(Refusal::new("", "", "--cpus").cured_by("--pages 2M").options, ["--pages"]);
+    }
+
+    #[test]
+    fn refusals_are_alike_by_code_and_data() {
+        let short = |free| crate::messages::setup::no_far_node().cured_by(free);
+        assert!(short("a").is_like(&Refusal { what: "b".into(), ..short("b") }));
+        let of = |step| crate::messages::run::curve_point_skipped(step);
+        assert!(of("a").is_like(&of("a")) && !of("a").is_like(&of("b")) && of("a").is_of_step());
+        let told = |why| Refusal::new("a", why, "");
+        assert!(told("x").is_like(&Refusal { what: "b".into(), ..told("x") }) && !told("x").is_like(&told("y")));
+        assert!(!told("x").is_of_step() && !told("x").is_like(&of("a")));
+    }
 
     #[test]
     fn a_note_of_an_older_document_is_its_text() {

@@ -144,15 +144,12 @@ pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
 pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
     let present = |p: &Primitive| {
         let mut info = PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) };
-        if p.group == OsGroup::Libc {
-            info.text += &libc::measured_library();
-        }
-        if p.id == "major fault" {
-            info.text += &faults::measured_store();
-        }
-        if p.id == "getdents" {
-            info.text += &syscalls::read_entries();
-        }
+        info.here = match p.id {
+            _ if p.group == OsGroup::Libc => Some(libc::measured_library()),
+            "major fault" => faults::measured_store(),
+            "getdents" => syscalls::read_entries(),
+            _ => None,
+        };
         info
     };
     all().map(present).collect()
@@ -178,6 +175,7 @@ impl Primitive {
             group: self.group,
             metric: self.metric,
             text: self.text.to_owned(),
+            here: None,
             sweeps: (self.sweeps)(machine),
             refusal: None,
         }

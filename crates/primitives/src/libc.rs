@@ -58,10 +58,10 @@ fn sizes(machine: &Machine) -> Vec<Sweep> {
     vec![Sweep::Bytes(vec![4 * KIB, 64, 256 * KIB, 32 * MIB, beyond_caches(machine, 64 * MIB, 256 * MIB)])]
 }
 
-/// The library whose functions these are, as the text of each says.
+/// The library whose functions these are.
 pub(super) fn measured_library() -> String {
     let functions = Library::find().places().map(|(name, place)| (name, mapped::file_at(place)));
-    format!(" (here: {}{})", library(), in_its_place(mapped::file_at(library_place()).as_ref(), &functions))
+    library() + &in_its_place(mapped::file_at(library_place()).as_ref(), &functions)
 }
 
 /// Functions that come from another library, loaded first (LD_PRELOAD) or linked into this program.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::accounting::MEDIAN;
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
@@ -40,8 +40,10 @@ pub struct Background;
 static ABOUT: About = About {
     id: "background",
     method: 2,
+    subject: Subject::Memory,
     summary: "How much a busy neighbour slows memory accesses",
     page: include_str!("../../../docs/methods/background.md"),
+    shapes: &[],
 };
 
 impl Probe for Background {

@@ -1,7 +1,7 @@
 //! `granularity`: what small and random accesses waste, by page size: 8 bytes of a line, whole lines, and in order.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
@@ -36,8 +36,10 @@ pub struct Granularity;
 static ABOUT: About = About {
     id: "granularity",
     method: 2,
+    subject: Subject::Memory,
     summary: "Bandwidth that small and random accesses waste",
     page: include_str!("../../../docs/methods/granularity.md"),
+    shapes: &[],
 };
 
 impl Probe for Granularity {

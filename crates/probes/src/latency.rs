@@ -1,7 +1,7 @@
 //! `latency`: how long one access takes, by footprint, layout and page size.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
@@ -46,8 +46,10 @@ pub struct Latency;
 static ABOUT: About = About {
     id: "latency",
     method: 2,
+    subject: Subject::Memory,
     summary: "Time of one dependent access, by size, layout, page size",
     page: include_str!("../../../docs/methods/latency.md"),
+    shapes: &[],
 };
 
 impl Probe for Latency {

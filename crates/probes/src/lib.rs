@@ -53,16 +53,8 @@ pub fn all() -> &'static [&'static dyn Probe] {
     &PROBES
 }
 
-/// Earlier names of probes in saved plans and documents, and their names now.
-const RENAMED: [(&str, &str); 1] = [("loaded", "loaded-latency")];
-
-/// Earlier names of the probe with this id.
-pub fn former_ids(id: &str) -> impl Iterator<Item = &'static str> {
-    RENAMED.iter().filter(move |(_, now)| *now == id).map(|(before, _)| *before)
-}
-
 /// The probe with this id, or that had it before.
 pub fn find(id: &str) -> Option<&'static dyn Probe> {
-    let id = RENAMED.iter().find(|(before, _)| *before == id).map_or(id, |(_, now)| now);
+    let id = tiermark_model::present_probe_id(id);
     PROBES.iter().copied().find(|p| p.about().id == id)
 }

@@ -1,7 +1,7 @@
 //! `mlp`: how many misses a core keeps in flight, by following several chains at once.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::{
     ChainLayout, CpuId, Effort, Finding, IdSet, Labels, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
@@ -37,8 +37,10 @@ pub struct Mlp;
 static ABOUT: About = About {
     id: "mlp",
     method: 2,
+    subject: Subject::Memory,
     summary: "Cache misses that one core keeps in flight, by tier",
     page: include_str!("../../../docs/methods/mlp.md"),
+    shapes: &[],
 };
 
 impl Probe for Mlp {

@@ -1,8 +1,8 @@
 //! `survey`: the whole picture, and what the machine's state does to it.
 
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::system as says;
-use tiermark_model::{Effort, Finding, Machine, Observation, Plan, Refusal, Request, Scope, Step, Warning};
+use tiermark_model::{Effort, Finding, Machine, Observation, Plan, Purpose, Refusal, Request, Scope, Step, Warning};
 
 use crate::bandwidth::Bandwidth;
 use crate::latency::Latency;
@@ -37,8 +37,10 @@ pub struct Survey;
 static ABOUT: About = About {
     id: "survey",
     method: 1,
+    subject: Subject::Memory,
     summary: "Measure every tier: size, latency and bandwidth, in a minute",
     page: include_str!("../../../docs/methods/survey.md"),
+    shapes: &[Purpose::Scaling, Purpose::Residency, Purpose::Flushed],
 };
 
 impl Probe for Survey {

@@ -1,7 +1,7 @@
 //! `tlb`: how many pages the data translation buffers hold, and what missing them costs.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
@@ -45,8 +45,10 @@ pub struct Tlb;
 static ABOUT: About = About {
     id: "tlb",
     method: 2,
+    subject: Subject::Memory,
     summary: "Entries of each data TLB, and the cost of misses and walks",
     page: include_str!("../../../docs/methods/tlb.md"),
+    shapes: &[],
 };
 
 impl Probe for Tlb {

@@ -9,7 +9,15 @@ use tiermark_model::{Bytes, Effort, MIB, Metric, OsGroup, PageKind, Plan, Primit
 use tiermark_probes::os::Os;
 
 fn info(id: &str, group: OsGroup, sweeps: Vec<Sweep>) -> PrimitiveInfo {
-    PrimitiveInfo { id: id.into(), group, metric: Metric::Latency, text: String::new(), sweeps, refusal: None }
+    PrimitiveInfo {
+        id: id.into(),
+        group,
+        metric: Metric::Latency,
+        text: String::new(),
+        here: None,
+        sweeps,
+        refusal: None,
+    }
 }
 
 /// The plan within so much memory.

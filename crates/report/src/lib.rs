@@ -50,8 +50,8 @@ pub use doctor::doctor;
 pub use hmat::hmat;
 pub use json::json;
 pub use lists::{
-    Equivalent, ProbeLine, RunLine, RunSummary, equivalents, kernels, names, plan_page, primitive, primitives, probes,
-    runs,
+    Equivalent, ProbeLine, RunLine, RunSummary, equivalents, groups, kernels, names, plan_page, primitive, primitives,
+    probes, runs,
 };
 pub use load::{LoadLine, LoadView, load};
 pub use loaded::curves as loaded_curves;
@@ -65,5 +65,5 @@ pub use refusals::trouble;
 pub use run::run;
 pub use selftest::{Check, selftest};
 pub use style::{RateUnit, Style};
-pub use survey::{RunView, run_view};
+pub use survey::{RUN_VIEWS, RunView, run_view, run_view_options};
 pub use tuning::{change_rows, tuning};

@@ -98,7 +98,7 @@ pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> String {
         out.push_str(&heading(group.name(), style));
         let mut table = Table::new().column("primitive", Align::Left).column("how", Align::Left);
         for primitive in of {
-            table.row(vec![Cell::new(&primitive.id.0), Cell::new(&primitive.text)]);
+            table.row(vec![Cell::new(&primitive.id.0), Cell::new(primitive.described())]);
         }
         out.push_str(&table.render(style));
     }
@@ -124,7 +124,7 @@ pub fn primitive(info: &PrimitiveInfo, style: &Style) -> String {
         .filter(|(_, text)| !text.trim().is_empty())
         .map(|(title, text)| format!("\n\n## {title}\n\n{text}"))
         .collect();
-    page(&format!("# {title}\n\n{}.{sections}", info.text.trim_end_matches('.')), style)
+    page(&format!("# {title}\n\n{}.{sections}", info.described().trim_end_matches('.')), style)
 }
 
 /// One dimension, in words.
@@ -214,6 +214,19 @@ pub fn names(rows: &[(&str, String)], style: &Style) -> String {
         table.row(vec![Cell::inked(left(name, widest), Ink::Head), Cell::new(text)]);
     }
     table.render(style)
+}
+
+/// Names with a text each, below headings.
+pub fn groups(groups: &[(&str, Vec<(String, String)>)], style: &Style) -> String {
+    let widest = groups.iter().flat_map(|(_, rows)| rows).map(|(name, _)| width(name)).max().unwrap_or(0);
+    let group = |(title, rows): &(&str, Vec<(String, String)>)| {
+        let mut table = Table::new().column("", Align::Right).column("", Align::Left);
+        for (name, text) in rows {
+            table.row(vec![Cell::inked(left(name, widest), Ink::Head), Cell::new(text)]);
+        }
+        heading(title, style) + &table.render(style)
+    };
+    groups.iter().map(group).collect::<String>().trim_start_matches('\n').to_owned()
 }
 
 /// Renders the page of a plan: its title, what it says of itself, and the commands it stands for with their notes.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Grade, ReasonCode, Verdict};
+use tiermark_model::{Grade, Reason, ReasonCode, Verdict};
 
 use crate::order::{distinct, grouped};
 use crate::ranges::{pattern, spanned};
@@ -14,7 +14,7 @@ use crate::text::bullet;
 pub(crate) struct Reasons {
     groups: Vec<Group>,
     /// The group of each reason.
-    places: HashMap<Kind, usize>,
+    places: HashMap<(Grade, bool, Option<ReasonCode>, Said), usize>,
     /// The numbers that each group has.
     said: HashSet<(usize, String)>,
 }
@@ -26,6 +26,8 @@ struct Group {
     /// `None` where a verdict came without a reason.
     code: Option<ReasonCode>,
     text: String,
+    /// The cause, where it is told apart.
+    cause: Option<String>,
     subjects: Vec<String>,
 }
 
@@ -58,17 +60,25 @@ fn kind_name(code: ReasonCode) -> &'static str {
     }
 }
 
-/// Reasons with the same code and words are one kind; the part after a colon is listed apart, except of refusals.
+/// A fact, and its cause where that is told apart.
+type Said = (String, Option<String>);
+
+/// What makes reasons alike: their code and their words; the cause is told apart.
 type Kind = (Grade, bool, Option<ReasonCode>, String);
 
 impl Group {
     fn kind(&self) -> Kind {
-        (self.grade, self.refused, self.code, pattern(self.halves().0))
+        (self.grade, self.refused, self.code, pattern(&self.text))
     }
 
-    /// The text up to its colon, and what follows.
-    fn halves(&self) -> (&str, &str) {
-        if self.refused { (&self.text, "") } else { split_at_colon(&self.text) }
+    /// Cause, or nothing.
+    fn cause(&self) -> &str {
+        self.cause.as_deref().unwrap_or_default()
+    }
+
+    /// Fact and cause in one.
+    fn whole(&self) -> String {
+        self.cause.as_ref().map_or_else(|| self.text.clone(), |cause| format!("{}: {cause}", self.text))
     }
 
     fn word(&self) -> String {
@@ -76,24 +86,10 @@ impl Group {
     }
 }
 
-/// The text up to its first colon outside parentheses, and what follows.
-fn split_at_colon(text: &str) -> (&str, &str) {
-    let mut depth = 0usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 && text[at..].starts_with(": ") => return (&text[..at], &text[at + 2..]),
-            _ => {}
-        }
-    }
-    (text, "")
-}
-
-/// What follows the colon of some texts: said of all, or with how many of the numbers it is said of.
+/// The causes of one fact: said of all, or with how many of the numbers it is said of.
 fn details(groups: &[Group], numbers: usize) -> String {
-    let mut kinds = grouped(groups.iter().map(|group| (pattern(group.halves().1), group)));
-    let detail = |alike: &[&Group]| spanned(&alike.iter().map(|group| group.halves().1).collect::<Vec<_>>());
+    let mut kinds = grouped(groups.iter().map(|group| (pattern(group.cause()), group)));
+    let detail = |alike: &[&Group]| spanned(&alike.iter().map(|group| group.cause()).collect::<Vec<_>>());
     if let [(_, alike)] = kinds.as_slice() {
         let detail = detail(alike);
         return if detail.is_empty() { detail } else { format!(": {detail}") };
@@ -106,11 +102,11 @@ fn details(groups: &[Group], numbers: usize) -> String {
     format!(" ({})", kinds.iter().map(part).collect::<Vec<_>>().join("; "))
 }
 
-/// A refusal without the id of its step: the subject names it in words.
-fn without_step(text: &str) -> &str {
-    match text.split_once(": ") {
-        Some((what, why)) if what.contains('/') && !what.contains(' ') => why,
-        _ => text,
+/// A refusal in words: without the id of its step, which the subject names.
+fn refusal_in_words(reason: &Reason) -> Option<String> {
+    match reason {
+        Reason::Refused { refusal } if refusal.is_of_step() => Some(refusal.why_and_cure()),
+        _ => reason.refused(),
     }
 }
 
@@ -121,20 +117,22 @@ impl Reasons {
             return;
         }
         if verdict.reasons.is_empty() {
-            self.touch(verdict.grade, None, None, "no reason was recorded", subject);
+            self.touch(verdict.grade, None, false, ("no reason was recorded".to_owned(), None), subject);
         }
         for reason in &verdict.reasons {
-            let refused = reason.refused().filter(|_| verdict.grade == Grade::Invalid);
-            self.touch(verdict.grade, Some(reason.code()), refused.as_deref(), &reason.to_string(), subject);
+            let refused = refusal_in_words(reason).filter(|_| verdict.grade == Grade::Invalid);
+            let is_refused = refused.is_some();
+            let said = refused.map_or_else(|| reason.fact_and_cause(), |text| (text, None));
+            self.touch(verdict.grade, Some(reason.code()), is_refused, said, subject);
         }
     }
 
-    fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, refusal: Option<&str>, text: &str, subject: &str) {
-        let (refused, text) = (refusal.is_some(), refusal.map_or(text, without_step));
+    fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, refused: bool, said: Said, subject: &str) {
         let next = self.groups.len();
-        let place = *self.places.entry((grade, refused, code, text.to_owned())).or_insert(next);
+        let place = *self.places.entry((grade, refused, code, said.clone())).or_insert(next);
         if place == next {
-            self.groups.push(Group { grade, refused, code, text: text.to_owned(), subjects: Vec::new() });
+            let (text, cause) = said;
+            self.groups.push(Group { grade, refused, code, text, cause, subjects: Vec::new() });
         }
         if self.said.insert((place, subject.to_owned())) {
             self.groups[place].subjects.push(subject.to_owned());
@@ -146,10 +144,10 @@ impl Reasons {
         let groups = std::mem::take(&mut self.groups);
         for (_, alike) in grouped(groups.into_iter().map(|group| (group.kind(), group))) {
             let subjects: Vec<String> = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
-            let heads: Vec<&str> = alike.iter().map(|group| group.halves().0).collect();
+            let heads: Vec<&str> = alike.iter().map(|group| group.text.as_str()).collect();
             let text = spanned(&heads) + &details(&alike, subjects.len());
             let Group { grade, refused, code, .. } = alike[0];
-            self.groups.push(Group { grade, refused, code, text, subjects });
+            self.groups.push(Group { grade, refused, code, text, cause: None, subjects });
         }
     }
 
@@ -186,7 +184,7 @@ impl Reasons {
                 few if few <= NAMED => group.subjects.join(", "),
                 many => format!("{many} of {of}"),
             };
-            let text = format!("{}: {who}: {}", group.word(), group.text);
+            let text = format!("{}: {who}: {}", group.word(), group.whole());
             bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style)
         };
         self.groups.iter().map(bullet_of).collect()
@@ -205,7 +203,7 @@ impl Reasons {
             if group.subjects.len() > listed {
                 subjects.push_str(&format!(" and {} more", group.subjects.len() - listed));
             }
-            let text = format!("{}: {subjects}: {}", group.word(), group.text);
+            let text = format!("{}: {subjects}: {}", group.word(), group.whole());
             out.push_str(&bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style));
         }
         out
@@ -215,7 +213,8 @@ impl Reasons {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::Reason;
+    use tiermark_model::messages::run;
+    use tiermark_model::{Bytes, WhyNot};
 
     #[test]
     fn the_same_reason_is_said_once() {
@@ -258,15 +257,17 @@ mod tests {
     #[test]
     fn refusals_are_merged_only_with_their_like() {
         let mut reasons = Reasons::default();
-        for (subject, text) in [
-            ("1 KiB 1G", "refused: 1 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)"),
-            ("2 GiB 1G", "refused: 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)"),
-            ("1 TiB base", "refused: 1 TiB of memory: node 0 has 7 GiB free (ask for less)"),
-            ("L1 latency", "refused: latency/ladder/random/16384: the time was used up (allow more)"),
-            ("L2 latency", "refused: latency/ladder/random/262144: the time was used up (allow more)"),
+        let told = |text: &str| Reason::Told { code: ReasonCode::System, text: text.into() };
+        let late = |step: &str| Reason::Refused { refusal: run::no_time_left(step) };
+        for (subject, reason) in [
+            ("1 KiB 1G", told("refused: 1 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)")),
+            ("2 GiB 1G", told("refused: 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)")),
+            ("1 TiB base", told("refused: 1 TiB of memory: node 0 has 7 GiB free (ask for less)")),
+            ("L1 latency", late("latency/ladder/random/16384")),
+            ("L2 latency", late("latency/ladder/random/262144")),
         ] {
             let mut verdict = Verdict::trusted();
-            verdict.invalid(Reason::Told { code: ReasonCode::System, text: text.into() });
+            verdict.invalid(reason);
             assert!(verdict.is_refused());
             reasons.add(subject, &verdict);
         }
@@ -274,7 +275,7 @@ mod tests {
         insta::assert_snapshot!(shown, @r"
           ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 to 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)
           ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
-          ✘ refused: L1 latency, L2 latency: the time was used up (allow more)
+          ✘ refused: L1 latency, L2 latency: time budget used up (raise --max-time)
         ");
     }
 
@@ -297,41 +298,24 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_of_many_is_told_and_what_only_some_have_is_counted() {
+    fn causes_of_one_fact_are_counted() {
         let mut reasons = Reasons::default();
-        for (subject, text) in [
-            ("L1", "interval ±2.2 %, wanted ±2.0 %"),
-            ("L2", "interval ±458 %, wanted ±2.0 %: fresh allocations differ"),
-            ("L3", "interval ±31 %, wanted ±2.0 %: fresh allocations differ"),
-        ] {
+        let size = |mib: u64, why| Reason::NotResolved { low: Bytes(mib << 20), high: None, why };
+        for (subject, reason) in
+            [("L1", size(1, WhyNot::Coarse)), ("L2", size(8, WhyNot::Evicted)), ("L3", size(2, WhyNot::Evicted))]
+        {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: text.into() });
+            verdict.suspect(reason);
             reasons.add(subject, &verdict);
         }
         let mut few = Verdict::trusted();
         few.suspect(Reason::Told { code: ReasonCode::TooFew, text: "2 of 3 allocations measured".into() });
         reasons.add("L1", &few);
         insta::assert_snapshot!(reasons.render(&Style::default()), @r"
-          ! suspect: L1, L2, L3: interval ±2.2 to ±458 %, wanted ±2.0 % (2 of 3: fresh
-            allocations differ)
+          ! suspect: L1, L2, L3: size not resolved, at least 1 to 8 MiB (1 of 3: the
+            points of the latency curve are too far apart; 2 of 3: other work may evict
+            it before it is full)
           ! suspect: L1: 2 of 3 allocations measured
-        ");
-    }
-
-    #[test]
-    fn a_colon_in_parentheses_begins_no_detail() {
-        let mut reasons = Reasons::default();
-        for (subject, text) in [
-            ("L1", "3.0 % of the pages were elsewhere (node 0 (1 of 2: 12 pages), asked for node 1)"),
-            ("L2", "100 % of the pages were elsewhere (node 0 (2 of 2: 99 pages), asked for node 1): moved away"),
-        ] {
-            let mut verdict = Verdict::trusted();
-            verdict.suspect(Reason::Told { code: ReasonCode::WrongNode, text: text.into() });
-            reasons.add(subject, &verdict);
-        }
-        insta::assert_snapshot!(reasons.render(&Style { width: 200, ..Style::default() }), @r"
-          ! suspect: L1, L2: 3.0 to 100 % of the pages were elsewhere (node 0 (1 to 2 of 2: 12 to 99 pages), asked for node 1)
-            (1 of 2: moved away)
         ");
     }
 }

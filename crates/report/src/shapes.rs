@@ -13,24 +13,39 @@ use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
-/// Families of the quantities that are shown here.
-const TOLD: [&str; 6] = ["geometry", "tlb", "mlp", "granularity", "background", "residency"];
+/// The view of a family of quantities.
+struct FamilyView {
+    family: &'static str,
+    /// The findings among them whose verdicts count as those of numbers.
+    counted: for<'a> fn(&[&'a Finding]) -> Vec<&'a Finding>,
+    render: fn(&[&Finding], &Style) -> String,
+}
+
+impl FamilyView {
+    /// A view of which every finding counts.
+    const fn new(family: &'static str, render: fn(&[&Finding], &Style) -> String) -> Self {
+        Self { family, counted: |all| all.to_vec(), render }
+    }
+}
+
+/// The views, in the order in which they are shown. A family without one is in the table of findings.
+const VIEWS: [FamilyView; 6] = [
+    FamilyView::new("geometry", geometry),
+    FamilyView::new("tlb", buffers),
+    FamilyView::new("mlp", in_flight),
+    FamilyView::new("granularity", granularity),
+    FamilyView::new("background", background),
+    FamilyView { counted, ..FamilyView::new("residency", residency) },
+];
 
 /// All views of shapes; empty where nothing of them was found.
 pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
-    let mut take = |told: &str| shown.take_all(|f| f.metric.family() == told);
-    let [caches, tlb, flight, grain, beside, kept] = TOLD.map(&mut take);
-    [&caches, &tlb, &flight, &grain, &beside].into_iter().for_each(|told| shown.count(told));
-    shown.count(&counted(&kept));
-    let views = [
-        geometry(&caches, style),
-        buffers(&tlb, style),
-        in_flight(&flight, style),
-        granularity(&grain, style),
-        background(&beside, style),
-        residency(&kept, style),
-    ];
-    views.concat()
+    let view = |view: &FamilyView| {
+        let found = shown.take_all(|f| f.metric.family() == view.family);
+        shown.count(&(view.counted)(&found));
+        (view.render)(&found, style)
+    };
+    VIEWS.iter().map(view).collect()
 }
 
 fn number(finding: &Finding, style: &Style) -> Cell {

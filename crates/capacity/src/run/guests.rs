@@ -8,12 +8,12 @@ use tiermark_model::messages::capacity as messages;
 use super::{Event, Run, ended};
 use crate::backend::{Hypervisor, Qemu, TenantMemory};
 use crate::cgroup::{Budget, Layout};
-use crate::saved::Saved;
+use crate::saved::SavedRun;
 use crate::scenario::{Backend as Kind, Scenario};
 
 impl Run<'_, '_> {
     /// Makes what virtual machines boot, and finds out whether KVM works: by booting one, since a device that is there says nothing.
-    pub(super) fn prepare(&mut self, scenario: &Scenario, saved: &Saved) -> Result<(), Refusal> {
+    pub(super) fn prepare(&mut self, scenario: &Scenario, saved: &SavedRun) -> Result<(), Refusal> {
         if scenario.backend != Kind::Qemu {
             return Ok(());
         }
@@ -37,7 +37,7 @@ impl Run<'_, '_> {
         layout: Layout,
         hypervisor: &Rc<Hypervisor>,
         scenario: &Scenario,
-        saved: &Saved,
+        saved: &SavedRun,
     ) -> Result<Option<String>, Refusal> {
         let mut system = self.system(saved, "trying KVM")?;
         let budget = Budget { memory: scenario.vm_memory().saturating_mul(2), swap: true };

@@ -22,7 +22,7 @@ use crate::backend::{
 };
 use crate::budget::{Arithmetic, Budgets};
 use crate::cgroup::{Budget, Layout};
-use crate::saved::Saved;
+use crate::saved::SavedRun;
 use crate::scenario::{Backend as Kind, Requests, Scenario, SearchCase};
 use crate::search::{Limits, Search, Step, TrialRequest};
 use crate::system::{System, available};
@@ -105,7 +105,7 @@ impl Environment<'_> {
 /// # Errors
 /// A [`Refusal`] if nothing can be measured at all, or a change cannot be taken back.
 pub fn execute(
-    saved: &mut Saved,
+    saved: &mut SavedRun,
     environment: &Environment<'_>,
     tell: &mut dyn FnMut(&Event<'_>),
 ) -> Result<(), Refusal> {
@@ -171,7 +171,7 @@ impl Run<'_, '_> {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    fn system(&self, saved: &Saved, what: &str) -> Result<System, Refusal> {
+    fn system(&self, saved: &SavedRun, what: &str) -> Result<System, Refusal> {
         match &self.lock {
             None => Ok(System::untouched()),
             Some(lock) => {
@@ -198,7 +198,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn footprint(&mut self, scenario: &Scenario, saved: &Saved) -> Result<Option<Footprint>, Refusal> {
+    fn footprint(&mut self, scenario: &Scenario, saved: &SavedRun) -> Result<Option<Footprint>, Refusal> {
         let Some(layout) = self.layout(scenario)? else { return Ok(None) };
         let active = ActiveTier::default();
         let mut system = self.system(saved, "sizing")?;
@@ -222,7 +222,7 @@ impl Run<'_, '_> {
         number: usize,
         case: &SearchCase<'_>,
         scenario: &Scenario,
-        saved: &mut Saved,
+        saved: &mut SavedRun,
     ) -> Result<(), Refusal> {
         let (of, made) = (saved.cases.len(), saved.cases[number].trials.len());
         (self.tell)(&Event::Case { number: number + 1, of, case, made });
@@ -269,7 +269,7 @@ impl Run<'_, '_> {
     fn search(
         &mut self,
         what: &Searched<'_>,
-        saved: &mut Saved,
+        saved: &mut SavedRun,
         backend: &mut dyn Backend,
         system: &mut System,
     ) -> Result<Option<Answer>, Refusal> {
@@ -320,7 +320,7 @@ impl Run<'_, '_> {
     }
 
     /// Limits of a search: for a resumed one those of its begin.
-    fn limits(&self, what: &Searched<'_>, saved: &mut Saved) -> Result<Limits, Refusal> {
+    fn limits(&self, what: &Searched<'_>, saved: &mut SavedRun) -> Result<Limits, Refusal> {
         if let Some(limits) = saved.cases[what.number].limits {
             return Ok(limits);
         }

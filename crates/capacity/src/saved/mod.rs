@@ -83,7 +83,7 @@ pub struct SearchState {
 
 /// A run and the file that it is saved in.
 #[derive(Debug)]
-pub struct Saved {
+pub struct SavedRun {
     /// The first line of the file.
     pub begun: RunHeader,
     /// What a tenant takes; `None` before that was found out.
@@ -96,7 +96,7 @@ pub struct Saved {
     lines: Appender,
 }
 
-impl Saved {
+impl SavedRun {
     /// Begins a file in a directory, which is made where it is not there.
     ///
     /// # Errors
@@ -247,7 +247,7 @@ pub fn unfinished(directory: &Path) -> Result<PathBuf, Refusal> {
     let mut runs: Vec<PathBuf> = names.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect();
     // Names begin with the time.
     runs.sort_unstable();
-    let open = runs.into_iter().rev().find(|path| Saved::open(path, false).is_ok_and(|saved| !saved.is_whole()));
+    let open = runs.into_iter().rev().find(|path| SavedRun::open(path, false).is_ok_and(|saved| !saved.is_whole()));
     open.ok_or_else(|| messages::nothing_to_resume(&directory.display().to_string()))
 }
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     fn write_all(directory: &Path) -> PathBuf {
-        let mut saved = Saved::create(directory, "x", begun()).unwrap();
+        let mut saved = SavedRun::create(directory, "x", begun()).unwrap();
         saved.footprint_is(Some(Footprint { bytes: 100 << 20, cpus: Some(0.1) })).unwrap();
         saved.limits_are(0, limits()).unwrap();
         saved.reaches(2).unwrap();
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(saved.pending().tiers, [&Tier::Zram(None)]);
         saved.refused(1, tiermark_model::messages::tiers::zram_missing("sys")).unwrap();
         assert!(saved.is_whole());
-        let twice = Saved::open(saved.path(), false).unwrap_err();
+        let twice = SavedRun::open(saved.path(), false).unwrap_err();
         assert_eq!(twice.code, messages::codes::saved_run_busy);
         saved.path().to_owned()
     }
@@ -323,7 +323,7 @@ mod tests {
     fn what_was_saved_is_read_back_whole_and_after_any_loss_of_its_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = write_all(dir.path());
-        let whole = Saved::open(&path, false).unwrap();
+        let whole = SavedRun::open(&path, false).unwrap();
         assert_eq!((whole.begun.clone(), whole.cases[0].trials.len(), whole.is_whole()), (begun(), 1, true));
         assert_eq!((whole.cases[0].limits, whole.reached), (Some(limits()), 2));
         drop(whole);
@@ -331,12 +331,12 @@ mod tests {
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap();
         for length in (first + 1..bytes.len() - 1).step_by(7) {
             fs::write(&path, &bytes[..length]).unwrap();
-            let mut cut = Saved::open(&path, false).unwrap_or_else(|refusal| panic!("{length}: {refusal}"));
+            let mut cut = SavedRun::open(&path, false).unwrap_or_else(|refusal| panic!("{length}: {refusal}"));
             assert!(!cut.is_whole());
             // What is written behind a half line is read again.
             cut.answered(1, Answer::AtLeast { tenants: 9 }).unwrap();
             drop(cut);
-            let again = Saved::open(&path, false).unwrap();
+            let again = SavedRun::open(&path, false).unwrap();
             assert_eq!(again.cases[1].answer, Some(Answer::AtLeast { tenants: 9 }), "{length}");
         }
     }
@@ -348,14 +348,18 @@ mod tests {
         let path = write_all(dir.path());
         for mode in [0o664, 0o646] {
             fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
-            assert_eq!(Saved::open(&path, false).unwrap_err().code, messages::codes::saved_run_of_others, "{mode:o}");
-            assert!(Saved::open(&path, true).is_ok());
+            assert_eq!(
+                SavedRun::open(&path, false).unwrap_err().code,
+                messages::codes::saved_run_of_others,
+                "{mode:o}"
+            );
+            assert!(SavedRun::open(&path, true).is_ok());
             assert!(unfinished(dir.path()).is_err(), "nor is it found by itself");
         }
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(4711), None).unwrap();
-            assert_eq!(Saved::open(&path, false).unwrap_err().code, messages::codes::saved_run_of_others);
+            assert_eq!(SavedRun::open(&path, false).unwrap_err().code, messages::codes::saved_run_of_others);
         }
     }
 
@@ -375,7 +379,7 @@ mod tests {
             let changed = text.replacen(good, bad, 1);
             assert_ne!(changed, text, "{good}");
             fs::write(&path, changed).unwrap();
-            let refused = Saved::open(&path, true).unwrap_err();
+            let refused = SavedRun::open(&path, true).unwrap_err();
             assert!(
                 refused.code == messages::codes::saved_run_damaged && refused.to_string().contains(said),
                 "{refused}"
@@ -392,7 +396,7 @@ mod tests {
         let torn = [whole.as_slice(), "{\"refused\":\"µ".as_bytes()].concat();
         fs::write(&path, &torn[..torn.len() - 1]).unwrap();
         assert!(String::from_utf8(fs::read(&path).unwrap()).is_err());
-        assert!(Saved::open(&path, false).unwrap().is_whole());
+        assert!(SavedRun::open(&path, false).unwrap().is_whole());
     }
 
     #[test]
@@ -404,7 +408,7 @@ mod tests {
         let older = text.replace("most-trials", "most-probes").replace("trial-seconds", "probe-seconds");
         assert_ne!(older, text);
         fs::write(&path, older).unwrap();
-        let saved = Saved::open(&path, false).unwrap();
+        let saved = SavedRun::open(&path, false).unwrap();
         assert_eq!((saved.begun.clone(), saved.cases[0].trials.len()), (begun(), 1));
     }
 
@@ -414,18 +418,21 @@ mod tests {
         let path = dir.path().join("x.jsonl");
         for text in ["", "x\n", "{}\n", "{\"footprint\":null}\n"] {
             fs::write(&path, text).unwrap();
-            assert_eq!(Saved::open(&path, false).unwrap_err().code, messages::codes::saved_run_damaged, "{text}");
+            assert_eq!(SavedRun::open(&path, false).unwrap_err().code, messages::codes::saved_run_damaged, "{text}");
         }
-        assert_eq!(Saved::open(&dir.path().join("none"), false).unwrap_err().code, messages::codes::saved_run_missing);
+        assert_eq!(
+            SavedRun::open(&dir.path().join("none"), false).unwrap_err().code,
+            messages::codes::saved_run_missing
+        );
         let whole = write_all(&dir.path().join("sub"));
         let text = fs::read_to_string(&whole).unwrap();
         fs::write(&whole, text.replacen("{\"limits\"", "{\"limits", 1)).unwrap();
         assert_eq!(
-            Saved::open(&whole, false).unwrap_err().code,
+            SavedRun::open(&whole, false).unwrap_err().code,
             messages::codes::saved_run_damaged,
             "a line in the middle"
         );
-        let blocked = Saved::create(&path, "x", begun()).unwrap_err();
+        let blocked = SavedRun::create(&path, "x", begun()).unwrap_err();
         assert_eq!(blocked.code, messages::codes::run_not_saved);
     }
 }

@@ -1,7 +1,7 @@
 //! The options of `show` and `rerun`.
 
-use clap::Args;
-use tiermark_report::RunView;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
+use tiermark_report::{RUN_VIEWS, RunView};
 
 use super::common::{ControlArgs, ResultArgs};
 use super::{Format, PlaceArgs, RunArgs, View};
@@ -31,34 +31,34 @@ pub(crate) struct ShowArgs {
     pub(crate) view: View,
 }
 
-/// One part of a saved run, larger than the report has it.
-#[derive(Debug, Clone, Copy, Args)]
-#[group(multiple = false, conflicts_with_all = ["json", "format"])]
+/// One part of a saved run, larger than the report has it: an option for each row of [`RUN_VIEWS`].
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct PartArgs {
-    /// Show why figures are not trusted and what would help, and the states of the machine
-    #[arg(long)]
-    pub(crate) why: bool,
-    /// Show the curves by size, large, with their points
-    #[arg(long)]
-    pub(crate) curves: bool,
-    /// Show the tails of latency
-    #[arg(long)]
-    pub(crate) tails: bool,
-    /// Show which kernels the figures are of, and how they compare with the default ones
-    #[arg(long)]
-    pub(crate) kernels: bool,
+    /// The part asked for; `None` for the report.
+    pub(crate) view: Option<&'static RunView>,
 }
 
-impl PartArgs {
-    /// The chosen part; `None` for the report.
-    pub(crate) fn view(self) -> Option<RunView> {
-        let parts = [
-            (self.why, RunView::Why),
-            (self.curves, RunView::Curves),
-            (self.tails, RunView::Tails),
-            (self.kernels, RunView::Kernels),
-        ];
-        parts.into_iter().find_map(|(asked, view)| asked.then_some(view))
+impl Args for PartArgs {
+    fn augment_args(command: Command) -> Command {
+        let arg =
+            |view: &'static RunView| Arg::new(view.name).long(view.name).help(view.about).action(ArgAction::SetTrue);
+        let one = ArgGroup::new("part").args(RUN_VIEWS.iter().map(|view| view.name));
+        command.args(RUN_VIEWS.iter().map(arg)).group(one.multiple(false).conflicts_with_all(["json", "format"]))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for PartArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self { view: RUN_VIEWS.iter().find(|view| matches.get_flag(view.name)) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 

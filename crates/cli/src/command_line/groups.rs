@@ -4,34 +4,46 @@ use std::fmt::Write as _;
 
 use clap::CommandFactory;
 
+use tiermark_engine::Subject;
+
 use super::{Cli, STYLES};
+use crate::experiments;
+
+/// The commands under a heading.
+enum Members {
+    /// The experiments on a subject.
+    Experiments(Subject),
+    /// These.
+    Named(&'static [&'static str]),
+}
 
 /// Headings and the commands under each; every command that is not hidden is in one.
-const GROUPS: [(&str, &[&str]); 6] = [
-    (
-        "Measure memory",
-        &[
-            "survey",
-            "latency",
-            "bandwidth",
-            "loaded-latency",
-            "scale",
-            "matrix",
-            "c2c",
-            "geometry",
-            "tlb",
-            "mlp",
-            "granularity",
-            "residency",
-            "background",
-        ],
-    ),
-    ("Measure the system", &["os"]),
-    ("Tenants", &["capacity", "load"]),
-    ("This machine", &["doctor", "machine", "tune", "selftest"]),
-    ("Plans and results", &["run", "plan", "show", "rerun", "list", "schema"]),
-    ("Shell", &["help", "completions", "man"]),
+const GROUPS: [(&str, Members); 6] = [
+    ("Measure memory", Members::Experiments(Subject::Memory)),
+    ("Measure the system", Members::Experiments(Subject::System)),
+    ("Tenants", Members::Named(&["capacity", "load"])),
+    ("This machine", Members::Named(&["doctor", "machine", "tune", "selftest"])),
+    ("Plans and results", Members::Named(&["run", "plan", "show", "rerun", "list", "schema"])),
+    ("Shell", Members::Named(&["help", "completions", "man"])),
 ];
+
+/// Headings and the names of the commands under each.
+fn named() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    GROUPS.iter().map(|(heading, members)| match members {
+        Members::Experiments(subject) => (*heading, experiments::names(*subject)),
+        Members::Named(names) => (*heading, names.to_vec()),
+    })
+}
+
+/// Headings, and the names of the commands under each with what each does.
+pub(crate) fn described() -> Vec<(&'static str, Vec<(String, String)>)> {
+    let command = Cli::command();
+    let described = |name: &&str| {
+        let about = command.find_subcommand(name)?.get_about().map(ToString::to_string);
+        Some(((*name).to_owned(), about.unwrap_or_default()))
+    };
+    named().map(|(heading, names)| (heading, names.iter().filter_map(described).collect())).collect()
+}
 
 /// The one command to start with.
 const START: &str = "Start with `tiermark survey`: it takes a minute and changes no setting.";
@@ -40,7 +52,7 @@ const START: &str = "Start with `tiermark survey`: it takes a minute and changes
 pub(crate) fn overview() -> String {
     let about = Cli::command().get_about().map(ToString::to_string).unwrap_or_default();
     let mut text = format!("{about}.\n{START}\n\n");
-    for (heading, names) in GROUPS {
+    for (heading, names) in named() {
         // The commands that measure memory take two lines.
         let lines: Vec<String> = names.chunks(NAMED_ON_A_LINE).map(|names| names.join(", ")).collect();
         let _ = writeln!(text, "{heading:<20}{}", lines.join(",\n                    "));
@@ -68,12 +80,12 @@ pub(crate) fn command() -> clap::Command {
         }
     });
     let mut text = String::new();
-    for (heading, names) in GROUPS {
+    for (heading, commands) in described() {
         let header = STYLES.get_header();
         let _ = writeln!(text, "{header}{heading}{header:#}");
-        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
-            let (literal, about) = (STYLES.get_literal(), command.get_about().map(ToString::to_string));
-            let _ = writeln!(text, "  {literal}{:<15}{literal:#}{}", command.get_name(), about.unwrap_or_default());
+        for (name, about) in commands {
+            let literal = STYLES.get_literal();
+            let _ = writeln!(text, "  {literal}{name:<15}{literal:#}{about}");
         }
     }
     let header = STYLES.get_header();
@@ -88,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group_and_on_one_line() {
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut grouped: Vec<&str> = named().flat_map(|(_, names)| names).collect();
         let command = Cli::command();
         let mut all: Vec<&str> =
             command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
-use tiermark_capacity::saved::Saved;
+use tiermark_capacity::saved::SavedRun;
 use tiermark_lines::write_whole;
 use tiermark_model::capacity::{Answer, Capacity};
 use tiermark_model::messages::capacity as says;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
 const DAY: usize = "2026-11-21".len();
 
 /// Makes the searches; results are in `saved`, however the run ends.
-fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<Warning>, Failure> {
+fn carry_out(args: &CapacityArgs, saved: &mut SavedRun, stop: &Stop) -> Result<Vec<Warning>, Failure> {
     let (state, flag) = (gate::state()?, stop.flag());
     let environment = asked::environment(args, &saved.pending(), &state, &flag)?;
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
@@ -96,7 +96,7 @@ fn finish(
     args: &CapacityArgs,
     place: Option<Destination>,
     document: &Capacity,
-    saved: &Saved,
+    saved: &SavedRun,
     stop: &Stop,
 ) -> Result<Exit, Failure> {
     // Commands and their output may hold passwords: this user may see them, a reader of the document may not.
@@ -128,7 +128,7 @@ fn finish(
     Ok(stop.exit().unwrap_or_else(|| exit(document, saved)))
 }
 
-fn exit(document: &Capacity, saved: &Saved) -> Exit {
+fn exit(document: &Capacity, saved: &SavedRun) -> Exit {
     let single = |answer: &Answer| !matches!(answer, Answer::Between { .. });
     match () {
         () if document.cases.is_empty() && saved.is_whole() => Exit::Refused,

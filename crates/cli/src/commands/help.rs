@@ -18,46 +18,70 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
     }
     command.build();
-    let style = style(&args.view);
-    if let Some(text) = page(&topic) {
-        let usage = if command.find_subcommand(&topic).is_some() {
-            format!("\n\n`tiermark {topic} --help` lists its options.")
-        } else {
-            String::new()
-        };
-        return print(&tiermark_report::page(&(text.trim_end().to_owned() + &usage), &style)).map(|()| Exit::Done);
-    }
-    if let Some(found) = command.find_subcommand_mut(&topic) {
-        return print(&found.render_long_help().to_string()).map(|()| Exit::Done);
-    }
-    if !names::is_of_the_system(&topic)
-        && let Some(text) = of_the_glossary(&topic, &style)
-    {
-        return print(&text).map(|()| Exit::Done);
-    }
-    let names = names::of_the_system(&topic).map_err(|_| no_help(&topic, &command))?;
-    let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
-    of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
-    match of.as_slice() {
-        [one] => print(&tiermark_report::primitive(one, &style)),
-        group => print(&tiermark_report::primitives(group, &style)),
-    }
-    .map(|()| Exit::Done)
+    let texts = texts(&topic, &mut command, simulation, &style(&args.view))?;
+    print(&texts.join("\n")).map(|()| Exit::Done)
 }
 
-/// The line of the glossary on a tool, a word, or a command of another tool.
-fn of_the_glossary(topic: &str, style: &Style) -> Option<String> {
-    let tool = glossary::tool(topic);
-    if !tool.is_empty() {
-        return Some(tiermark_report::equivalents(&tool, style));
+/// All that there is on a topic: the glossary's line first, then the page or the help of a command, or primitives.
+///
+/// # Errors
+/// A [`Failure`] of usage where there is nothing.
+fn texts(
+    topic: &str,
+    command: &mut clap::Command,
+    simulation: &Simulation,
+    style: &Style,
+) -> Result<Vec<String>, Failure> {
+    let terms = |found: Vec<(&str, &str)>| {
+        let lines: Vec<String> = found.iter().map(|(names, meaning)| format!("{names}\n\n{meaning}")).collect();
+        (!lines.is_empty()).then(|| tiermark_report::page(&lines.join("\n\n"), style))
+    };
+    let mut texts: Vec<String> = terms(glossary::terms(topic)).into_iter().collect();
+    if let Some(page) = page(topic) {
+        let usage = command.find_subcommand(topic).map(|_| format!("\n\n`tiermark {topic} --help` lists its options."));
+        let page = page.trim_end().to_owned() + &usage.unwrap_or_default();
+        texts.push(tiermark_report::page(&page, style));
+        return Ok(texts);
     }
-    let terms = glossary::terms(topic);
-    if !terms.is_empty() {
-        let text: Vec<String> = terms.iter().map(|(names, meaning)| format!("{names}\n\n{meaning}")).collect();
-        return Some(tiermark_report::page(&text.join("\n\n"), style));
+    if let Some(found) = command.find_subcommand_mut(topic) {
+        texts.push(found.render_long_help().to_string());
+        return Ok(texts);
     }
-    let words: Vec<&str> = topic.split(' ').collect();
-    glossary::here(&words).map(|row| tiermark_report::equivalents(&[row], style))
+    texts.extend(of_another_tool(topic, texts.is_empty(), style));
+    if texts.is_empty() {
+        texts.extend(terms(glossary::terms_begun(topic)));
+    }
+    // A word that only begins names of the system is theirs where nothing else has it.
+    if names::is_of_the_system(topic) || texts.is_empty() {
+        texts.push(of_the_system(topic, command, simulation, style)?);
+    }
+    Ok(texts)
+}
+
+/// Groups and primitives of the operating system whose names are, or begin with, a topic.
+fn of_the_system(
+    topic: &str,
+    command: &clap::Command,
+    simulation: &Simulation,
+    style: &Style,
+) -> Result<String, Failure> {
+    let names = names::of_the_system(topic).map_err(|_| no_help(topic, command))?;
+    let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
+    of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
+    Ok(match of.as_slice() {
+        [one] => tiermark_report::primitive(one, style),
+        group => tiermark_report::primitives(group, style),
+    })
+}
+
+/// What the glossary says of another tool; of a command of one where it is no term.
+fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<String> {
+    let mut found = glossary::tool(topic);
+    if found.is_empty() && commands_too {
+        let words: Vec<&str> = topic.split(' ').collect();
+        found.extend(glossary::here(&words));
+    }
+    (!found.is_empty()).then(|| tiermark_report::equivalents(&found, style))
 }
 
 /// Topics near to an unknown one, and all topics.
@@ -78,11 +102,12 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     ))
 }
 
-/// Pages of topics that are no probes.
-const PAGES: [(&str, &str); 6] = [
+/// Pages of what is no probe.
+const PAGES: [(&str, &str); 7] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),
     ("load", include_str!("../../../../docs/methods/load.md")),
+    ("machine", include_str!("../../../../docs/methods/machine.md")),
     ("numbers", include_str!("../../../../docs/methods/numbers.md")),
     ("runs", include_str!("../../../../docs/methods/runs.md")),
     ("tune", include_str!("../../../../docs/methods/tune.md")),
@@ -124,10 +149,39 @@ mod tests {
             ("peak", "peak injection bandwidth"),
             ("loaded", "latency"),
         ] {
-            assert!(!names::is_of_the_system(topic), "{topic} is explained as a primitive");
-            let style = Style { width: 120, ..Style::default() };
-            let text = page(topic).or_else(|| of_the_glossary(topic, &style)).unwrap_or_default();
+            let text = said_of(topic);
             assert!(text.to_lowercase().contains(&said.to_lowercase()), "{topic}: {text}");
         }
+    }
+
+    /// What is printed, on a machine with two nodes.
+    fn said_of(topic: &str) -> String {
+        let mut command = command_line::command();
+        command.build();
+        let simulation = Simulation { simulate: Some("synth:sockets=2,cores=2".to_owned()), ..Simulation::default() };
+        let style = Style { width: 120, ..Style::default() };
+        texts(topic, &mut command, &simulation, &style).map(|texts| texts.join("\n")).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_topic_of_several_kinds_has_all_of_them() {
+        for (topic, all) in [
+            // A term, and the page of the command.
+            ("loaded", &["loaded latency, loaded", "--csv", "Method version"][..]),
+            ("plan", &["the steps of an experiment", "Usage:"]),
+            // A command of another tool, and a group of primitives.
+            ("numa", &["tiermark matrix", "move_pages"]),
+            // The first word of a term.
+            ("useful", &["useful bytes"]),
+            ("wire", &["wire bytes"]),
+            ("fork", &["fork+exit", "fork+exec"]),
+        ] {
+            let text = said_of(topic);
+            for said in all {
+                assert!(text.contains(said), "{topic} lacks '{said}': {text}");
+            }
+        }
+        assert!(!said_of("peak").contains("bandwidth --threads cores"), "a term is no command of another tool");
+        assert_eq!(said_of("quux"), "");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use clap::{CommandFactory, ValueEnum};
 use serde_json::Value;
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
@@ -13,10 +13,9 @@ use tiermark_model::{
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 
 use crate::args::{ListArgs, Listing, Simulation};
-use crate::command_line::Cli;
 use crate::kept::{Kept, under_way};
 use crate::output::{self, Failure, print, style};
-use crate::{orphans, shell, target};
+use crate::{command_line, orphans, shell, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Failure> {
@@ -229,14 +228,9 @@ fn unavailable(isa: Isa) -> Refusal {
 }
 
 fn commands(style: &Style) -> String {
-    let named = named_commands();
-    let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-    tiermark_report::names(&rows, style)
+    tiermark_report::groups(&command_line::described(), style)
 }
 
 fn named_commands() -> Vec<(String, String)> {
-    let command = Cli::command();
-    let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
-    let about = |c: &clap::Command| c.get_about().map(ToString::to_string).unwrap_or_default();
-    shown.map(|c| (c.get_name().to_owned(), about(c))).collect()
+    command_line::described().into_iter().flat_map(|(_, commands)| commands).collect()
 }

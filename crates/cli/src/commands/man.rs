@@ -24,9 +24,17 @@ pub(crate) fn run(args: &ManArgs) -> Result<Exit, Failure> {
             args.directory.display()
         ))
     };
-    std::fs::create_dir_all(&args.directory).map_err(fail)?;
     let mut command = Cli::command();
     command.build();
+    let named = args.directory.to_str().and_then(|name| command.find_subcommand(name));
+    if let Some(named) = named.filter(|_| !args.directory.is_dir()) {
+        let name = named.get_name();
+        return Err(Failure::usage(format!(
+            "'{name}' is a command: `tiermark help {name}` prints its page, `tiermark man ./{name}` writes all pages into a \
+             directory of that name"
+        )));
+    }
+    std::fs::create_dir_all(&args.directory).map_err(fail)?;
     for (name, page) in pages(&command).map_err(fail)? {
         std::fs::write(args.directory.join(format!("{name}.1")), page).map_err(fail)?;
     }
@@ -114,6 +122,11 @@ mod tests {
                 assert!(page.contains(&format!(".SH {heading}\n")), "{name} lacks {heading}: {page}");
             }
         }
+        let page = |name: &str| &pages.iter().find(|(known, _)| known == name).expect("a page").1;
+        for name in ["tiermark-plan", "tiermark-plan-show", "tiermark-plan-check", "tiermark-run"] {
+            assert!(page(name).contains(".SH EXAMPLES\n"), "{name}");
+        }
+        assert!(page("tiermark-machine").contains(".SH METHOD\n"));
         for probe in tiermark_probes::all() {
             let id = probe.about().id;
             let command = format!("tiermark-{id}");

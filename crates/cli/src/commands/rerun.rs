@@ -5,16 +5,16 @@ use tiermark_model::messages::plan;
 use tiermark_model::{Exit, Experiment, Machine, Numbering, Refusal, Request, Run, resolve_cpus};
 
 use crate::args::{RerunArgs, Simulation};
-use crate::kept::{Kept, Saved};
+use crate::kept::{Kept, SavedDocument};
 use crate::measure::{self, Asked, Job};
 use crate::output::{Failure, tell};
 use crate::shell;
 
 /// Runs the command.
 pub(crate) fn run(args: &RerunArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let saved = match Saved::load(&args.run)? {
-        Saved::Run(run) => run,
-        Saved::Other(kept) => return Err(other(&args.run, &kept)),
+    let saved = match SavedDocument::load(&args.run)? {
+        SavedDocument::Run(run) => run,
+        SavedDocument::Other(kept) => return Err(other(&args.run, &kept)),
     };
     if saved.experiments.is_empty() {
         return Err(Failure::usage(format!("'{}' has no experiment that could be measured again", args.run)));

@@ -9,7 +9,7 @@ use super::load::shown;
 use crate::again;
 use crate::args::{Format, ShowArgs};
 use crate::harmless;
-use crate::kept::{Kept, Saved};
+use crate::kept::{Kept, SavedDocument};
 use crate::output::{self, Failure, print, report, style, tell_doubts};
 
 /// Runs the command.
@@ -17,9 +17,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.run.ends_with(".csv") {
         return curves(args);
     }
-    let mut run = match Saved::load(&args.run)? {
-        Saved::Run(run) => *run,
-        Saved::Other(kept) => return other(args, &kept),
+    let mut run = match SavedDocument::load(&args.run)? {
+        SavedDocument::Run(run) => *run,
+        SavedDocument::Other(kept) => return other(args, &kept),
     };
     if args.reanalyse {
         run = again::reanalysed(run, args.view.verbose > 0);
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.json {
         return print(&harmless::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
     }
-    if let Some(view) = args.part.view() {
+    if let Some(view) = args.part.view {
         return print(&tiermark_report::run_view(&run, view, &style(&args.view))).map(|()| Exit::Done);
     }
     print(&report(&run, args.format, &args.view))?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// Curves of latency over bandwidth from a file, measured by any tool.
 fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
-    if args.json || args.redact || args.reanalyse || args.part.view().is_some() {
+    if args.json || args.redact || args.reanalyse || args.part.view.is_some() {
         return Err(Failure::usage(format!("'{}' holds curves, not a run: there is no document to show", args.run)));
     }
     let mut text = Vec::new();
@@ -54,8 +54,8 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// A document of tenants or of load, as its command showed it.
 fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
-    if args.reanalyse || args.format != Format::Text || args.part.view().is_some() {
-        let options = "--reanalyse, --format, --why, --curves, --tails and --kernels";
+    if args.reanalyse || args.format != Format::Text || args.part.view.is_some() {
+        let options = format!("--reanalyse, --format, {}", tiermark_report::run_view_options(", "));
         return Err(Failure::usage(format!(
             "'{}' is not a run of probes, and {options} apply only to such runs",
             args.run

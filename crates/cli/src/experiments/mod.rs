@@ -21,7 +21,7 @@ use std::fmt::Debug;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
-use tiermark_engine::Probe;
+use tiermark_engine::{Probe, Subject};
 use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Scope};
 
 use crate::args::{PlaceArgs, RunArgs, Simulation};
@@ -30,7 +30,7 @@ use crate::measure::{self, Job};
 use crate::output::{Failure, tell};
 use crate::parse::NodeChoice;
 
-/// Every experiment, in the order of completions and man pages.
+/// Every experiment, in the order of help, completions and man pages.
 static EXPERIMENTS: [&Row; 14] = [
     &survey::ROW,
     &latency::ROW,
@@ -38,15 +38,21 @@ static EXPERIMENTS: [&Row; 14] = [
     &loaded::ROW,
     &scale::ROW,
     &matrix::ROW,
+    &c2c::ROW,
     &geometry::ROW,
     &tlb::ROW,
     &mlp::ROW,
     &granularity::ROW,
-    &background::ROW,
     &residency::ROW,
-    &c2c::ROW,
+    &background::ROW,
     &os::ROW,
 ];
+
+/// The names of the experiments on a subject.
+pub(crate) fn names(subject: Subject) -> Vec<&'static str> {
+    let abouts = EXPERIMENTS.iter().map(|row| row.probe.about());
+    abouts.filter(|about| about.subject == subject).map(|about| about.id).collect()
+}
 
 /// A command of one probe. Id and summary of the probe are its name and its line in the help.
 struct Row {
@@ -76,7 +82,7 @@ impl Row {
 
     fn command(&self) -> Command {
         let about = self.probe.about();
-        let command = Command::new(about.id).aliases(tiermark_probes::former_ids(about.id));
+        let command = Command::new(about.id).aliases(tiermark_model::former_probe_ids(about.id));
         // An option that is changed becomes the last of those defined before.
         let command = How::augment_args((self.define)(command));
         let command = command.mut_arg("quick", |arg| arg.help(self.quick)).mut_arg("full", |arg| arg.help(self.full));

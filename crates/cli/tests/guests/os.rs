@@ -61,7 +61,7 @@ fn what_the_operating_system_adds() {
     // Nobody is left, whatever ended a run.
     let counts = left.out.lines().filter_map(|line| line.strip_prefix("made ")?.split(':').next()?.parse().ok());
     let made: Vec<u32> = counts.collect();
-    // A partner; a holder and its child.
+    // A partner; a subprocess and its child.
     assert!(made.len() == 2 && made[0] >= 1 && made[1] >= 2, "{}", left.out);
     assert!(!left.out.contains("lives on") && !left.out.contains("still "), "{}", left.out);
     assert!(left.out.contains("the end"), "{}", left.out);

@@ -26,7 +26,7 @@ use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
 pub use caches::{SimCache, SimCore};
 use model::SpeedModel;
-use neighbours::Part;
+use neighbours::Level;
 pub use neighbours::{ComesAndGoes, Neighbours};
 use tiermark_stats::Rng;
 pub use traffic::Ceilings;
@@ -189,16 +189,16 @@ impl Host for SimHost {
 }
 
 /// Which part of the machine answers a setup: by its largest region.
-fn part(truth: &Machine, setup: &Setup) -> Part {
+fn part(truth: &Machine, setup: &Setup) -> Level {
     let bytes = setup.regions.iter().map(|region| region.bytes.0).max().unwrap_or(0);
     let holds = |shared: bool| {
         let caches = truth.data_caches().filter(|cache| (cache.level > 2) == shared);
         caches.filter_map(|cache| cache.bytes).max().unwrap_or(0) >= bytes
     };
     match (holds(false), holds(true)) {
-        (true, _) => Part::Private,
-        (false, true) => Part::Shared,
-        _ => Part::Memory,
+        (true, _) => Level::Private,
+        (false, true) => Level::Shared,
+        _ => Level::Memory,
     }
 }
 
@@ -221,7 +221,7 @@ struct SimRig {
     kernel: Option<KernelId>,
     /// This allocation's luck with physical pages.
     luck: f64,
-    part: Part,
+    part: Level,
     rng: Rng,
 }
 

@@ -42,7 +42,7 @@ pub struct Neighbours {
 
 /// Which part of the machine answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Level {
     Private,
     Shared,
     Memory,
@@ -55,7 +55,7 @@ impl Neighbours {
     }
 
     /// How much longer everything takes for threads that start at this moment, as a factor.
-    pub(super) fn slowdown(&self, part: Part, threads: usize, at: f64, seed: u64, rng: &mut Rng) -> f64 {
+    pub(super) fn slowdown(&self, part: Level, threads: usize, at: f64, seed: u64, rng: &mut Rng) -> f64 {
         let mut factor = (1.0 + self.always) * (1.0 + self.drift * at);
         if let Some((from, by)) = self.step.filter(|(from, _)| at >= *from) {
             assert!(from <= at);
@@ -64,10 +64,10 @@ impl Neighbours {
         if self.sibling.is_some_and(|state| state.is_on(at, seed ^ 1)) {
             factor *= 1.0 + SIBLING * (0.2 + 0.8 * rng.unit());
         }
-        if part != Part::Private && self.traffic.is_some_and(|state| state.is_on(at, seed ^ 2)) {
+        if part != Level::Private && self.traffic.is_some_and(|state| state.is_on(at, seed ^ 2)) {
             factor *= 1.0 + SHARED * rng.unit();
         }
-        if part == Part::Memory && threads > 1 && self.apart.is_some_and(|state| !state.is_on(at, seed ^ 3)) {
+        if part == Level::Memory && threads > 1 && self.apart.is_some_and(|state| !state.is_on(at, seed ^ 3)) {
             factor /= ONE_LINK;
         }
         factor

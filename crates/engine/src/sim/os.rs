@@ -111,6 +111,7 @@ mod tests {
             group,
             metric: Metric::Latency,
             text: String::new(),
+            here: None,
             sweeps: Vec::new(),
             refusal: None,
         };

@@ -1,6 +1,6 @@
 //! A machine of two cpus, the steps that are measured on it, and the measuring.
 
-use tiermark_engine::{About, Event, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{About, Event, Lab, Probe, SimHost, SimOptions, Sink, Subject, run_experiment};
 use tiermark_model::*;
 
 /// Seconds of a run.
@@ -8,7 +8,7 @@ pub(crate) const SECONDS: f64 = 15.0;
 
 struct All;
 
-static ABOUT: About = About { id: "all", method: 1, summary: "", page: "" };
+static ABOUT: About = About { id: "all", method: 1, subject: Subject::Memory, summary: "", page: "", shapes: &[] };
 
 impl Probe for All {
     fn about(&self) -> &'static About {

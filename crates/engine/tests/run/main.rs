@@ -5,7 +5,7 @@
 mod kept;
 mod time;
 
-use tiermark_engine::{About, Event, Host, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{About, Event, Host, Lab, Probe, SimHost, SimOptions, Sink, Subject, run_experiment};
 use tiermark_model::Quantity;
 use tiermark_model::*;
 
@@ -16,7 +16,7 @@ struct Tiny {
     refines: bool,
 }
 
-static ABOUT: About = About { id: "tiny", method: 3, summary: "", page: "" };
+static ABOUT: About = About { id: "tiny", method: 3, subject: Subject::Memory, summary: "", page: "", shapes: &[] };
 
 fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: StopRule) -> Step {
     let layout = if metric == Metric::Latency { Layout::Chain(ChainLayout::Random) } else { Layout::Data };

@@ -68,11 +68,9 @@ pub(crate) fn name(experiment: &Experiment, step: &Step, machine: &Machine) -> O
         tiermark_model::Metric::Latency => "latency",
         tiermark_model::Metric::Bandwidth => "bandwidth",
     };
-    let probe = match experiment.request.probe.as_str() {
-        // Records keep the name that the probe had when the first of them were made.
-        "loaded-latency" => "loaded",
-        probe => probe,
-    };
+    let probe = experiment.request.probe.as_str();
+    // Records keep the name that the probe had when the first of them were made.
+    let probe = tiermark_model::former_probe_ids(probe).next().unwrap_or(probe);
     // Methods are counted probe by probe.
     let mut name = format!("{metric} {probe}/{}", experiment.method);
     for (key, label) in &step.labels.0 {

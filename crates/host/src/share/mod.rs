@@ -50,14 +50,14 @@ const OVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct ShareWork {
     lines: SharedLines,
-    part: Part,
+    part: ShareRole,
     seed: u64,
     /// Offsets of the lines of the coming shot.
     places: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ShareRole {
     Ping(PingOp),
     Echo(PingOp),
     /// One of so many.
@@ -146,11 +146,11 @@ impl ShareWork {
     /// The part of a role among `of` threads on these lines; `None` for roles that share none.
     pub(crate) fn new(lines: SharedLines, role: &Role, of: usize, seed: u64) -> Option<Self> {
         let part = match role {
-            Role::Ping { op } => Part::Ping(*op),
-            Role::Echo { op } => Part::Echo(*op),
-            Role::Contend => Part::Contend(of.max(1) as u64),
-            Role::Take => Part::Take,
-            Role::Keep { state } => Part::Keep(*state),
+            Role::Ping { op } => ShareRole::Ping(*op),
+            Role::Echo { op } => ShareRole::Echo(*op),
+            Role::Contend => ShareRole::Contend(of.max(1) as u64),
+            Role::Take => ShareRole::Take,
+            Role::Keep { state } => ShareRole::Keep(*state),
             _ => return None,
         };
         Some(Self { lines, part, seed, places: Vec::new() })
@@ -159,10 +159,10 @@ impl ShareWork {
     /// Round trips, additions or lines of a block.
     pub(crate) fn per_block(&self) -> f64 {
         match self.part {
-            Part::Ping(_) => ROUNDS as f64,
-            Part::Contend(of) => additions(of) as f64,
-            Part::Take => FETCHED as f64,
-            Part::Echo(_) | Part::Keep(_) => 1.0,
+            ShareRole::Ping(_) => ROUNDS as f64,
+            ShareRole::Contend(of) => additions(of) as f64,
+            ShareRole::Take => FETCHED as f64,
+            ShareRole::Echo(_) | ShareRole::Keep(_) => 1.0,
         }
     }
 
@@ -170,10 +170,10 @@ impl ShareWork {
     /// all turns.
     pub(crate) fn block_ns(&self) -> f64 {
         match self.part {
-            Part::Ping(_) => ROUNDS as f64 * 10.0,
-            Part::Contend(of) => self.per_block() * (of as f64 / WINNER).max(1.0),
-            Part::Take => self.per_block(),
-            Part::Echo(_) | Part::Keep(_) => f64::INFINITY,
+            ShareRole::Ping(_) => ROUNDS as f64 * 10.0,
+            ShareRole::Contend(of) => self.per_block() * (of as f64 / WINNER).max(1.0),
+            ShareRole::Take => self.per_block(),
+            ShareRole::Echo(_) | ShareRole::Keep(_) => f64::INFINITY,
         }
     }
 
@@ -194,7 +194,7 @@ impl ShareWork {
         for place in &self.places {
             (0..APART / 8).for_each(|word| self.lines.word(place + word * 8).store(FIRST, Relaxed));
         }
-        if self.part == Part::Take {
+        if self.part == ShareRole::Take {
             self.write_chain();
         }
     }
@@ -206,15 +206,15 @@ impl ShareWork {
     /// The partner failed, or takes too long.
     pub(crate) fn play(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, Ended> {
         match self.part {
-            Part::Ping(PingOp::Cas) => self.ping(stamps, watch, |pair| pair.swap_turns(watch)),
-            Part::Ping(PingOp::Flag) => self.ping(stamps, watch, |pair| pair.raise_flags(watch)),
-            Part::Ping(PingOp::OneWay) => self.send(stamps, watch),
-            Part::Echo(PingOp::Cas) => self.answer_swaps(watch).map(|()| 0),
-            Part::Echo(PingOp::Flag) => self.answer_flags(watch).map(|()| 0),
-            Part::Echo(PingOp::OneWay) => self.receive(watch).map(|()| 0),
-            Part::Contend(of) => Ok(self.contend(additions(of), stamps, watch)),
-            Part::Take => self.take(stamps, watch),
-            Part::Keep(state) => self.keep(state, watch).map(|()| 0),
+            ShareRole::Ping(PingOp::Cas) => self.ping(stamps, watch, |pair| pair.swap_turns(watch)),
+            ShareRole::Ping(PingOp::Flag) => self.ping(stamps, watch, |pair| pair.raise_flags(watch)),
+            ShareRole::Ping(PingOp::OneWay) => self.send(stamps, watch),
+            ShareRole::Echo(PingOp::Cas) => self.answer_swaps(watch).map(|()| 0),
+            ShareRole::Echo(PingOp::Flag) => self.answer_flags(watch).map(|()| 0),
+            ShareRole::Echo(PingOp::OneWay) => self.receive(watch).map(|()| 0),
+            ShareRole::Contend(of) => Ok(self.contend(additions(of), stamps, watch)),
+            ShareRole::Take => self.take(stamps, watch),
+            ShareRole::Keep(state) => self.keep(state, watch).map(|()| 0),
         }
     }
 }

@@ -14,7 +14,7 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{Exit, IdSet, NodeId, PlacementProof, Refusal};
 use tiermark_system::os::{block_signals, give_back_kept};
 
-use super::{Ask, HOLD, Job};
+use super::{Ask, Job, SUBPROCESS};
 use crate::gate::StartGate;
 use crate::proof;
 use crate::region::{Order, Region};
@@ -31,7 +31,7 @@ pub(super) fn serve() -> u8 {
         // A user who typed the argument gets a message; without a terminal the write fails.
         let _ = writeln!(
             std::io::stderr(),
-            "tiermark: {HOLD} is internal: tiermark starts itself with it to measure processes; see `tiermark help os`"
+            "tiermark: {SUBPROCESS} is internal: tiermark starts itself with it to measure processes; see `tiermark help os`"
         );
         return Exit::Usage.code();
     };

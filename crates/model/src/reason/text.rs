@@ -4,13 +4,16 @@ use std::fmt;
 
 use super::{Nothing, Reason};
 use crate::page::PageKind;
-use crate::units::{format_gbs, format_ns};
+use crate::units::{Bytes, format_gbs, format_ns};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { refusal } => write!(f, "{REFUSED}{refusal}"),
-            Self::Broken { fault } => write!(f, "broke off: {fault}"),
+            Self::Broken { .. } | Self::NotResolved { .. } => {
+                let (fact, cause) = self.fact_and_cause();
+                write!(f, "{fact}: {}", cause.unwrap_or_default())
+            }
             Self::Nothing { shots: 0, .. } => f.write_str("no shot was finished"),
             Self::Nothing { shots, cause } => write!(f, "{shots} shots, {}", cause.words()),
             Self::Impossible { value } => {
@@ -84,6 +87,23 @@ impl Reason {
         }
     }
 
+    /// What is so, and the cause where several can stand behind one fact: numbers in the same doubt are then shown as one.
+    pub fn fact_and_cause(&self) -> (String, Option<String>) {
+        match self {
+            Self::Broken { fault } => ("broke off".to_owned(), Some(fault.clone())),
+            Self::NotResolved { low, high, why } => {
+                (format!("size not resolved, {}", size_range(*low, *high)), Some(why.words().to_owned()))
+            }
+            _ => (self.to_string(), None),
+        }
+    }
+
+    /// What is known of the size of a tier, and why no more; `None` of any other reason.
+    pub fn unresolved(&self) -> Option<String> {
+        let Self::NotResolved { low, high, why } = self else { return None };
+        Some(format!("{}: {}", size_range(*low, *high), why.words()))
+    }
+
     /// The words of what placement, system and probes report.
     fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,10 +131,6 @@ impl Reason {
                 write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
             }
             Self::FewPoints { points, of } => write!(f, "{points} of {of} sizes have a number"),
-            Self::NotResolved { low, high, why } => {
-                let range = high.map_or_else(|| format!("at least {low}"), |high| format!("between {low} and {high}"));
-                write!(f, "size not resolved, {range}: {}", why.words())
-            }
             Self::StillRising { by } => {
                 write!(f, "twice the working set takes {} longer: caches answer in part", percent(*by))
             }
@@ -140,6 +156,11 @@ impl Nothing {
             Self::Disturbed => "and no window of them was undisturbed",
         }
     }
+}
+
+/// The sizes that a tier can have.
+fn size_range(low: Bytes, high: Option<Bytes>) -> String {
+    high.map_or_else(|| format!("at least {low}"), |high| format!("between {low} and {high}"))
 }
 
 fn percent(share: f64) -> String {

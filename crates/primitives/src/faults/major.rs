@@ -61,13 +61,11 @@ pub(super) fn directories() -> Vec<PathBuf> {
     [std::env::temp_dir(), PathBuf::from("/var/tmp")].into_iter().filter(on_disk).collect()
 }
 
-/// What the file of major faults lies on, as the text of the primitive says; nothing where there is no directory for it.
-pub(crate) fn measured_store() -> String {
+/// What the file of major faults lies on; `None` where there is no directory for it.
+pub(crate) fn measured_store() -> Option<String> {
     let mounts = Root::live().text("proc/self/mountinfo").unwrap_or_default();
-    let directory = directories().into_iter().next().and_then(|path| path.canonicalize().ok());
-    let store =
-        directory.and_then(|directory| Some(format!("{}, in {}", store(&mounts, &directory)?, directory.display())));
-    store.map_or_else(String::new, |store| format!(" (here: {store})"))
+    let directory = directories().into_iter().next().and_then(|path| path.canonicalize().ok())?;
+    Some(format!("{}, in {}", store(&mounts, &directory)?, directory.display()))
 }
 
 /// The file system of a directory and its device (proc_pid_mountinfo(5)): the innermost mount, of several at one place the last.

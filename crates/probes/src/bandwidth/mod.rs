@@ -4,7 +4,7 @@ mod choice;
 mod planner;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
@@ -76,8 +76,10 @@ pub struct Bandwidth;
 static ABOUT: About = About {
     id: "bandwidth",
     method: 2,
+    subject: Subject::Memory,
     summary: "Bytes a second, by size, operation, kernel, threads",
     page: include_str!("../../../../docs/methods/bandwidth.md"),
+    shapes: &[Purpose::Scaling],
 };
 
 impl Probe for Bandwidth {

@@ -6,7 +6,7 @@ mod planner;
 mod remark;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::{Finding, Observation, PingOp, Plan, Refusal, Request};
 
 use planner::C2cPlanner;
@@ -37,8 +37,10 @@ pub struct C2c;
 static ABOUT: About = About {
     id: "c2c",
     method: 2,
+    subject: Subject::Memory,
     summary: "Time of a cache line from core to core, and contention",
     page: include_str!("../../../../docs/methods/c2c.md"),
+    shapes: &[],
 };
 
 impl Probe for C2c {

@@ -10,7 +10,7 @@ pub mod solve;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::rules;
 use tiermark_model::{
     CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Machine, Observation, PageKind, Plan, Purpose, Refusal, Request,
@@ -58,8 +58,10 @@ pub struct Geometry;
 static ABOUT: About = About {
     id: "geometry",
     method: 2,
+    subject: Subject::Memory,
     summary: "Line, size, ways, sets and sharing of each cache level",
     page: include_str!("../../../../docs/methods/geometry.md"),
+    shapes: &[],
 };
 
 impl Probe for Geometry {

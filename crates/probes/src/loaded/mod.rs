@@ -6,7 +6,7 @@ mod pauses;
 mod planner;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::{Effort, Finding, Observation, Plan, Refusal, Request, Step};
 
 use crate::mix::Mix;
@@ -29,8 +29,10 @@ pub struct Loaded;
 static ABOUT: About = About {
     id: "loaded-latency",
     method: 2,
+    subject: Subject::Memory,
     summary: "Latency while other cores read or write at a rising rate",
     page: include_str!("../../../../docs/methods/loaded-latency.md"),
+    shapes: &[],
 };
 
 impl Probe for Loaded {

@@ -9,7 +9,7 @@ mod uneven;
 mod weights;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, Request, Step};
 
 use crate::bandwidth::ThreadCount;
@@ -65,8 +65,10 @@ pub struct Matrix;
 static ABOUT: About = About {
     id: "matrix",
     method: 2,
+    subject: Subject::Memory,
     summary: "Latency and bandwidth from each node's cpus to each memory",
     page: include_str!("../../../../docs/methods/matrix.md"),
+    shapes: &[],
 };
 
 impl Probe for Matrix {

@@ -8,7 +8,7 @@ mod partners;
 mod points;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
@@ -60,8 +60,10 @@ pub struct Os;
 static ABOUT: About = About {
     id: "os",
     method: 2,
+    subject: Subject::System,
     summary: "System calls, processes, switches, pipes, page faults",
     page: include_str!("../../../../docs/methods/os.md"),
+    shapes: &[],
 };
 
 impl Probe for Os {

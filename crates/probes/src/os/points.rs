@@ -242,7 +242,15 @@ mod tests {
 
     fn info(sweeps: Vec<Sweep>) -> PrimitiveInfo {
         let text = String::new();
-        PrimitiveInfo { id: "x".into(), group: OsGroup::Channels, metric: Metric::Latency, text, sweeps, refusal: None }
+        PrimitiveInfo {
+            id: "x".into(),
+            group: OsGroup::Channels,
+            metric: Metric::Latency,
+            text,
+            here: None,
+            sweeps,
+            refusal: None,
+        }
     }
 
     fn ground(machine: &Machine, effort: Effort) -> Ground<'_> {

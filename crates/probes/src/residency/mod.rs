@@ -3,7 +3,7 @@
 mod findings;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
@@ -69,8 +69,10 @@ pub struct Residency;
 static ABOUT: About = About {
     id: "residency",
     method: 1,
+    subject: Subject::Memory,
     summary: "How long the shared cache keeps lines that were touched",
     page: include_str!("../../../../docs/methods/residency.md"),
+    shapes: &[],
 };
 
 impl Probe for Residency {

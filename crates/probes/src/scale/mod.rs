@@ -4,7 +4,7 @@ mod limits;
 mod ramp;
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::{About, Lab, Probe};
+use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, NodeId, Observation, PageKind,
@@ -38,8 +38,10 @@ pub struct Scale;
 static ABOUT: About = About {
     id: "scale",
     method: 2,
+    subject: Subject::Memory,
     summary: "Bandwidth of a node as threads are added, and its limit",
     page: include_str!("../../../../docs/methods/scale.md"),
+    shapes: &[],
 };
 
 impl Probe for Scale {

@@ -13,12 +13,10 @@ pub(super) fn condition(group: OsGroup, run: &Run) -> Option<String> {
     }
 }
 
-/// A primitive's text about this system, with its name.
+/// What a primitive of a group is of on this system, with its name.
 fn here(run: &Run, group: OsGroup) -> Option<(&str, &str)> {
-    run.bench.primitives.iter().filter(|p| p.group == group).find_map(|primitive| {
-        let (_, said) = primitive.text.rsplit_once(" (here: ")?;
-        Some((primitive.id.0.as_str(), said.strip_suffix(')')?))
-    })
+    let of = run.bench.primitives.iter().filter(|p| p.group == group);
+    of.filter_map(|p| Some((p.id.0.as_str(), p.here.as_deref()?))).next()
 }
 
 /// Idle states of the cpus, which a wake-up has to leave.
@@ -66,18 +64,19 @@ fn mitigations(machine: &Machine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::PrimitiveInfo;
 
     #[test]
-    fn what_a_text_says_of_this_system_stands_under_its_group() {
+    fn what_a_primitive_is_of_here_stands_under_its_group() {
         let mut run: Run = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-2.json")).unwrap();
-        let row = |op: &str, group: &str, text: &str| {
-            let json = serde_json::json!({ "id": op, "group": group, "metric": "latency", "text": text, "sweeps": [] });
-            serde_json::from_value(json).unwrap()
+        let row = |op: &str, group: &str, here: Option<&str>| {
+            let json = serde_json::json!({ "id": op, "group": group, "metric": "latency", "text": "", "sweeps": [] });
+            PrimitiveInfo { here: here.map(str::to_owned), ..serde_json::from_value(json).unwrap() }
         };
         run.bench.primitives = vec![
-            row("zeroing", "faults", "clears pages"),
-            row("major fault", "faults", "reads a page (here: ext4 on /dev/vda (253:0), in /tmp)"),
-            row("memcpy", "libc", "copies (here: glibc 2.36)"),
+            row("zeroing", "faults", None),
+            row("major fault", "faults", Some("ext4 on /dev/vda (253:0), in /tmp")),
+            row("memcpy", "libc", Some("glibc 2.36")),
         ];
         let told = [OsGroup::Faults, OsGroup::Libc, OsGroup::Numa].map(|group| condition(group, &run));
         let file = "The file of major fault: ext4 on /dev/vda (253:0), in /tmp";

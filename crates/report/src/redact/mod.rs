@@ -21,6 +21,10 @@ pub fn redact(run: &Run) -> Run {
     scrub.machine(&mut run.machine);
     scrub.text(&mut run.id);
     run.simulated.iter_mut().for_each(|name| scrub.text(name));
+    for primitive in &mut run.bench.primitives {
+        primitive.here.iter_mut().for_each(|here| scrub.text(here));
+        primitive.refusal.iter_mut().for_each(|refusal| scrub.refusal(refusal));
+    }
     for warning in &mut run.warnings {
         scrub.text(&mut warning.text);
         warning.data.values_mut().for_each(|datum| scrub.value(datum));

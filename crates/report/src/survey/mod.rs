@@ -19,7 +19,7 @@ use crate::text::{hanging, items};
 use figures::Survey;
 pub(crate) use places::table as places;
 use states::labelled;
-pub use views::{RunView, run_view};
+pub use views::{RUN_VIEWS, RunView, run_view, run_view_options};
 
 /// Whether a run is a survey by itself: surveys in a plan are parts of its report.
 pub(crate) fn is_survey(run: &Run) -> bool {
@@ -79,8 +79,8 @@ pub(crate) fn survey(run: &Run, style: &Style) -> String {
 /// What to look at next, and what was shown.
 fn next(run: &Run, style: &Style) -> String {
     let gutter = " ".repeat(states::GUTTER);
-    let views = "tiermark show --why | --curves | --tails | --kernels | -v";
+    let views = format!("tiermark show {} | -v", run_view_options(" | "));
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
-    labelled("Next", &hanging(&gutter, views, Ink::Plain, style), style)
+    labelled("Next", &hanging(&gutter, &views, Ink::Plain, style), style)
         + &labelled("Run", &hanging(&gutter, &which, Ink::Plain, style), style)
 }

@@ -44,8 +44,8 @@ pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
 
 /// Why a size is not known, without the name that is said before it.
 pub(crate) fn why_not_resolved(finding: &Finding) -> String {
-    let reason = words::main_reason(&finding.verdict.reasons);
-    reason.split_once("not resolved, ").map_or(reason.clone(), |(_, why)| why.to_owned())
+    let reasons = &finding.verdict.reasons;
+    reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons))
 }
 
 /// The best share of the theoretical peak that all cores reach, if it is small; of any cores if the run does not record

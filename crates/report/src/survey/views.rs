@@ -13,29 +13,41 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
 
-/// Part of a run that `show` prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunView {
-    /// Why figures are not trusted, and what would help.
-    Why,
-    /// The curves by size, large, with their points.
-    Curves,
-    /// How long the slowest accesses took.
-    Tails,
-    /// Which kernels the figures are of.
-    Kernels,
+/// What `show` has of a run beside its report.
+#[derive(Debug)]
+pub struct RunView {
+    /// The option of `show`, without its hyphens.
+    pub name: &'static str,
+    /// What its help says.
+    pub about: &'static str,
+    body: fn(&Run, &Style) -> String,
 }
 
+/// Every view: options, help, the line of the report that names them, and the tests that go through all follow from its row.
+pub static RUN_VIEWS: [RunView; 4] = [
+    RunView {
+        name: "why",
+        about: "Show why figures are not trusted and what would help, and the states of the machine",
+        body: |run, style| format!("\n{}", why(run, style)),
+    },
+    RunView { name: "curves", about: "Show the curves by size, large, with their points", body: curves_of },
+    RunView { name: "tails", about: "Show the tails of latency", body: tails_of },
+    RunView {
+        name: "kernels",
+        about: "Show which kernels the figures are of, and how they compare with the default ones",
+        body: kernels_of,
+    },
+];
+
 /// Renders one view of a run, under the run's own header.
-pub fn run_view(run: &Run, view: RunView, style: &Style) -> String {
-    let body = match view {
-        RunView::Why => format!("\n{}", why(run, style)),
-        RunView::Curves => curves_of(run, style),
-        RunView::Tails => tails_of(run, style),
-        RunView::Kernels => kernels_of(run, style),
-    };
+pub fn run_view(run: &Run, view: &RunView, style: &Style) -> String {
     let head = if super::is_survey(run) { super::head(run, style) } else { header(run, style) };
-    head + &body
+    head + &(view.body)(run, style)
+}
+
+/// The options of all views, as `--why | --curves`.
+pub fn run_view_options(between: &str) -> String {
+    RUN_VIEWS.iter().map(|view| format!("--{}", view.name)).collect::<Vec<_>>().join(between)
 }
 
 fn nothing(text: &str, style: &Style) -> String {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tiermark_capacity::cost::Prices;
 use tiermark_capacity::run::{self, Admission, WHAT, admit};
-use tiermark_capacity::saved::{Pending, RunHeader, Saved, unfinished};
+use tiermark_capacity::saved::{Pending, RunHeader, SavedRun, unfinished};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::messages::capacity as messages;
@@ -21,14 +21,14 @@ use crate::output::{Failure, tell};
 use crate::{restoring, shell};
 
 /// A run that can begin, and prices: mistakes in prices are reported before hours of measuring.
-pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Failure> {
+pub(super) fn begin(args: &CapacityArgs) -> Result<(SavedRun, Option<Prices>), Failure> {
     if let Some(file) = &args.resume {
         let file = match file {
             Some(file) => file.clone(),
             None => unfinished(&directory()?)?,
         };
-        let saved = Saved::open(&file, args.trust)?;
-        // Whoever trusts a file of another user is shown what it will run, whatever else is not to be told.
+        let saved = SavedRun::open(&file, args.trust)?;
+        // Whoever trusts a file of another user is shown what it will run, with --quiet too.
         if args.trust || !args.quiet {
             for line in programs(&saved.begun.scenario, &saved.begun.setup) {
                 tell(format_args!("tiermark: {line}"));
@@ -41,7 +41,7 @@ pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Fail
     let prices = may_begin(args, &Pending::all(&scenario, &setup))?;
     let (started, id) = shell::started_and_id();
     let seed = scenario.seed.unwrap_or_else(shell::random);
-    Ok((Saved::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?, prices))
+    Ok((SavedRun::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?, prices))
 }
 
 /// Prices, and whether the run can begin on the machine once the changes of a killed run are taken back.
