@@ -1,5 +1,7 @@
 //! Files of a few megabytes that were made to take gigabytes or hours: each is read by a process whose memory and time are limited.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
 mod common;
 
 use std::fmt::Write as _;
