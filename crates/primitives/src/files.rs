@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rustix::fs::{AtFlags, Mode, OFlags, openat, statfs, unlinkat};
+use rustix::fs::{AtFlags, FsWord, Mode, OFlags, openat, statfs, unlinkat};
 use tiermark_model::{KIB, Sweep};
 use tiermark_system::Clock;
 
@@ -22,7 +22,7 @@ const TRIES: usize = 100;
 /// Memory as a file system, on every system with the C library's shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What statfs(2) says of it.
-const TMPFS_MAGIC: i64 = 0x0102_1994;
+const TMPFS_MAGIC: FsWord = 0x0102_1994;
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[
@@ -48,7 +48,7 @@ enum Counts {
 /// Where directories are made: in memory if there is a tmpfs, else where temporary files go.
 fn place() -> PathBuf {
     let shared = Path::new(SHARED_MEMORY);
-    let in_memory = statfs(shared).is_ok_and(|found| i64::try_from(found.f_type) == Ok(TMPFS_MAGIC));
+    let in_memory = statfs(shared).is_ok_and(|found| found.f_type == TMPFS_MAGIC);
     let writable = || rustix::fs::access(shared, rustix::fs::Access::WRITE_OK).is_ok();
     if in_memory && writable() { shared.to_owned() } else { std::env::temp_dir() }
 }

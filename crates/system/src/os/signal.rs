@@ -62,17 +62,19 @@ impl CaughtSignal {
         check(unsafe { libc::sigaction(number(), &counting(), ptr::null_mut()) }.into()).map(drop)
     }
 
-    /// Sends the signal to the calling thread. Unless the thread blocks it, the handler has run when this returns.
+    /// Sends the signal to the calling thread, so many times. Unless the thread blocks it, the handler has run as often when this returns.
     ///
     /// # Errors
     /// Those of `tgkill`.
-    #[inline]
-    pub fn raise(&self) -> io::Result<()> {
-        // SAFETY: takes numbers only; the signal has a handler.
-        unsafe {
-            let (process, thread) = (libc::getpid(), libc::syscall(libc::SYS_gettid));
-            check(libc::syscall(libc::SYS_tgkill, process, thread, number())).map(drop)
+    pub fn raise(&self, times: u64) -> io::Result<()> {
+        // SAFETY: take nothing.
+        let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
+        let signal = number();
+        for _ in 0..times {
+            // SAFETY: takes numbers only; the signal has a handler.
+            check(unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) })?;
         }
+        Ok(())
     }
 
     /// How often the handler of this process ran, whoever held it.
@@ -114,9 +116,9 @@ mod tests {
         let caught = second.caught();
         for _ in 0..5 {
             second.install().unwrap();
-            second.raise().unwrap();
+            second.raise(2).unwrap();
         }
-        assert_eq!(second.caught(), caught + 5);
+        assert_eq!(second.caught(), caught + 10);
         assert_ne!(handler(), before);
         drop(second);
         assert_eq!(handler(), before);
