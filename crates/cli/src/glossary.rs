@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn words_of_other_tools_lead_on() {
         for (words, command) in [
-            (&["stream"][..], "bandwidth --op copy,triad"),
+            (&["stream"][..], "bandwidth --op copy,scale,add,triad"),
             (&["triad"], "--op triad"),
-            (&["scale"], "--op copy"),
+            (&["scale"], "--op scale"),
             (&["idle"], "latency"),
             (&["lat_mem_rd", "-t", "64"], "--layout stride:128"),
             (&["--stride"], "--layout stride:128"),

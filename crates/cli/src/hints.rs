@@ -121,14 +121,14 @@ mod tests {
             (&["survey", "--quick", "--jsonl", "events"], "--jsonl=events"),
             (&["latency", "64M"], "--sizes 64M"),
             (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
-            (&["stream"], "`tiermark bandwidth --op copy,triad"),
+            (&["stream"], "`tiermark bandwidth --op copy,scale,add,triad"),
             (&["lat_mem_rd", "-t"], "`tiermark latency --layout stride:128`"),
             (&["--idle_latency"], "`tiermark latency --quick`"),
             (&["mlc", "--idle_latency"], "`tiermark latency --quick`"),
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
             (&["latency", "-d0"], "`tiermark loaded-latency`"),
-            (&["bandwidth", "--op", "scale"], "--op copy"),
-            (&["bandwidth", "--op=read,add"], "--op triad"),
+            (&["bandwidth", "--op", "Scale"], "--op scale"),
+            (&["bandwidth", "--op=read,Add"], "--op add"),
         ] {
             let said = said(arguments);
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn words_of_peers_lead_on() {
         for (arguments, here, not) in [
-            (&["stream"][..], "tiermark bandwidth --op copy,triad", "'"),
+            (&["stream"][..], "tiermark bandwidth --op copy,scale,add,triad", "'"),
             (&["triad"], "tiermark bandwidth --op triad", "'tr"),
             (&["peak"], "tiermark bandwidth --threads cores", "'"),
             (&["idle"], "tiermark latency", "'tlb'"),
@@ -161,8 +161,8 @@ mod tests {
             (&["bw_mem"], "tiermark bandwidth --op read,write,copy", "'"),
             (&["mlc"], "tiermark run full", "'mlp'"),
             (&["mlc", "--idle_latency"], "tiermark latency", "'mlp'"),
-            (&["bandwidth", "--op", "scale"], "tiermark bandwidth --op copy", "'"),
-            (&["bandwidth", "--op", "add"], "tiermark bandwidth --op triad", "'read'"),
+            (&["bandwidth", "--op", "Scale"], "tiermark bandwidth --op scale", "'"),
+            (&["bandwidth", "--op", "Add"], "tiermark bandwidth --op add", "'read'"),
             (&["--idle_latency"], "tiermark latency", "--"),
             (&["--latency_matrix"], "tiermark matrix", "--"),
             (&["--peak_injection_bandwidth"], "tiermark matrix --op read --mix", "--precision"),

@@ -244,14 +244,19 @@ pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {
         Format::Text => tiermark_report::run(run, &style(view)),
         Format::Mlc => tiermark_report::mlc(run),
+        Format::Stream => tiermark_report::stream(run),
     }
 }
 
 /// Reports on standard error which doubts the chosen layout does not show.
 pub(crate) fn tell_doubts(run: &Run, format: Format) {
-    let doubts = if format == Format::Mlc { tiermark_report::mlc_doubts(run) } else { None };
+    let (layout, doubts) = match format {
+        Format::Text => return,
+        Format::Mlc => ("mlc-compatible", tiermark_report::mlc_doubts(run)),
+        Format::Stream => ("STREAM-like", tiermark_report::stream_doubts(run)),
+    };
     if let Some(doubts) = doubts {
-        tell(format_args!("tiermark: warning: the mlc-compatible layout: {doubts}"));
+        tell(format_args!("tiermark: warning: the {layout} layout: {doubts}"));
     }
 }
 

@@ -37,6 +37,7 @@ fn first_call(info: &PrimitiveInfo, machine: &Machine) -> (OsCall, u64) {
             Sweep::Bytes(all) => call.bytes = all.first().copied(),
             Sweep::Capacity(all) => call.capacity = all.first().copied(),
             Sweep::WorkingSet(all) => call.working_set = all.last().copied(),
+            Sweep::Count(all) => call.count = all.first().copied(),
             Sweep::Pages(all) => call.page = all.last().copied(),
             // Little, so that the test is short: it is the region's, which other tests look after.
             Sweep::Resident(_) => resident = 1 << 20,
@@ -231,20 +232,34 @@ fn what_a_filter_forbids_is_refused_and_the_rest_is_measured() {
 fn each_refusal_of_a_forbidden_call_says_what_forbids_it() {
     let machine = discover(&Root::live(), &live_facts()).unwrap();
     let present = present_primitives(&machine);
-    let cases: [(libc::c_long, &[&str]); 19] = [
+    let cases: [(libc::c_long, &[&str]); 24] = [
         (libc::SYS_memfd_create, &["pread", "pwrite", "preadv", "fork+exec tiny", "splice", "splice ping-pong"]),
-        (libc::SYS_memfd_create, &["fault file read", "fault file write", "fault file copy"]),
+        (libc::SYS_memfd_create, &["fault file read", "fault file write", "fault file copy", "mmap read"]),
+        (libc::SYS_memfd_create, &["fcntl lock+unlock", "flock lock+unlock"]),
+        (libc::SYS_flock, &["flock lock+unlock"]),
+        (libc::SYS_rt_sigaction, &["sigaction", "signal to itself"]),
+        (libc::SYS_tgkill, &["signal to itself"]),
         (libc::SYS_io_uring_setup, &["io_uring nop"]),
         (libc::SYS_io_uring_enter, &["io_uring nop"]),
-        (libc::SYS_epoll_create1, &["epoll_wait"]),
+        (libc::SYS_epoll_create1, &["epoll_wait", "epoll_wait of many"]),
         (libc::SYS_getdents64, &["getdents"]),
-        (libc::SYS_clone, &["fork+exit", "vfork+exit", "pipe", "tcp loopback ping-pong", "copy-on-write"]),
-        (libc::SYS_execve, &["fork+exec", "posix_spawn"]),
+        (
+            libc::SYS_clone,
+            &["fork+exit", "vfork+exit", "pipe", "tcp loopback ping-pong", "copy-on-write", "process ring"],
+        ),
+        (libc::SYS_execve, &["fork+exec", "posix_spawn", "shell"]),
         (libc::SYS_execveat, &["fork+exec tiny"]),
-        (libc::SYS_pipe2, &["pipe", "vmsplice", "process switch pipe", "thread switch pipe", "userfaultfd"]),
+        (
+            libc::SYS_pipe2,
+            &["pipe", "vmsplice", "process switch pipe", "thread switch pipe", "process ring", "userfaultfd"],
+        ),
         (libc::SYS_eventfd2, &["process switch eventfd", "thread switch eventfd"]),
         (libc::SYS_socketpair, &["socketpair", "socketpair ping-pong"]),
-        (libc::SYS_socket, &["tcp loopback", "tcp loopback ping-pong"]),
+        (
+            libc::SYS_socket,
+            &["tcp loopback", "tcp loopback ping-pong", "tcp loopback connect", "udp loopback ping-pong"],
+        ),
+        (libc::SYS_socket, &["select", "poll", "epoll_wait of many"]),
         (libc::SYS_vmsplice, &["vmsplice", "vmsplice ping-pong"]),
         (libc::SYS_splice, &["splice", "splice ping-pong"]),
         (libc::SYS_clock_nanosleep, &["sleep 50us", "sleep 1ms"]),

@@ -16,6 +16,7 @@ pub mod cache;
 mod chase;
 pub mod clock;
 pub mod layout;
+pub mod operation;
 #[macro_use]
 mod portable;
 mod registry;

@@ -116,6 +116,8 @@ keys! {
     CAPACITY = "capacity";
     /// Bytes each side works on between two operations.
     WORKING_SET = "working set";
+    /// How many take part in an operation of the system: descriptors, processes.
+    COUNT = "count";
     /// Pairs of cpus behind a number.
     PAIRS = "pairs";
     /// How many there are of which some were measured.

@@ -41,10 +41,10 @@ fn made(call: &OsCall, group: OsGroup, metric: Metric) -> u64 {
     match group {
         // Both sides have a block; what moves between nodes lies on both for a moment.
         OsGroup::Channels | OsGroup::Numa => 2 * bytes + call.capacity.unwrap_or(0),
-        OsGroup::Switches => 2 * call.working_set.unwrap_or(0),
+        OsGroup::Switches => call.count.unwrap_or(2) * call.working_set.unwrap_or(0),
         // Source and destination of a copy or fill; memory from malloc is never touched.
         OsGroup::Libc if metric == Metric::Bandwidth => 2 * bytes,
-        OsGroup::Libc => 0,
+        OsGroup::Libc | OsGroup::Arithmetic => 0,
         OsGroup::Syscalls | OsGroup::Processes | OsGroup::Faults => bytes,
     }
 }
@@ -81,7 +81,9 @@ impl Step {
         // Two sides fill theirs at the same time.
         let sides = if matches!(group, OsGroup::Channels | OsGroup::Switches) { 2.0 } else { 1.0 };
         let filling = made(call, group, self.metric) as f64 / rate / sides;
-        filling + call.others.len() as f64 * PARTNER_SECONDS
+        // Of a ring of processes all but one are started.
+        let ring = call.count.filter(|_| group == OsGroup::Switches).map_or(0, |count| count.saturating_sub(1));
+        filling + (call.others.len() as u64).max(ring) as f64 * PARTNER_SECONDS
     }
 
     /// Seconds of a shot of operations that are long; 0 for others.

@@ -46,12 +46,22 @@ pub enum OsGroup {
     Numa,
     /// Functions of the C library.
     Libc,
+    /// Operations on registers: no part of the system takes part.
+    Arithmetic,
 }
 
 impl OsGroup {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 7] =
-        [Self::Syscalls, Self::Processes, Self::Switches, Self::Channels, Self::Faults, Self::Numa, Self::Libc];
+    pub const ALL: [Self; 8] = [
+        Self::Syscalls,
+        Self::Processes,
+        Self::Switches,
+        Self::Channels,
+        Self::Faults,
+        Self::Numa,
+        Self::Libc,
+        Self::Arithmetic,
+    ];
 
     /// As `--only` takes it and documents keep it.
     pub fn name(self) -> &'static str {
@@ -63,6 +73,7 @@ impl OsGroup {
             Self::Faults => "faults",
             Self::Numa => "numa",
             Self::Libc => "libc",
+            Self::Arithmetic => "arithmetic",
         }
     }
 }
@@ -86,6 +97,8 @@ pub enum Sweep {
     Resident(Vec<u64>),
     /// Bytes that each side works on between two operations.
     WorkingSet(Vec<u64>),
+    /// How many take part: descriptors that are watched, processes in a ring.
+    Count(Vec<u64>),
     /// Page sizes of the memory that it touches or that the process holds.
     Pages(Vec<PageKind>),
     /// Where the other side runs: the same cpu, and one cpu of every relation there is.
@@ -140,6 +153,9 @@ pub struct OsCall {
     /// Bytes each side works on between two operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_set: Option<u64>,
+    /// How many take part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// Page size of memory that the operation maps itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<PageKind>,
@@ -154,6 +170,15 @@ pub struct OsCall {
 impl OsCall {
     /// A call without parameters.
     pub fn new(primitive: PrimitiveId) -> Self {
-        Self { primitive, bytes: None, capacity: None, working_set: None, page: None, others: Vec::new(), nodes: None }
+        Self {
+            primitive,
+            bytes: None,
+            capacity: None,
+            working_set: None,
+            count: None,
+            page: None,
+            others: Vec::new(),
+            nodes: None,
+        }
     }
 }

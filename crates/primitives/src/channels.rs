@@ -1,5 +1,6 @@
 //! Bytes from one process to another.
 
+mod connect;
 mod link;
 mod partner;
 mod work;
@@ -7,6 +8,7 @@ mod work;
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Sweep};
 
 use super::{Order, Prepared, Primitive};
+pub(super) use link::loopback;
 use link::{CAPACITY, Kind};
 use work::{fetch, ping_pong, stream};
 
@@ -94,6 +96,20 @@ small block comes from this cpu's own caches; a block that a child has just writ
         "a byte there and one back over one TCP connection with TCP_NODELAY, over the loopback interface",
         |order| ping_pong(order, Kind::Tcp),
     ),
+    latency(
+        "udp loopback ping-pong",
+        "a datagram of a byte there and one back, between two UDP sockets that are connected to each other over the loopback interface",
+        |order| ping_pong(order, Kind::Udp),
+    ),
+    Primitive {
+        sweeps: |_| Vec::new(),
+        ..latency(
+            "tcp loopback connect",
+            "connect to a listening socket on the loopback interface, accept, and close of both ends, all by one thread. The first close is \
+abortive (SO_LINGER of 0, one more call), so that no connection stays in TIME_WAIT: thousands a second would use up all ports",
+            connect::connects,
+        )
+    },
     latency(
         "shared memory ping-pong",
         "a byte there and one back over two rings in shared memory: both sides sleep on a futex, without spinning. What lines cost \

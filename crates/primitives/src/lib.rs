@@ -6,10 +6,13 @@
 // Nothing is unsafe here but to fork a process of several threads; each of those forks says why its child may do what it does.
 #![deny(unsafe_code)]
 
+mod arithmetic;
 mod channels;
 mod failure;
 mod faults;
+mod files;
 mod libc;
+mod locks;
 mod mapped;
 mod numa;
 mod pair;
@@ -17,9 +20,12 @@ mod place;
 mod placed;
 mod processes;
 mod reexec;
+mod ring;
+mod signals;
 mod switches;
 mod syscalls;
 mod watch;
+mod watched;
 
 pub use failure::{FILTERED, Failure, no_more, unavailable};
 pub use place::PLACE;
@@ -120,12 +126,17 @@ impl<F: FnMut() -> Result<(), Failure> + Send> Body for Repeat<F> {
 fn all() -> impl Iterator<Item = &'static Primitive> {
     let groups = [
         syscalls::PRIMITIVES,
+        signals::PRIMITIVES,
+        watched::PRIMITIVES,
+        locks::PRIMITIVES,
+        files::PRIMITIVES,
         processes::PRIMITIVES,
         switches::PRIMITIVES,
         channels::PRIMITIVES,
         faults::PRIMITIVES,
         numa::PRIMITIVES,
         libc::PRIMITIVES,
+        arithmetic::PRIMITIVES,
     ];
     groups.into_iter().flatten()
 }
@@ -148,6 +159,7 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
             _ if p.group == OsGroup::Libc => Some(libc::measured_library()),
             "major fault" => faults::measured_store(),
             "getdents" => syscalls::read_entries(),
+            "file create" => files::used_directory(),
             _ => None,
         };
         info

@@ -161,16 +161,44 @@ impl Common {
 
 /// Memory that one side works on: a word of each line is changed.
 #[derive(Debug)]
-struct WorkingSet(Vec<[u64; 8]>);
+pub(super) struct WorkingSet(Vec<[u64; 8]>);
 
 impl WorkingSet {
-    fn new(bytes: usize) -> Self {
+    pub(super) fn new(bytes: usize) -> Self {
         Self(vec![[1; 8]; bytes / 64])
     }
 
-    fn walk(&mut self) {
+    pub(super) fn walk(&mut self) {
         self.0.iter_mut().for_each(|line| line[0] = line[0].wrapping_add(1));
         std::hint::black_box(&mut self.0);
+    }
+}
+
+/// How long a working set takes where it is in the cache.
+#[derive(Debug)]
+pub(super) struct Walks {
+    /// The latest, ticks.
+    latest: [u64; WALKS],
+    next: usize,
+    clock: Clock,
+}
+
+impl Walks {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { latest: [u64::MAX; WALKS], next: 0, clock }
+    }
+
+    /// Walks twice; the shortest of the latest second walks, in ticks.
+    pub(super) fn warm(&mut self, set: &mut WorkingSet) -> u64 {
+        if set.0.is_empty() {
+            return 0;
+        }
+        set.walk();
+        let start = self.clock.now();
+        set.walk();
+        self.latest[self.next] = self.clock.now().saturating_sub(start);
+        self.next = (self.next + 1) % WALKS;
+        *self.latest.iter().min().unwrap_or(&0)
     }
 }
 
@@ -188,9 +216,7 @@ pub(super) struct Pair {
     common: Arc<Common>,
     partner: Partner,
     set: WorkingSet,
-    /// The latest walks over a set that is in the cache, ticks.
-    walks: [u64; WALKS],
-    next: usize,
+    walks: Walks,
     clock: Clock,
 }
 
@@ -210,7 +236,7 @@ impl Pair {
         let watch = Watch::over_waits(wanted.limit, move || hung.end()).map_err(refused)?;
         let partner = Partner::new(wanted, &common).map_err(refused)?;
         let (set, clock) = (WorkingSet::new(wanted.set), wanted.clock);
-        let mut pair = Self { common, partner, watch, set, walks: [u64::MAX; WALKS], next: 0, clock };
+        let mut pair = Self { common, partner, watch, set, walks: Walks::new(clock), clock };
         pair.wait().map_err(|why| {
             super::unavailable("a partner to switch to", &why.to_string(), "look at what it waits for")
         })?;
@@ -226,25 +252,12 @@ impl Pair {
         woken.map_err(Failure::of("waiting for the partner"))?;
         if common.is_over() { Err("the partner does not answer".into()) } else { Ok(()) }
     }
-
-    /// How long both sides take for their working sets where they are in the cache.
-    fn both_walks(&mut self) -> u64 {
-        if self.set.0.is_empty() {
-            return 0;
-        }
-        self.set.walk();
-        let start = self.clock.now();
-        self.set.walk();
-        self.walks[self.next] = self.clock.now().saturating_sub(start);
-        self.next = (self.next + 1) % WALKS;
-        2 * self.walks.iter().min().unwrap_or(&0)
-    }
 }
 
 impl Body for Pair {
     fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let began = self.clock.now();
-        let both = self.both_walks();
+        let both = 2 * self.walks.warm(&mut self.set);
         let start = self.clock.now();
         for _ in 0..times {
             let rung = self.common.there.ring(&self.common.words);

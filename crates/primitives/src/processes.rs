@@ -79,6 +79,16 @@ copy of the page tables",
         },
     ),
     resident(
+        "shell",
+        "posix_spawn of /bin/sh -c, which runs this program with an argument that ends it at once, and waiting for it: the start of a shell \
+beside that of the program, which many shells become instead of making another child",
+        |_| {
+            able("shell")?;
+            let program = Program::shell(END_AT_ONCE).map_err(|error| no_more("shell", &error))?;
+            children("shell", move || program.spawn())
+        },
+    ),
+    resident(
         "clone3",
         "with CLONE_VM: the child shares the memory, runs beside its parent on its own stack and ends at once, in assembly; and \
 the wait for it",

@@ -8,6 +8,7 @@ use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Sweep};
 use tiermark_system::Clock;
 
 use super::pair::{Other, Pair, WakeBy, Wanted};
+use super::ring::Ring;
 use super::{Body, Failure, Order, Prepared, Primitive, unavailable};
 
 const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
@@ -58,6 +59,15 @@ includes the wake-up of a cpu that may sleep, in place of a switch",
     switch("thread switch eventfd", "as process switch eventfd, between two threads of a process", |order| {
         pair(order, WakeBy::Eventfd, Other::Thread)
     }),
+    Primitive {
+        sweeps: |_| vec![Sweep::Count(RING.to_vec()), Sweep::WorkingSet(RING_SETS.to_vec())],
+        ..row(
+            "process ring",
+            "one pass of a token from a process to the next, in a ring of so many on one cpu, through a pipe to each: a switch, a write and a \
+read. Each changes a word of every line of its working set before it passes the token on; what that takes in a warm cache is taken out",
+            ring,
+        )
+    },
     row(
         "sleep 50us",
         "how much later than requested a clock_nanosleep of 50 µs returns, with Linux's default timer slack of 50 µs: the slack, the timer's \
@@ -75,6 +85,9 @@ interrupt, the exit from the idle state and the switch (a thread of a real-time 
     row("sleep 1ms slack 1ns", "as sleep 1ms, with a timer slack of 1 ns", |order| sleep(order, 1_000_000, NO_SLACK)),
 ];
 
+/// Processes of a ring, and the working set of each: the usual ones of lat_ctx.
+const RING: [u64; 3] = [2, 4, 8];
+const RING_SETS: [u64; 3] = [0, 16 * KIB, 64 * KIB];
 /// The default timer slack of a thread, ns.
 const USUAL_SLACK: NonZeroU64 = NonZeroU64::new(50_000).unwrap();
 /// The least timer slack, ns: 0 would set the default.
@@ -103,6 +116,11 @@ fn pair(order: &Order<'_>, by: WakeBy, other: Other) -> Prepared {
     let set = order.call.working_set.unwrap_or(0) as usize;
     let pair = Pair::new(&Wanted { by, other, cpu, set, clock: *order.clock, limit: None })?;
     Ok(Box::new(pair))
+}
+
+fn ring(order: &Order<'_>) -> Prepared {
+    let (count, set) = (order.call.count.unwrap_or(RING[0]), order.call.working_set.unwrap_or(0));
+    Ok(Box::new(Ring::new(order.cpu, count as usize, set as usize, *order.clock, None)?))
 }
 
 /// Sleeps; only the delay beyond the requested time counts.

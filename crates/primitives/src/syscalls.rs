@@ -15,7 +15,7 @@ use tiermark_system::os::{GuardedArea, Hole, queue_nop};
 
 use super::{Failure, Order, Prepared, Primitive, Repeat, refused_by, unavailable};
 
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
+pub(super) const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive {
         id,
         group: OsGroup::Syscalls,
@@ -38,6 +38,12 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         "getppid",
         "the call itself, never a value that the C library caches: the cost of entering and leaving the kernel",
         getppid,
+    ),
+    row("getpid", "the call itself", getpid),
+    row(
+        "getpid by libc",
+        "the C library's getpid. glibc before 2.25 answered from memory; later ones and musl make the call each time",
+        getpid_by_libc,
     ),
     row("gettid", "the call itself", gettid),
     row(
@@ -88,7 +94,7 @@ fn bytes(order: &Order<'_>) -> usize {
     order.call.bytes.unwrap_or(1) as usize
 }
 
-fn repeat(call: impl FnMut() -> Result<(), Failure> + Send + 'static) -> Prepared {
+pub(super) fn repeat(call: impl FnMut() -> Result<(), Failure> + Send + 'static) -> Prepared {
     Ok(Box::new(Repeat(call)))
 }
 
@@ -105,10 +111,13 @@ fn open_file(path: &'static str, writable: bool) -> Result<File, Refusal> {
     opened.map_err(|error| refused_by(path, &error, "mount a usual /dev in the container"))
 }
 
+/// Every byte of a file in memory.
+pub(super) const FILLED: u8 = 0x5a;
+
 /// A file in memory, with so many bytes in it.
-fn memory_file(bytes: usize) -> Result<File, Refusal> {
+pub(super) fn memory_file(bytes: usize) -> Result<File, Refusal> {
     let made = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC).and_then(|file| {
-        let filled = rustix::io::pwrite(&file, &vec![0x5a; bytes], 0)?;
+        let filled = rustix::io::pwrite(&file, &vec![FILLED; bytes], 0)?;
         if filled == bytes { Ok(File::from(file)) } else { Err(rustix::io::Errno::NOSPC) }
     });
     made.map_err(|error| refused_by("memfd_create", error, "allow more memory or files"))
@@ -117,6 +126,20 @@ fn memory_file(bytes: usize) -> Result<File, Refusal> {
 fn getppid(_: &Order<'_>) -> Prepared {
     repeat(|| {
         std::hint::black_box(rustix::process::getppid());
+        Ok(())
+    })
+}
+
+fn getpid(_: &Order<'_>) -> Prepared {
+    repeat(|| {
+        std::hint::black_box(rustix::process::getpid());
+        Ok(())
+    })
+}
+
+fn getpid_by_libc(_: &Order<'_>) -> Prepared {
+    repeat(|| {
+        std::hint::black_box(std::process::id());
         Ok(())
     })
 }

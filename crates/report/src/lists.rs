@@ -140,6 +140,9 @@ fn sweep(sweep: &Sweep) -> String {
         Sweep::Capacity(all) => sizes("capacity of the channel", all),
         Sweep::Resident(all) => sizes("memory that the process holds", all),
         Sweep::WorkingSet(all) => sizes("working set of each side", all),
+        Sweep::Count(all) => {
+            format!("how many take part: {}", all.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+        }
         Sweep::Pages(all) => {
             format!("page size: {}", all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         }

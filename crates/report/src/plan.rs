@@ -117,7 +117,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
         let mut without = vec![Labels::CPUS, Labels::TIER];
         if grouped {
             without.extend([Labels::SIZE, Labels::FROM, Labels::TO, Labels::PAUSE]);
-            without.extend([Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET]);
+            without.extend([Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::COUNT]);
         }
         // A matrix is shown by operation, not pair by pair.
         if grouped && step.labels.get(Labels::FROM).is_some() {

@@ -35,6 +35,8 @@ pub(crate) enum Format {
     Text,
     /// mlc-compatible: matrices, peaks, loaded latency and transfers as parsers of such logs expect them
     Mlc,
+    /// STREAM-like: its table, filled with rates of copy, scale, add and triad
+    Stream,
 }
 
 /// How things are shown.

@@ -129,7 +129,7 @@ mod tests {
         for (topic, said) in [
             ("triad", "tiermark bandwidth --op triad"),
             ("mlc", "tiermark loaded-latency"),
-            ("stream", "tiermark bandwidth --op copy,triad"),
+            ("stream", "tiermark bandwidth --op copy,scale,add,triad"),
             ("lmbench", "tiermark os --only syscalls"),
             ("likwid", "tiermark bandwidth"),
             ("sysbench", "tiermark bandwidth --op read,write"),

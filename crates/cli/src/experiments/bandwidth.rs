@@ -19,8 +19,9 @@ Examples:
   tiermark bandwidth --threads one --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,32M,64M,128M
   tiermark bandwidth --op read,write,copy,write.nt,read/avx2 --sizes 256M --threads one,cores
   tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
+  tiermark bandwidth --op copy,scale,add,triad --threads cores --array-elements 80000000 --format stream
   tiermark bandwidth --mix 3:1,2:1,1:1 --threads cores
-A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
+A job (read, write, copy, scale, add, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
 
 /// Arguments of `bandwidth`.
 #[derive(Debug, Args)]
@@ -28,9 +29,15 @@ struct BandwidthArgs {
     /// Footprints of each thread, as in 32K,2M,256M
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
     sizes: Vec<Bytes>,
+    /// Elements of 8 bytes in each array, all threads together, as STREAM counts them
+    ///
+    /// The footprint of a thread is N x 8 x the arrays of the operation (copy and scale 2, add and triad 3), divided by the threads.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["sizes", "mix"],
+          hide_short_help = true)]
+    array_elements: Option<u64>,
     /// Operations, such as triad,write.nt [default: read,write,copy]
     ///
-    /// Jobs (read, write, copy, triad), operations (write.nt) or kernels (read/avx2); `tiermark list kernels` shows all.
+    /// Jobs (read, write, copy, scale, add, triad), operations (write.nt) or kernels (read/avx2); `tiermark list kernels` shows all.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
     op: Vec<String>,
     /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
@@ -52,6 +59,7 @@ impl Experiment for BandwidthArgs {
     fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
         params(BandwidthParams {
             sizes: self.sizes.clone(),
+            array_elements: self.array_elements,
             ops: self.op.iter().cloned().chain(self.mix.iter().map(ToString::to_string)).collect(),
             threads: self.threads.clone(),
             data: self.data,

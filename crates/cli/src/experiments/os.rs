@@ -34,9 +34,10 @@ impl Experiment for OsArgs {
     }
 
     fn check(&self, run: &RunArgs, machine: &Machine) -> Result<Vec<String>, Failure> {
-        if run.result.format == Format::Mlc {
+        if run.result.format != Format::Text {
             return Err(Failure::usage(
-                "--format mlc has no layout for numbers of the operating system; leave --format out, or write the document with --json",
+                "--format mlc and --format stream have no layout for numbers of the operating system; leave --format out, or write the \
+                 document with --json",
             ));
         }
         let known = tiermark_primitives::primitives(machine);

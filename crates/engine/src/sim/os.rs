@@ -28,7 +28,7 @@ const WAKE: f64 = 2_000.0;
 
 /// By the beginning of the name, the first that fits; else by group. Sleeps: the delay beyond the requested time, slack
 /// and wake-up.
-const NAMED: [(&str, Cost); 28] = [
+const NAMED: [(&str, Cost); 36] = [
     ("clock_gettime", fixed(20.0)),
     ("readv", fixed(500.0)),
     ("preadv", fixed(500.0)),
@@ -59,6 +59,14 @@ const NAMED: [(&str, Cost); 28] = [
     ("swap-in", fixed(50_000.0)),
     ("userfaultfd", Cost { other: WAKE, ..fixed(5_000.0) }),
     ("malloc", fixed(20.0)),
+    ("getpid by libc", fixed(60.0)),
+    ("sigaction", fixed(150.0)),
+    ("signal to itself", fixed(800.0)),
+    ("file create", Cost { byte: COPY, ..fixed(3_000.0) }),
+    ("file delete", fixed(2_000.0)),
+    ("shell", fixed(900_000.0)),
+    ("mmap read", Cost { byte: 60.0 / 4096.0, ..fixed(1_500.0) }),
+    ("tcp loopback connect", fixed(20_000.0)),
 ];
 
 /// Time of an operation of a group that has no entry of its own.
@@ -71,6 +79,7 @@ fn of_group(group: OsGroup) -> Cost {
         OsGroup::Faults => Cost { made: COPY, ..fixed(500.0) },
         OsGroup::Numa => Cost { byte: COPY, ..fixed(1_000.0) },
         OsGroup::Libc => Cost { byte: 1.0 / 20.0, ..fixed(10.0) },
+        OsGroup::Arithmetic => fixed(1.0),
     }
 }
 

@@ -15,6 +15,16 @@ fn triad([_, b, c]: [u64; 3], scale: u64) -> (u64, u64) {
     ((f64::from_bits(b) + f64::from_bits(scale) * f64::from_bits(c)).to_bits(), 0)
 }
 
+/// A product, rounded.
+fn scale([_, b, _]: [u64; 3], scale: u64) -> (u64, u64) {
+    ((f64::from_bits(scale) * f64::from_bits(b)).to_bits(), 0)
+}
+
+/// A sum, rounded.
+fn add([_, a, b]: [u64; 3], _: u64) -> (u64, u64) {
+    ((f64::from_bits(a) + f64::from_bits(b)).to_bits(), 0)
+}
+
 /// Operation, words of each line that it touches, formula.
 const OPERATIONS: &[(&str, usize, Formula)] = &[
     ("read", 8, |[dst, src, _], _| (dst, src)),
@@ -23,6 +33,10 @@ const OPERATIONS: &[(&str, usize, Formula)] = &[
     ("copy", 8, |[_, src, _], _| (src, 0)),
     ("copy.nt", 8, |[_, src, _], _| (src, 0)),
     ("update", 8, |[dst, ..], value| (dst.wrapping_add(value), 0)),
+    ("scale", 8, scale),
+    ("scale.nt", 8, scale),
+    ("add", 8, add),
+    ("add.nt", 8, add),
     ("triad", 8, triad),
     ("triad.nt", 8, triad),
     ("fill.rep", 8, |_, value| (value, 0)),

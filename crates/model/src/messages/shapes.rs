@@ -35,6 +35,11 @@ messages! {
             )
         };
 
+    // Operations on registers.
+
+    /// An operation in cycles of the core's clock.
+    Note cycles_of_operation(cycles: f64, hz: f64): { format!("{cycles:.1} cycles at {:.2} GHz", hz / 1e9) };
+
     // Lines and geometry.
 
     /// The distances of two words that decide the size of a line, and what accesses to the second take.

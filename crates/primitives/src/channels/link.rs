@@ -1,7 +1,7 @@
 //! The ways from one process to another, each with two ends that send and receive.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -19,6 +19,9 @@ use crate::{refused_by, unavailable};
 /// Default capacity: that of a pipe.
 pub(super) const CAPACITY: u64 = 64 * KIB;
 
+/// How long a connection may take to be made.
+pub(super) const LIMIT: Duration = Duration::from_secs(5);
+
 /// How bytes go over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -28,6 +31,8 @@ pub(super) enum Kind {
     Unix,
     /// A TCP connection over the loopback interface.
     Tcp,
+    /// Two UDP sockets, connected to each other over the loopback interface. A datagram that is lost does not come again.
+    Udp,
     /// A ring in shared memory, with futexes.
     Ring,
     /// A pipe that is given the writer's pages.
@@ -90,6 +95,10 @@ pub(super) fn open(kind: Kind, capacity: u64, bytes: u64) -> Result<(End, End), 
             near.set_nodelay(bytes == 1).and_then(|()| far.set_nodelay(bytes == 1)).map_err(refused)?;
             Ok((file(Arc::new(near.into()))?, file(Arc::new(far.into()))?))
         }
+        Kind::Udp => {
+            let (near, far) = datagrams().map_err(refused)?;
+            Ok((file(Arc::new(near.into()))?, file(Arc::new(far.into()))?))
+        }
         Kind::Ring => {
             let one = || ring(capacity as usize).map_err(|e| refused(e.into()));
             let ((there, at_far), (back, at_near)) = (one()?, one()?);
@@ -111,6 +120,7 @@ impl Kind {
             Self::Pipe => ("a pipe", "allow more open files (ulimit -n)"),
             Self::Unix => ("Unix stream sockets", "allow socketpair (seccomp profile) and more open files (ulimit -n)"),
             Self::Tcp => ("TCP over the loopback interface", "bring the interface up: ip link set lo up"),
+            Self::Udp => ("UDP over the loopback interface", "bring the interface up: ip link set lo up"),
             Self::Ring => {
                 ("a ring in shared memory", "allow more memory (ulimit -v); a ring holds a power of two of bytes")
             }
@@ -154,11 +164,30 @@ fn pipe(capacity: u64) -> Result<(OwnedFd, OwnedFd), Refusal> {
     }
 }
 
+/// Any free port of the loopback interface.
+fn anywhere() -> [SocketAddr; 2] {
+    [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()]
+}
+
+/// A socket that listens on the loopback interface.
+pub(super) fn listener() -> std::io::Result<TcpListener> {
+    TcpListener::bind(&anywhere()[..])
+}
+
+/// Two UDP sockets of which each takes datagrams of the other only. Who waits for one looks up after a second.
+fn datagrams() -> std::io::Result<(UdpSocket, UdpSocket)> {
+    let (near, far) = (UdpSocket::bind(&anywhere()[..])?, UdpSocket::bind(&anywhere()[..])?);
+    near.connect(far.local_addr()?)?;
+    far.connect(near.local_addr()?)?;
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(Duration::from_secs(1)))?;
+    }
+    Ok((near, far))
+}
+
 /// Both ends of a TCP connection over the loopback interface.
-fn loopback() -> std::io::Result<(TcpStream, TcpStream)> {
-    const LIMIT: Duration = Duration::from_secs(5);
-    let anywhere: [SocketAddr; 2] = [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()];
-    let listener = TcpListener::bind(&anywhere[..])?;
+pub(crate) fn loopback() -> std::io::Result<(TcpStream, TcpStream)> {
+    let listener = listener()?;
     let near = TcpStream::connect_timeout(&listener.local_addr()?, LIMIT)?;
     let own = near.local_addr()?;
     // The other end's connection is in the queue, or will be as soon as its last packet is processed; other connections
@@ -181,10 +210,14 @@ impl Inlet {
     /// Receives some bytes: none when the other side has closed.
     ///
     /// # Errors
-    /// `ETIMEDOUT` after a second without a byte, from a ring.
+    /// `ETIMEDOUT` after a second without a byte, from a ring or a socket for datagrams.
     pub(super) fn receive(&mut self, into: &mut [u8]) -> rustix::io::Result<usize> {
         match self {
-            Self::File(file) => rustix::io::read(&**file, into),
+            // Only a socket with a limit says that there is nothing yet.
+            Self::File(file) => rustix::io::read(&**file, into).map_err(|error| match error {
+                Errno::AGAIN => Errno::TIMEDOUT,
+                error => error,
+            }),
             Self::Ring(ring) => ring.pull(into),
         }
     }
@@ -313,6 +346,16 @@ mod tests {
             got.rotate_left(1);
             assert!(!is_message(&got, 7), "a stream out of step");
         }
+    }
+
+    #[test]
+    fn a_datagram_comes_over_and_waiting_for_none_ends() {
+        let (mut near, mut far) = open(Kind::Udp, 1, 1).unwrap();
+        near.outlet.fill(7).unwrap();
+        near.outlet.send().unwrap();
+        let mut got = [0u8; 2];
+        assert_eq!((far.inlet.receive(&mut got), got), (Ok(1), [7, 0]));
+        assert_eq!(far.inlet.receive(&mut got), Err(Errno::TIMEDOUT));
     }
 
     #[test]

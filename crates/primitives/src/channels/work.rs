@@ -86,6 +86,8 @@ fn held(kind: Kind, capacity: u64) -> u64 {
         Kind::Unix => 208 * KIB,
         // Its buffers grow as it goes.
         Kind::Tcp => MIB,
+        // Nothing streams over it: a datagram is dropped where a stream would wait.
+        Kind::Udp => 0,
     }
 }
 

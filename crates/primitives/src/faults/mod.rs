@@ -1,6 +1,7 @@
 //! Faults and mappings. Each body compares the system's own count of faults with its touches, and fails if they differ.
 
 mod major;
+mod mapped_read;
 mod minor;
 mod populate;
 #[cfg(test)]
@@ -101,6 +102,14 @@ off for the process meanwhile (PR_SET_THP_DISABLE)",
 that is written is copied, after the mapping has been split",
         minor::copy_on_write,
     ),
+    Primitive {
+        sweeps: |_| vec![Sweep::Bytes(mapped_read::SIZES.to_vec())],
+        ..row(
+            "mmap read",
+            "mmap of a file in memory (memfd), a byte of each page read, and munmap: one fault maps several pages (fault-around)",
+            mapped_read::mmap_read,
+        )
+    },
     Primitive {
         sweeps: |_| vec![Sweep::Bytes(populate::unmapped_bytes()), Sweep::Bystanders],
         ..row(

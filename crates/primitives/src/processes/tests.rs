@@ -85,6 +85,6 @@ fn what_makes_processes_is_measured_over_one_list_of_resident_memory() {
         assert!(ordered.into_iter().eq((0..7).map(|power| MIB << (2 * power))), "{}", row.id);
         curves += 1;
     }
-    // fork+exit, the same written, fork+exec, vfork, posix_spawn, clone3, threads.
-    assert_eq!(curves, 7);
+    // fork+exit, the same written, fork+exec, vfork, posix_spawn, shell, clone3, threads.
+    assert_eq!(curves, 8);
 }

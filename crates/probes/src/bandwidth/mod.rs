@@ -25,6 +25,8 @@ const PRECISION: f64 = 0.02;
 pub struct BandwidthParams {
     /// Footprints of each thread, as a table; none means the ladder, the curve and the scaling.
     pub sizes: Vec<Bytes>,
+    /// Elements of 8 bytes in each array of an operation, shared out among the threads, instead of `sizes`.
+    pub array_elements: Option<u64>,
     /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`), kernels (`read/avx2`) or mixes (`2:1`); empty:
     /// the three jobs.
     pub ops: Vec<String>,
@@ -60,10 +62,12 @@ pub enum ThreadCount {
 }
 
 /// Jobs a user has in mind, and the operations whose kernels do them: the fastest is the answer.
-pub(crate) const JOBS: [(&str, &[&str]); 4] = [
+pub(crate) const JOBS: [(&str, &[&str]); 6] = [
     ("read", &["read"]),
     ("write", &["write", "write.nt", "fill.rep"]),
     ("copy", &["copy", "copy.nt", "copy.rep"]),
+    ("scale", &["scale", "scale.nt"]),
+    ("add", &["add", "add.nt"]),
     ("triad", &["triad", "triad.nt"]),
 ];
 

@@ -37,6 +37,26 @@ struct Job {
     zeros: bool,
 }
 
+/// How large a row of the table is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum TableSize {
+    /// The footprint of each thread.
+    Footprint(Bytes),
+    /// Elements of 8 bytes in each array, shared out among the threads.
+    Elements(u64),
+}
+
+impl TableSize {
+    /// The footprint of each of so many threads, with so many arrays.
+    fn footprint(self, arrays: u64, threads: u64) -> Bytes {
+        match self {
+            Self::Footprint(bytes) => bytes,
+            // Whole lines of 8 elements for each thread, so that all operations have arrays of one length.
+            Self::Elements(all) => Bytes(all.div_ceil(threads.max(1).saturating_mul(8)).saturating_mul(64 * arrays)),
+        }
+    }
+}
+
 /// Where a step's memory is: footprint of each thread, and node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Footprint {
@@ -75,7 +95,7 @@ impl<'a> BandwidthPlanner<'a> {
 
     /// All steps of the request.
     pub(super) fn fill(&self, plan: &mut Plan) -> Result<(), Refusal> {
-        if !self.params.sizes.is_empty() {
+        if !self.table_sizes().is_empty() {
             return self.table(plan);
         }
         plan.steps.extend(self.finder().iter().flat_map(Finder::first));
@@ -146,6 +166,12 @@ impl<'a> BandwidthPlanner<'a> {
         let kept = |k: &KernelInfo| full || Some(k.isa) == widest || narrower(k) || k.store_kind == StoreKind::Block;
         job.kernels.retain(|id| info(id).is_some_and(kept));
         job
+    }
+
+    /// Arrays of a job's kernels.
+    fn arrays(&self, job: &Job) -> u64 {
+        let of_job = self.lab.bench.kernels.iter().filter(|k| job.kernels.contains(&k.id));
+        of_job.map(|k| u64::from(k.streams)).max().unwrap_or(1)
     }
 
     fn ops(&self) -> Vec<String> {
@@ -287,16 +313,24 @@ impl<'a> BandwidthPlanner<'a> {
         }
     }
 
+    /// The sizes of the table; empty if the request has none.
+    fn table_sizes(&self) -> Vec<TableSize> {
+        let elements = self.params.array_elements.map(TableSize::Elements);
+        self.params.sizes.iter().copied().map(TableSize::Footprint).chain(elements).collect()
+    }
+
     /// Exactly the requested footprints, kernels and thread counts.
     fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
-        for size in &self.params.sizes {
-            check_size(*size)?;
+        for row in self.table_sizes() {
             for op in self.ops() {
+                let job = self.job(&op, self.zeros());
                 for crew in self.crews()? {
-                    let place = Footprint { size: *size, node: self.request.scope.mem_node };
+                    let size = row.footprint(self.arrays(&job), crew.cpus.len() as u64);
+                    check_size(size)?;
+                    let place = Footprint { size, node: self.request.scope.mem_node };
                     let labels = Labels::new().purpose(Purpose::Table);
-                    plan.steps.extend(self.step(labels, &self.job(&op, self.zeros()), &crew, place, stop));
+                    plan.steps.extend(self.step(labels, &job, &crew, place, stop));
                 }
             }
         }
@@ -305,7 +339,7 @@ impl<'a> BandwidthPlanner<'a> {
 
     /// The finder of the tiers that the ladder is planned from.
     fn finder(&self) -> Option<Finder<'a>> {
-        Finder::new(self.request, self.lab, &self.cpus, self.page()).filter(|_| self.params.sizes.is_empty())
+        Finder::new(self.request, self.lab, &self.cpus, self.page()).filter(|_| self.table_sizes().is_empty())
     }
 
     /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, then the curves, with the kernels that the

@@ -12,8 +12,9 @@ use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
+use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
+    Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, OsGroup, PageKind, Plan,
     PrimitiveInfo, Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
@@ -121,10 +122,17 @@ impl Probe for Os {
             let labels = observation.labels.clone();
             let mut found = derived(observation, metric, labels, 0.0, observation.unit);
             (found.value, found.interval) = (observation.value, observation.interval);
-            found
+            found.with_notes(cycles(observation))
         });
         numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
     }
+}
+
+/// An operation on registers in cycles, where the core's clock is known.
+fn cycles(observation: &Observation) -> Option<Note> {
+    let (hz, ns) = observation.core_hz.zip(observation.value)?;
+    let counted = observation.labels.is(Labels::GROUP, OsGroup::Arithmetic.name());
+    counted.then(|| shapes::cycles_of_operation(ns * hz / 1e9, hz))
 }
 
 /// The first refusal, with all that are refused for the same reason.
@@ -269,7 +277,11 @@ impl<'a> OsPlanner<'a> {
             Effort::Standard => (5, 12, 0.012),
             Effort::Full => (8, 24, 0.030),
         };
-        let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
+        let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc | OsGroup::Arithmetic) {
+            PRECISION
+        } else {
+            COARSE
+        };
         let precision = self.request.precision.unwrap_or(usual);
         // The memory of a process is part of the cost of its calls: every visit has fresh memory.
         let rule = StopRule { precision, allocations: max_visits, min_visits, max_visits, shot_seconds };
@@ -297,6 +309,17 @@ mod tests {
         let all = [refused[0].clone(), other, refused[1].clone()];
         assert_eq!(alike(&all).map(|refusal| refusal.what), Some("move_pages, mbind".to_owned()));
         assert_eq!(alike(&[]), None);
+    }
+
+    #[test]
+    fn operations_on_registers_are_counted_in_cycles_where_the_clock_is_known() {
+        let of = |group: OsGroup, core_hz| {
+            let labels = Labels::new().text(Labels::OP, "int64 mul").text(Labels::GROUP, group);
+            cycles(&Observation { labels, value: Some(0.75), core_hz, ..seen() })
+        };
+        let counted = of(OsGroup::Arithmetic, Some(4e9)).unwrap();
+        assert_eq!(counted.data["cycles"], 3.0);
+        assert!(of(OsGroup::Arithmetic, None).is_none() && of(OsGroup::Syscalls, Some(4e9)).is_none());
     }
 
     #[test]

@@ -31,6 +31,7 @@ enum Value {
     Capacity(u64),
     Resident(u64),
     WorkingSet(u64),
+    Count(u64),
     Page(PageKind),
     Partner(CpuId, String),
     Bystanders(Vec<CpuId>),
@@ -151,6 +152,7 @@ fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
         Sweep::Capacity(all) => all.iter().copied().map(Value::Capacity).collect(),
         Sweep::Resident(all) => all.iter().copied().map(Value::Resident).collect(),
         Sweep::WorkingSet(all) => all.iter().copied().map(Value::WorkingSet).collect(),
+        Sweep::Count(all) => all.iter().copied().map(Value::Count).collect(),
         Sweep::Pages(all) => {
             all.iter().copied().filter(|kind| page.is_none_or(|page| page == *kind)).map(Value::Page).collect()
         }
@@ -174,6 +176,7 @@ impl OsPoint {
                 Value::Capacity(n) => point.call.capacity = Some(*n),
                 Value::Resident(n) => point.resident = Some(*n),
                 Value::WorkingSet(n) => point.call.working_set = Some(*n),
+                Value::Count(n) => point.call.count = Some(*n),
                 Value::Page(page) => (point.page, point.call.page) = (Some(*page), Some(*page)),
                 Value::Partner(cpu, place) => {
                     (point.call.others, point.place) = (vec![*cpu], Some(place.clone()));
@@ -195,6 +198,7 @@ impl OsPoint {
             (Labels::CAPACITY, self.call.capacity),
             (Labels::RESIDENT, self.resident),
             (Labels::WORKING_SET, self.call.working_set),
+            (Labels::COUNT, self.call.count),
         ];
         for (key, number) in numbers {
             labels = number.map_or(labels.clone(), |n| labels.whole(key, n));
@@ -223,6 +227,7 @@ impl OsPoint {
             id += &number.map_or_else(String::new, |n| bytes(key, n));
         }
         id += &self.resident.map_or_else(String::new, |n| bytes("resident", n));
+        id += &self.call.count.map_or_else(String::new, |n| format!("/{n}"));
         id += &self.page.map_or_else(String::new, |page| format!("/{page}"));
         id += &self.place.as_ref().map_or_else(String::new, |place| format!("/{}", place.replace(' ', "-")));
         id + &self.call.nodes.map_or_else(String::new, |(from, to)| format!("/node{from}to{to}"))

@@ -1,5 +1,6 @@
 //! Remarks on channels: where their curves bend, and why another cpu can be slower than the same.
 
+use tiermark_model::messages::shapes::codes;
 use tiermark_model::{Finding, Grade, Labels, OsGroup, Unit};
 
 use super::points::name;
@@ -56,8 +57,23 @@ switches to the other side; on two cpus it has to wake the other cpu, which may 
     Some(hanging("  ", &text, Ink::Plain, style))
 }
 
+/// Operations in cycles of the core's clock, which a frequency that changes leaves as they are.
+fn cycles(findings: &[&Finding], style: &Style) -> Option<String> {
+    let of = |finding: &&Finding| {
+        let cycles = finding.noted(&codes::cycles_of_operation)?.data.get("cycles")?.as_f64()?;
+        Some(format!("{} {cycles:.1}", name(finding)))
+    };
+    let all: Vec<String> = findings.iter().filter_map(of).collect();
+    let text = format!("In cycles of the core's clock: {}", all.join(", "));
+    (!all.is_empty()).then(|| hanging("  ", &text, Ink::Plain, style))
+}
+
 /// All remarks of a group.
 pub(super) fn notes(group: OsGroup, findings: &[&Finding], knees: &[&Finding], style: &Style) -> String {
-    let across = if group == OsGroup::Channels { across(findings, style) } else { None };
-    knees.iter().filter_map(|found| knee(found, style)).chain(across).collect()
+    let own = match group {
+        OsGroup::Channels => across(findings, style),
+        OsGroup::Arithmetic => cycles(findings, style),
+        _ => None,
+    };
+    knees.iter().filter_map(|found| knee(found, style)).chain(own).collect()
 }

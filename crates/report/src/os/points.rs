@@ -47,7 +47,7 @@ impl WordKind {
 pub(super) struct PrimitivePoint<'a> {
     pub(super) finding: &'a Finding,
     /// In the order of [`Dimension::ALL`].
-    numbers: [Option<u64>; 5],
+    numbers: [Option<u64>; Dimension::ALL.len()],
     /// Place, page size or nodes.
     pub(super) word: String,
     kind: WordKind,
@@ -99,11 +99,11 @@ pub(super) struct PointGroup<'a> {
 pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<PointGroup<'a>> {
     let mut points: Vec<PrimitivePoint<'a>> = findings.iter().map(|finding| PrimitivePoint::new(finding)).collect();
     points.sort_by_key(|point| point.numbers);
-    let row = |numbers: &[Option<u64>; 5]| points.iter().filter(|p| p.numbers == *numbers).count();
+    let row = |numbers: &[Option<u64>; Dimension::ALL.len()]| points.iter().filter(|p| p.numbers == *numbers).count();
     let rows = distinct(points.iter().map(|p| p.numbers));
     let most = rows.iter().map(row).max().unwrap_or(0);
     // Where some rows have fewer columns than others, one that has all is a table of its own: that of the first point.
-    let full: Vec<&[Option<u64>; 5]> = rows.iter().filter(|numbers| row(numbers) == most).collect();
+    let full: Vec<&[Option<u64>; Dimension::ALL.len()]> = rows.iter().filter(|numbers| row(numbers) == most).collect();
     let first = points.iter().find(|p| p.is_first()).map(|p| &p.numbers);
     let chosen = full.iter().find(|numbers| Some(**numbers) == first).or(full.first());
     let (true, Some(full)) = (full.len() < rows.len(), chosen) else { return along(op, points) };

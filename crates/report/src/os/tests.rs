@@ -165,6 +165,16 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
 }
 
 #[test]
+fn operations_on_registers_are_told_in_cycles() {
+    let noted = |op: &str, cycles: f64| Finding {
+        notes: vec![shapes::cycles_of_operation(cycles, 4e9)],
+        ..latency(op, OsGroup::Arithmetic, cycles / 4.0)
+    };
+    let text = shown(&[noted("int64 add", 1.0), noted("int64 mul", 3.0)], &Style::default());
+    assert!(text.contains("In cycles of the core's clock: int64 add 1.0, int64 mul 3.0"), "{text}");
+}
+
+#[test]
 fn a_channel_slower_on_another_cpu_has_its_cause_with_what_waking_takes() {
     let text = shown(&[pipe(), ping_pongs()].concat(), &Style::default());
     let line = text.replace("\n  ", " ");

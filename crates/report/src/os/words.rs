@@ -12,11 +12,13 @@ pub(super) enum Dimension {
     Resident,
     Capacity,
     WorkingSet,
+    Count,
     Threads,
 }
 
 impl Dimension {
-    pub(super) const ALL: [Self; 5] = [Self::Size, Self::Resident, Self::Capacity, Self::WorkingSet, Self::Threads];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Size, Self::Resident, Self::Capacity, Self::WorkingSet, Self::Count, Self::Threads];
 
     pub(super) fn key(self) -> &'static str {
         match self {
@@ -24,6 +26,7 @@ impl Dimension {
             Self::Resident => Labels::RESIDENT,
             Self::Capacity => Labels::CAPACITY,
             Self::WorkingSet => Labels::WORKING_SET,
+            Self::Count => Labels::COUNT,
             Self::Threads => Labels::THREADS,
         }
     }
@@ -35,6 +38,7 @@ impl Dimension {
             Self::Resident => "resident",
             Self::Capacity => "capacity",
             Self::WorkingSet => "working set",
+            Self::Count => "count",
             Self::Threads => "others",
         }
     }
@@ -54,6 +58,7 @@ impl Dimension {
             Self::Size | Self::Resident => Bytes(value).to_string(),
             Self::Capacity => format!("holding {}", Bytes(value)),
             Self::WorkingSet => format!("on {}", Bytes(value)),
+            Self::Count => format!("of {value}"),
             Self::Threads if value == 1 => "1 other thread".to_owned(),
             Self::Threads => format!("{value} other threads"),
         }
@@ -61,7 +66,7 @@ impl Dimension {
 
     /// A value under its own head.
     pub(super) fn value(self, value: u64) -> String {
-        if self == Self::Threads { value.to_string() } else { Bytes(value).to_string() }
+        if matches!(self, Self::Threads | Self::Count) { value.to_string() } else { Bytes(value).to_string() }
     }
 }
 
@@ -75,19 +80,21 @@ pub(super) fn title(group: OsGroup) -> &'static str {
         OsGroup::Faults => "Page faults and mappings",
         OsGroup::Numa => "Moving memory between nodes",
         OsGroup::Libc => "The C library",
+        OsGroup::Arithmetic => "Operations on registers",
     }
 }
 
 /// Legend of a group's tables; places have a line of their own.
 pub(super) fn legend(group: OsGroup) -> &'static str {
     match group {
-        OsGroup::Syscalls => "each = one call, into the kernel and back; size = bytes of the call",
+        OsGroup::Syscalls => "each = one call or file; size = bytes of it; count = descriptors watched",
         OsGroup::Processes => "each = one child or thread, to its end; resident, size = memory of the parent",
-        OsGroup::Switches => "each = there and back; of sleeps, the delay; working set = bytes a side writes",
+        OsGroup::Switches => "each = there and back, of a ring one pass; of sleeps, the delay; count = ring",
         OsGroup::Channels => "GB/s count a byte once, on arrival; capacity = bytes that the channel holds",
-        OsGroup::Faults => "each = one page (munmap: one mapping); others = threads that spin elsewhere",
+        OsGroup::Faults => "each = one page, of munmap and mmap read a mapping; others = threads that spin",
         OsGroup::Numa => "GB/s = bytes of moved pages, one way, in one call",
         OsGroup::Libc => "same bytes in each call: small sizes come from caches; malloc+free: both",
+        OsGroup::Arithmetic => "each = one operation that needs the result of the one before",
     }
 }
 

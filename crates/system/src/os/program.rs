@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 use rustix::fs::MemfdFlags;
@@ -13,26 +14,45 @@ use super::child::keep_ended_children;
 /// The child's own program: the same file, also where its name has gone.
 const SELF: &CStr = c"/proc/self/exe";
 
-/// This program with one argument and no environment.
+/// The shell of every system (POSIX: `sh -c` runs a command).
+const SHELL: &CStr = c"/bin/sh";
+
+/// A program with its arguments and no environment.
 #[derive(Debug)]
 pub struct Program {
-    argument: CString,
+    path: CString,
+    arguments: Vec<CString>,
 }
 
-/// The arguments of a program, in the kernel's form.
-type Arguments = [*const c_char; 3];
+/// Arguments of a program at most, with its name.
+const MOST_ARGUMENTS: usize = 4;
+/// The arguments of a program, in the kernel's form: null behind the last.
+type Arguments = [*const c_char; MOST_ARGUMENTS + 1];
 
 impl Program {
-    /// With an argument that holds no zero byte.
+    /// This program with an argument that holds no zero byte.
     ///
     /// # Errors
     /// When it holds one.
     pub fn itself(argument: &str) -> io::Result<Self> {
-        Ok(Self { argument: CString::new(argument)? })
+        Ok(Self { path: SELF.to_owned(), arguments: vec![SELF.to_owned(), CString::new(argument)?] })
+    }
+
+    /// A shell that runs this program with an argument.
+    ///
+    /// # Errors
+    /// When it holds a zero byte, or the file of this program is not known.
+    pub fn shell(argument: &str) -> io::Result<Self> {
+        // The shell is another program: its own name for itself would start the shell again. As its $0 the path needs no quotes.
+        let file = CString::new(std::env::current_exe()?.as_os_str().as_bytes())?;
+        let command = CString::new(format!("\"$0\" {argument}"))?;
+        Ok(Self { path: SHELL.to_owned(), arguments: vec![c"sh".to_owned(), c"-c".to_owned(), command, file] })
     }
 
     fn arguments(&self) -> Arguments {
-        [SELF.as_ptr(), self.argument.as_ptr(), ptr::null()]
+        let mut all = [ptr::null(); MOST_ARGUMENTS + 1];
+        all.iter_mut().take(MOST_ARGUMENTS).zip(&self.arguments).for_each(|(place, text)| *place = text.as_ptr());
+        all
     }
 
     /// `fork`, and `execve` in the child; 127 is its exit code where that fails.
@@ -44,7 +64,7 @@ impl Program {
         let environment: [*const c_char; 1] = [ptr::null()];
         let exec = || {
             // SAFETY: path, arguments and environment live through the call and end with null.
-            unsafe { libc::execve(SELF.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+            unsafe { libc::execve(self.path.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
             127
         };
         // SAFETY: execve is allowed there, and so is returning a number.
@@ -64,7 +84,7 @@ impl Program {
         let error = unsafe {
             libc::posix_spawn(
                 &raw mut pid,
-                SELF.as_ptr(),
+                self.path.as_ptr(),
                 ptr::null(),
                 ptr::null(),
                 arguments.as_ptr().cast(),

@@ -1,0 +1,185 @@
+//! Files that are made and removed, in a directory of their own.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustix::fs::{AtFlags, FsWord, Mode, OFlags, openat, statfs, unlinkat};
+use tiermark_model::{KIB, Sweep};
+use tiermark_system::Clock;
+
+use super::syscalls::row;
+use super::{Body, Failure, Order, Prepared, Primitive, refused_by};
+
+/// Bytes of a file: nothing, and what lmbench writes.
+const SIZES: [u64; 2] = [0, 10 * KIB];
+/// Files that are there at once, at most.
+const MOST: u64 = 1000;
+/// Names that are tried for a directory.
+const TRIES: usize = 100;
+/// Memory as a file system, on every system with the C library's shared memory.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// What statfs(2) says of it.
+const TMPFS_MAGIC: FsWord = 0x0102_1994;
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[
+    by_size(
+        "file create",
+        "open of a new file in a directory of its own, write of so many bytes, and close; nothing is forced to a disk",
+        |order| files(order, Counts::Making),
+    ),
+    by_size("file delete", "unlink of such a file, which nobody has open", |order| files(order, Counts::Removing)),
+];
+
+const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
+    Primitive { sweeps: |_| vec![Sweep::Bytes(SIZES.to_vec())], ..row(id, text, make) }
+}
+
+/// Which half of a file's life is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    Making,
+    Removing,
+}
+
+/// Where directories are made: in memory if there is a tmpfs, else where temporary files go.
+fn place() -> PathBuf {
+    let shared = Path::new(SHARED_MEMORY);
+    let in_memory = statfs(shared).is_ok_and(|found| found.f_type == TMPFS_MAGIC);
+    let writable = || rustix::fs::access(shared, rustix::fs::Access::WRITE_OK).is_ok();
+    if in_memory && writable() { shared.to_owned() } else { std::env::temp_dir() }
+}
+
+/// Where files are made here, for the text of the row.
+pub(super) fn used_directory() -> Option<String> {
+    let place = place();
+    let kind = if place == Path::new(SHARED_MEMORY) { "tmpfs" } else { "no tmpfs that may be written" };
+    Some(format!("{}, {kind}", place.display()))
+}
+
+/// A directory of our own, removed with what is in it when it is dropped.
+#[derive(Debug)]
+struct Directory {
+    path: PathBuf,
+    open: OwnedFd,
+}
+
+impl Directory {
+    fn new() -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = || format!("tiermark-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        // A run that was killed may have left one, and its process's number come back.
+        let made = (0..TRIES).map(|_| place().join(name())).find_map(|path| match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            made => Some(made.map(|()| path)),
+        });
+        let path = made.unwrap_or(Err(io::ErrorKind::AlreadyExists.into()))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(open) => Ok(Self { path, open }),
+            Err(error) => {
+                let _ = fs::remove_dir(&path);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+struct Files {
+    directory: Directory,
+    names: Vec<String>,
+    content: Vec<u8>,
+    counts: Counts,
+    clock: Clock,
+}
+
+fn files(order: &Order<'_>, counts: Counts) -> Prepared {
+    let cure = "make /dev/shm or the directory of TMPDIR writable";
+    let refused = |failure: Failure| refused_by("a file in a directory of its own", failure, cure);
+    let directory = Directory::new().map_err(|error| refused(error.into()))?;
+    let content = vec![0x5a; order.call.bytes.unwrap_or(0) as usize];
+    let names = (0..MOST).map(|number| number.to_string()).collect();
+    let mut files = Files { directory, names, content, counts, clock: *order.clock };
+    files.round(1).map_err(refused)?;
+    Ok(Box::new(files))
+}
+
+impl Files {
+    fn make(&self, name: &str) -> Result<(), Failure> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = openat(&self.directory.open, name, flags, Mode::RUSR | Mode::WUSR).map_err(Failure::of("open"))?;
+        if self.content.is_empty() {
+            return Ok(());
+        }
+        match rustix::io::write(&file, &self.content).map_err(Failure::of("write"))? {
+            n if n == self.content.len() => Ok(()),
+            n => Err(format!("write: {n} of {} bytes", self.content.len()).into()),
+        }
+    }
+
+    /// Makes so many files and removes them. Returns the time of the half that does not count, in ticks.
+    fn round(&mut self, times: usize) -> Result<u64, Failure> {
+        let began = self.clock.now();
+        self.names[..times].iter().try_for_each(|name| self.make(name))?;
+        let made = self.clock.now();
+        let remove = |name: &String| unlinkat(&self.directory.open, name.as_str(), AtFlags::empty());
+        self.names[..times].iter().try_for_each(remove).map_err(Failure::of("unlink"))?;
+        let removed = self.clock.now();
+        Ok(match self.counts {
+            Counts::Making => removed.saturating_sub(made),
+            Counts::Removing => made.saturating_sub(began),
+        })
+    }
+}
+
+impl Body for Files {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
+        let (mut left, mut idle) = (times, 0);
+        while left > 0 {
+            let now = left.min(MOST);
+            idle += self.round(now as usize)?;
+            left -= now;
+        }
+        Ok(idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_system::testing::clock;
+
+    fn of(bytes: usize, counts: Counts) -> Files {
+        let names = (0..MOST).map(|number| number.to_string()).collect();
+        let directory = Directory::new().unwrap();
+        Files { directory, names, content: vec![1; bytes], counts, clock: clock() }
+    }
+
+    #[test]
+    fn files_are_made_whole_and_removed_with_their_directory() {
+        let mut files = of(10 << 10, Counts::Making);
+        let path = files.directory.path.clone();
+        files.run(2 * MOST + 3).unwrap();
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        files.make("whole").unwrap();
+        assert_eq!(fs::metadata(path.join("whole")).unwrap().len(), 10 << 10);
+        drop(files);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_there_already_is_an_error() {
+        let mut files = of(0, Counts::Removing);
+        files.make("0").unwrap();
+        assert!(files.run(1).unwrap_err().to_string().starts_with("open: "));
+    }
+}
