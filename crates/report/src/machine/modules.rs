@@ -37,6 +37,11 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
         let text = format!("{value} {} in theory: {}", style.rate_unit(), peak.how);
         out.push_str(&labelled("peak", &text, style));
     }
+    if let Some(link) = &machine.theoretical_link {
+        let value = rate(link.bytes_per_second, style);
+        let text = format!("{value} {} in one direction in theory: {}", style.rate_unit(), link.how);
+        out.push_str(&labelled("link", &text, style));
+    }
     if out.is_empty() { out } else { out + "\n" }
 }
 
