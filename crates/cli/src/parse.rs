@@ -35,6 +35,15 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// Bytes per second, as in 9.6GB/s.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let size = text.strip_suffix("/s").ok_or_else(|| format!("'{text}' is no rate; write one as in 9.6GB/s"))?;
+    match parse_size(size).map_err(|e| e.why)? {
+        Bytes(0) => Err("a rate is above zero, as in 9.6GB/s".into()),
+        Bytes(bytes) => Ok(bytes as f64),
+    }
+}
+
 /// A cache of a simulated machine: its size and its ways, as in 48K/12.
 pub(crate) fn sim_cache(text: &str) -> Result<(Bytes, u32), String> {
     let (bytes, ways) = text.split_once('/').ok_or("write size and ways, as in 48K/12")?;

@@ -28,6 +28,9 @@ pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refu
     }
     for (index, region) in setup.regions.iter().enumerate() {
         admit_bytes(region)?;
+        if let MemPolicy::TouchedBy(cpu) = region.policy {
+            admit_cpu(cpu, machine)?;
+        }
         admit_policy(region, region_nodes(setup, index, machine).len())?;
         for node in region_nodes(setup, index, machine).iter() {
             admit_node(node, machine)?;
@@ -67,7 +70,11 @@ fn allowed(node: NodeId, machine: &Machine) -> bool {
     machine.allowed_nodes.is_empty() || machine.allowed_nodes.contains(node)
 }
 
-fn admit_cpu(cpu: CpuId, machine: &Machine) -> Result<(), Refusal> {
+/// Whether a thread of this process may be pinned to a cpu.
+///
+/// # Errors
+/// A [`Refusal`] for a cpu that is not there, offline, or outside the affinity or the cpuset.
+pub fn admit_cpu(cpu: CpuId, machine: &Machine) -> Result<(), Refusal> {
     if machine.allowed_cpus.contains(cpu) {
         return Ok(());
     }

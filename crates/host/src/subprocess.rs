@@ -142,6 +142,7 @@ fn brief(machine: &Machine) -> Machine {
         caches: Vec::new(),
         dimms: Vec::new(),
         theoretical_peak: None,
+        theoretical_link: None,
         unseen: Vec::new(),
         ..machine.clone()
     }

@@ -55,6 +55,33 @@ fn transparent_huge_pages_are_had_or_their_absence_is_seen() {
     }
 }
 
+/// The thread that works on the memory runs on another cpu than the one that touches it first, where there are two.
+#[test]
+fn memory_lies_where_the_cpu_that_touches_it_first_belongs() {
+    let mut host = host();
+    let (worker, toucher) = (first_cpu(host.machine()), host.machine().allowed_cpus.iter().last().unwrap());
+    let node = tiermark_engine::nearest_memory_node(toucher, host.machine()).unwrap();
+    let touched = |policy, layout| RegionSetup {
+        policy,
+        nodes: IdSet::from_iter([node]),
+        ..region(4 << 20, PageKind::Base, layout)
+    };
+    for layout in [CHAIN, Layout::Data] {
+        let setup = chase(worker, touched(MemPolicy::TouchedBy(toucher), CHAIN), 1);
+        let setup = match layout {
+            Layout::Data => stream(&[worker], &touched(MemPolicy::TouchedBy(toucher), layout), "read/portable", &[]),
+            _ => setup,
+        };
+        let mut rig = host.prepare(&setup).unwrap();
+        let proof = rig.placement();
+        assert_eq!(proof.on_target, Some(1.0), "{proof:?}");
+        let shot = rig.shot(SHOT).unwrap();
+        common::assert_sane(&shot.threads[0], worker);
+    }
+    let refusal = refused(&mut host, &chase(worker, touched(MemPolicy::TouchedBy(100_000), CHAIN), 1));
+    assert!(refusal.what.contains("cpu 100000"), "{refusal}");
+}
+
 #[test]
 fn interleaved_memory_is_on_the_nodes_asked_for() {
     let mut host = host();

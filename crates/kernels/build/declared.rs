@@ -100,7 +100,7 @@ pub(crate) struct Statement {
 pub(crate) const STREAMS: [&str; 3] = ["dst", "src", "src2"];
 
 /// Ways through memory.
-pub(crate) const WALKS: [&str; 4] = ["sequential", "two-pages", "two-halves", "random"];
+pub(crate) const WALKS: [&str; 5] = ["sequential", "two-pages", "two-halves", "lines", "random"];
 
 /// A way through memory as one instruction set has it.
 #[derive(Debug, Clone)]

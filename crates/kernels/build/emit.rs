@@ -133,7 +133,8 @@ impl Built<'_> {
         let symbol = self.symbol();
         let frame = self.set.walks.iter().find(|known| known.name == walk).map_or("", |known| &*known.frame);
         if self.portable() {
-            let lanes = if self.random() { format!("::<{}>", self.kernel.visits.value / 8) } else { String::new() };
+            let parts = matches!(walk, "lines" | "random");
+            let lanes = if parts { format!("::<{}>", self.kernel.visits.value / 8) } else { String::new() };
             // One iteration is a line; the function goes word by word.
             let word = tail[..tail.len() / (self.kernel.visits.value / 8) as usize].join("; ");
             return format!("twin_fn!({symbol}, {frame}{lanes}, |[dst, src, src2], i, value, sum| {{ {word}; }});\n");

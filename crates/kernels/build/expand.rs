@@ -196,8 +196,8 @@ impl Expander<'_> {
     fn check_bytes(&self) -> Result<(), Mistake> {
         let (kernel, set) = (self.kernel, &self.set.name);
         let visits = &kernel.visits;
-        if visits.value != LINE && !self.random() {
-            return Err(kernel.mistake(visits.line, "only random walks visit a part of a line"));
+        if visits.value != LINE && !self.random() && !self.lines() {
+            return Err(kernel.mistake(visits.line, "only walks of lines and random walks visit a part of a line"));
         }
         if visits.value < self.width {
             let what = format!("{set} loads {} bytes at once and cannot visit {}", self.width, visits.value);
@@ -220,6 +220,11 @@ impl Expander<'_> {
         self.walk.name == "random"
     }
 
+    /// Whether it goes from line to line in order and visits so much of each.
+    fn lines(&self) -> bool {
+        self.walk.name == "lines"
+    }
+
     /// The lines of the loop that load or store.
     fn memory(&self) -> impl Iterator<Item = &Step<'_>> {
         self.steps.iter().filter(|step| step.word.class != Class::Hints)
@@ -232,7 +237,7 @@ impl Expander<'_> {
     fn code(&self) -> Result<Code, Mistake> {
         let per_line = self.kernel.visits.value / self.width;
         let tail = if self.set.text("rest").is_empty() { per_line } else { 1 };
-        let vectors = self.bytes / self.width;
+        let vectors = if self.lines() { per_line * (self.bytes / LINE) } else { self.bytes / self.width };
         let mut code = Code { bytes: self.bytes, ..Code::default() };
         code.tail = self.vectors(0..tail, Use::Tail)?;
         if !self.random() {
@@ -241,7 +246,12 @@ impl Expander<'_> {
                 code.body.extend(self.vectors(group..group + GROUP, Use::Body)?);
             }
         }
-        let sums = if self.random() { per_line } else { GROUP };
+        // A set with one register for the sum names it; the others number theirs.
+        let sums = match self.set.numbers("sum").is_empty() {
+            true => 1,
+            false if self.random() => per_line,
+            false => GROUP,
+        };
         self.frame(&mut code, sums)?;
         // A random walk makes a visit for each line of an iteration.
         let vectors = if self.random() { per_line * (self.bytes / LINE) } else { vectors };
@@ -365,6 +375,10 @@ impl Expander<'_> {
                 // The second half of the span is walked by the register of src2.
                 base = register(2);
                 (vector - half) * self.width
+            }
+            (Use::Body(vector), "lines") => {
+                let per_line = self.kernel.visits.value / self.width;
+                vector / per_line * LINE + vector % per_line * self.width
             }
             (Use::Body(vector) | Use::Tail(vector), _) => vector * self.width,
         };

@@ -4,7 +4,7 @@
 
 use tiermark_model::kernel::{Isa, Pattern, StoreKind};
 
-use crate::portable::{added, multiplied, random, sequential};
+use crate::portable::{added, lines, multiplied, random, sequential};
 use crate::registry::{Fill, KernelRow, Op, StreamSpec};
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));

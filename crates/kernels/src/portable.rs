@@ -81,6 +81,29 @@ pub(crate) unsafe fn random<const N: usize>(
     sum
 }
 
+/// Goes through the first `N` words of each line in rising order.
+///
+/// # Safety
+/// As for [`crate::StreamFn`].
+pub(crate) unsafe fn lines<const N: usize>(
+    args: *const StreamArgs,
+    mut word: impl FnMut([*mut u64; 3], usize, u64, &mut u64),
+) -> u64 {
+    let mut sum = 0u64;
+    // SAFETY: by the caller's promise.
+    unsafe {
+        passes(args, |a| {
+            let streams = streams(a);
+            for line in 0..a.bytes / 64 {
+                for i in 0..N {
+                    word(streams, line * 8 + i, a.value, &mut sum);
+                }
+            }
+        });
+    }
+    sum
+}
+
 /// The product of two `f64`, by their bits.
 pub(crate) fn multiplied(a: u64, b: u64) -> u64 {
     (f64::from_bits(a) * f64::from_bits(b)).to_bits()

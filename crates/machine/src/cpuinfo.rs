@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{CpuId, CpuModel, IdSet};
 
+use crate::arm;
 use crate::reader::Reader;
 
 /// The parts of `/proc/cpuinfo` that discovery uses.
@@ -21,35 +22,6 @@ pub(crate) struct CpuInfo {
 
 /// Different lines of one processor, and features of it, at most: x86 has 28 and some two hundred.
 const MOST_FIELDS: usize = 1024;
-
-/// An Arm implementer: its number, its name, and its parts by number.
-type Implementer = (u32, &'static str, &'static [(u32, &'static str)]);
-
-/// Arm implementers and their parts seen in servers, from the main id register as the kernel prints it.
-const ARM: &[Implementer] = &[
-    (
-        0x41,
-        "Arm",
-        &[
-            (0xd08, "Cortex-A72"),
-            (0xd0c, "Neoverse-N1"),
-            (0xd40, "Neoverse-V1"),
-            (0xd49, "Neoverse-N2"),
-            (0xd4f, "Neoverse-V2"),
-            (0xd83, "Neoverse-V3AE"),
-            (0xd84, "Neoverse-V3"),
-            (0xd8e, "Neoverse-N3"),
-        ],
-    ),
-    (0x43, "Cavium", &[(0x0a1, "ThunderX"), (0x0af, "ThunderX2")]),
-    (0x46, "Fujitsu", &[(0x001, "A64FX")]),
-    (0x48, "HiSilicon", &[(0xd01, "TaiShan v110"), (0xd02, "TaiShan v120")]),
-    (0x4e, "NVIDIA", &[]),
-    (0x51, "Qualcomm", &[]),
-    (0x61, "Apple", &[]),
-    (0x6d, "Microsoft", &[(0xd49, "Azure Cobalt 100")]),
-    (0xc0, "Ampere", &[(0xac3, "Ampere-1"), (0xac4, "Ampere-1A"), (0xac5, "Ampere-1B")]),
-];
 
 /// Reads `/proc/cpuinfo`; all fields are empty if the file does not exist.
 pub(crate) fn read(reader: &Reader<'_>) -> CpuInfo {
@@ -103,7 +75,7 @@ fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
         arch: None,
     };
     if let Some(implementer) = hex("CPU implementer") {
-        let known = ARM.iter().find(|(id, ..)| *id == implementer);
+        let known = arm::IMPLEMENTERS.iter().find(|(id, ..)| *id == implementer);
         model.vendor =
             Some(known.map_or_else(|| format!("implementer 0x{implementer:02x}"), |(_, name, _)| (*name).to_owned()));
         model.model = hex("CPU part");
@@ -127,12 +99,19 @@ fn arch(model: &CpuModel, arm: Option<&str>, ia64: Option<&str>) -> Option<Strin
         Some(_) => "arm",
         None if ia64.is_some_and(|arch| arch.starts_with("IA-64")) => "ia64",
         None if vendor.starts_with("IBM/S390") => "s390x",
-        None if name.starts_with("POWER") => "ppc64le",
+        // Linux runs little-endian from POWER8 on, and no line here says which way a later one runs.
+        None if power(name).is_some_and(|generation| generation < 8) => "ppc64",
         None if has("lm") && has("fpu") => "x86_64",
         None if has("fpu") => "i686",
         None => return None,
     };
     Some(arch.to_owned())
+}
+
+/// The generation of a POWER processor, of `POWER9, altivec supported` or `POWER7 (architected)`.
+pub(crate) fn power(name: &str) -> Option<u32> {
+    let digits: String = name.strip_prefix("POWER")?.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
 }
 
 #[cfg(test)]
@@ -167,11 +146,31 @@ mod tests {
     }
 
     #[test]
+    fn current_arm_cores_are_in_the_table() {
+        for (implementer, part, name) in [
+            (0x41, 0xd84, "Neoverse-V3"),
+            (0x41, 0xd85, "Cortex-X925"),
+            (0x41, 0xd87, "Cortex-A725"),
+            (0x48, 0xd06, "HIP12"),
+            (0x4e, 0x010, "Olympus"),
+            (0x70, 0x663, "FTC663"),
+        ] {
+            let line = format!("processor\t: 0\nCPU implementer\t: {implementer:#04x}\nCPU part\t: {part:#05x}\n");
+            assert_eq!(parse(&line).model.name.as_deref(), Some(name), "{implementer:#x} {part:#x}");
+        }
+        for (_, vendor, parts) in arm::IMPLEMENTERS {
+            assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0), "{vendor}: parts rise, each once");
+        }
+    }
+
+    #[test]
     fn other_architectures() {
         let s390 = parse("vendor_id       : IBM/S390\nprocessor 0: version = FF\nprocessor 1: version = FF\n");
         assert_eq!((s390.processors.to_string().as_str(), s390.model.arch.as_deref()), ("0-1", Some("s390x")));
-        let power = parse("processor\t: 8\ncpu\t\t: POWER9, altivec supported\n");
-        assert_eq!((power.processors.to_string().as_str(), power.model.arch.as_deref()), ("8", Some("ppc64le")));
+        let power = |generation| parse(&format!("processor\t: 8\ncpu\t\t: POWER{generation}, altivec supported\n"));
+        assert_eq!(power(7).model.arch.as_deref(), Some("ppc64"));
+        let either = power(9);
+        assert_eq!((either.processors.to_string().as_str(), either.model.arch), ("8", None), "either byte order");
         assert_eq!(parse("").model, CpuModel::default());
     }
 }

@@ -1,13 +1,14 @@
 //! Putting a machine together from all readers.
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Dimm, IdSet, Machine, TheoreticalPeak};
+use tiermark_model::{CpuModel, IdSet, Machine, TheoreticalPeak};
 
 use crate::error::DiscoverError;
+use crate::identity::Identity;
 use crate::live::LiveFacts;
 use crate::reader::Reader;
 use crate::root::Root;
-use crate::{caches, cgroup, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, system};
+use crate::{caches, cgroup, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system};
 
 /// Twice as many as a kernel can be built for (NR_CPUS): the description of each holds sets of all of them.
 const MOST_CPUS: usize = 2 * 8192;
@@ -47,8 +48,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let limits = cgroup::read(&reader);
 
     let model = &mut info.model;
-    let told = live.uname.as_ref().map(|u| u.machine.clone());
-    model.arch = told.or_else(|| reader.word("proc/sys/kernel/arch")).or_else(|| model.arch.take());
+    model.arch = live.uname.as_ref().map(|u| u.machine.clone()).or_else(|| arch(&reader, model));
     // The kernel has no marketing name on Arm; firmware may.
     if !model.flags.iter().any(|flag| flag == "fpu") {
         model.name = board.processor.clone().or_else(|| model.name.take());
@@ -68,7 +68,11 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         limits.nodes.as_ref(),
     );
     let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, model.arch.as_deref(), &system));
-    let theoretical_peak = peak(&reader, &board.dimms);
+    // Sockets whose cpus are offline still hold memory: firmware counts them.
+    let kernel = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
+    let sockets = kernel.max(board.sockets);
+    let theoretical_peak = peak(&reader, &board, &info.model, sockets);
+    let theoretical_link = processors::link(&info.model, sockets);
     Ok(Machine {
         cpu_model: info.model,
         cpus,
@@ -80,15 +84,30 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         page_bytes,
         dimms: board.dimms,
         theoretical_peak,
+        theoretical_link,
         system,
         unseen: reader.into_refusals(),
     })
 }
 
+/// The architecture of a tree: what a file states, else what the processor alone gives away.
+fn arch(reader: &Reader<'_>, model: &CpuModel) -> Option<String> {
+    let power = || {
+        cpuinfo::power(model.name.as_deref()?)?;
+        match reader.word("sys/kernel/cpu_byteorder")?.as_str() {
+            "little" => Some("ppc64le".to_owned()),
+            "big" => Some("ppc64".to_owned()),
+            _ => None,
+        }
+    };
+    let stated = reader.word("proc/sys/kernel/arch").or_else(|| pages::stated_arch(reader));
+    stated.or_else(power).or_else(|| model.arch.clone())
+}
+
 /// The theoretical peak of the memory channels; if `None`, the reason is noted.
-fn peak(reader: &Reader<'_>, dimms: &[Dimm]) -> Option<TheoreticalPeak> {
-    let peak = dmi::theoretical_peak(dimms);
-    if peak.is_none() && dimms.iter().any(|dimm| dimm.populated) {
+fn peak(reader: &Reader<'_>, board: &Identity, model: &CpuModel, sockets: usize) -> Option<TheoreticalPeak> {
+    let peak = dmi::theoretical_peak(&board.dimms, dmi::Channels::of(model, sockets).as_ref());
+    if peak.is_none() && board.dimms.iter().any(|dimm| dimm.populated) {
         reader.refuse(messages::peak_unknown());
     }
     peak

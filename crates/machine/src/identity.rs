@@ -18,6 +18,8 @@ pub(crate) struct Identity {
     pub(crate) product: Option<String>,
     pub(crate) bios: Option<String>,
     pub(crate) processor: Option<String>,
+    /// Sockets that hold a processor; 0 where firmware does not say.
+    pub(crate) sockets: usize,
     pub(crate) dimms: Vec<Dimm>,
 }
 
@@ -34,6 +36,7 @@ pub(crate) fn read(reader: &Reader<'_>) -> Identity {
         product: id("product_name").or(dmi.product),
         bios: bios(id("bios_vendor"), id("bios_version")).or_else(|| bios(dmi.bios_vendor, dmi.bios_version)),
         processor: dmi.processor,
+        sockets: dmi.sockets,
         dimms: dmi.dimms,
     };
     edac(reader, &mut identity.dimms);

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arm;
 mod caches;
 mod capture;
 mod cgroup;
@@ -21,6 +22,7 @@ mod kinds;
 mod live;
 mod nodes;
 mod pages;
+mod processors;
 mod reader;
 mod root;
 mod stat;

@@ -7,12 +7,12 @@ use crate::reader::Reader;
 
 /// Our own captures carry the facts that only system calls give, as `name value` lines.
 pub(crate) const FACTS: &str = "tiermark-facts";
+/// What archives of hwloc carry of the kind, as `Name: value` lines.
+const HWLOC_FACTS: &str = "proc/hwloc-nofile-info";
 
 /// The base page size in bytes: what the capture states, else what the architecture and its huge page size imply.
 pub(crate) fn base_page(reader: &Reader<'_>, arch: Option<&str>, system: &System) -> u64 {
-    if let Some(bytes) =
-        stated(reader, FACTS, "page_bytes ").or_else(|| stated(reader, "proc/hwloc-nofile-info", "PageSize: "))
-    {
+    if let Some(bytes) = stated(reader, FACTS, "page_bytes ").or_else(|| stated(reader, HWLOC_FACTS, "PageSize: ")) {
         return bytes;
     }
     match (arch.unwrap_or_default(), system.thp_bytes) {
@@ -26,6 +26,12 @@ pub(crate) fn base_page(reader: &Reader<'_>, arch: Option<&str>, system: &System
             4 << 10
         }
     }
+}
+
+/// The architecture that an archive of hwloc states, in the words of `uname -m`.
+pub(crate) fn stated_arch(reader: &Reader<'_>) -> Option<String> {
+    let text = reader.lines(HWLOC_FACTS)?;
+    text.lines().find_map(|line| line.strip_prefix("Architecture: ")).map(|arch| arch.trim().to_owned())
 }
 
 /// The CPUID hypervisor signature that a capture states.

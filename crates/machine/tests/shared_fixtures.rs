@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tiermark_machine::{LiveFacts, Root, capture, discover, dmi};
-use tiermark_model::{CoreKind, Dimm, Machine};
+use tiermark_model::{CoreKind, CpuModel, Dimm, Machine};
 
 /// The folder of shared fixtures, beside the workspace.
 fn fixtures(name: &str) -> Option<PathBuf> {
@@ -141,6 +141,7 @@ fn hwlocs_archives_in_depth() {
     assert_eq!(access.initiators.to_string(), "3");
 
     let gpu = of("nvidiagpunumanodes");
+    assert_eq!(gpu.cpu_model.arch.as_deref(), Some("ppc64le"), "a POWER9, as the archive states");
     assert_eq!(gpu.page_bytes, 65536);
     assert_eq!(gpu.nodes.iter().filter(|node| node.cpus.is_empty()).count(), 6);
 
@@ -257,6 +258,8 @@ fn theoretical_peaks_of_real_boards() {
         ("clx-2s-6226r-12of12", 12, 2934, true),
         ("cpx-4s-6330h-48of48", 24, 2933, true),
         ("icx-2s-6348-32of32", 16, 3200, true),
+        // Slots DIMM_P1 and DIMM_P2 are of one channel, and no processor's.
+        ("ivb-4s-e5-4640v2-32of48", 16, 1867, true),
         ("spr-2s-6430-16of32", 16, 4400, true),
         ("zen1-2s-7601-16of16", 16, 2400, true),
         ("zen2-2s-7402-16of16-2133", 16, 2133, true),
@@ -269,16 +272,43 @@ fn theoretical_peaks_of_real_boards() {
         ("clx-2s-6248-lenovo-8of24", 8, 2933, false),
     ];
     for (name, channels, megatransfers, named) in expected {
-        let dimms = dmidecode(&std::fs::read_to_string(dir.join(format!("{name}.txt"))).unwrap());
-        let peak = dmi::theoretical_peak(&dimms).unwrap_or_else(|| panic!("{name}"));
+        let text = std::fs::read_to_string(dir.join(format!("{name}.txt"))).unwrap();
+        let peak = dmi::theoretical_peak(&dmidecode(&text), channels_of(&text).as_ref());
+        let peak = peak.unwrap_or_else(|| panic!("{name}"));
         let wanted = f64::from(*channels) * f64::from(*megatransfers) * 1e6 * 8.0;
         assert_eq!(peak.bytes_per_second, wanted, "{name}: {}", peak.how);
         assert_eq!(!peak.how.contains("upper bound"), *named, "{name}: {}", peak.how);
     }
-    for path in files(&dir, ".txt") {
-        // Every other dump yields a finite peak or none.
-        let dimms = dmidecode(&std::fs::read_to_string(&path).unwrap());
-        let peak = dmi::theoretical_peak(&dimms);
-        assert!(peak.is_none_or(|p| p.bytes_per_second > 1e9 && p.bytes_per_second < 1e13), "{}", path.display());
+    let (mut exact, mut bounds) = (0, 0);
+    for path in files(&dir, ".txt").iter().filter(|path| stem(path) != "INDEX.txt") {
+        let text = std::fs::read_to_string(path).unwrap();
+        let (dimms, most) = (dmidecode(&text), channels_of(&text));
+        let most = most.unwrap_or_else(|| panic!("{}: a family that the table lacks", path.display()));
+        let Some(peak) = dmi::theoretical_peak(&dimms, Some(&most)) else { continue };
+        let speeds = dimms.iter().filter_map(|dimm| dimm.configured_transfers.or(dimm.rated_transfers));
+        let possible = f64::from(most.count) * speeds.fold(0.0, f64::max) * 8.0;
+        assert!(peak.bytes_per_second <= possible, "{}: {} of {most:?}", path.display(), peak.how);
+        *(if peak.how.contains("upper bound") { &mut bounds } else { &mut exact }) += 1;
     }
+    println!("{exact} peaks are exact, {bounds} upper bounds");
+    assert!(exact >= 17 && bounds <= 4, "{exact} peaks are exact, {bounds} upper bounds");
+}
+
+/// The most channels of the processors that a `dmidecode` text dump lists.
+fn channels_of(text: &str) -> Option<dmi::Channels> {
+    let mut processors = text.split("\n\n").filter(|b| b.lines().any(|line| line.trim() == "Processor Information"));
+    let first = processors.next()?;
+    let sockets = 1 + processors.filter(|block| block.contains("Status: Populated")).count();
+    let field = |name: &str| first.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
+    let signature = field("Signature:")?;
+    let number = |name: &str| signature.split(", ").find_map(|part| part.strip_prefix(name)?.trim().parse().ok());
+    let vendor = if signature.starts_with("Type") { "GenuineIntel" } else { "AuthenticAMD" };
+    let cpu = CpuModel {
+        vendor: Some(vendor.into()),
+        family: number("Family"),
+        model: number("Model"),
+        name: field("Version:").map(str::to_owned),
+        ..CpuModel::default()
+    };
+    dmi::Channels::of(&cpu, sockets)
 }

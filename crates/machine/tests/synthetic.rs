@@ -439,3 +439,21 @@ fn modules_labels_and_their_peak() {
     assert_eq!(virtual_board.theoretical_peak, None);
     unseen(&virtual_board, &codes::peak_unknown);
 }
+
+/// A POWER8 or later runs in either byte order: the tree says which, or nobody does.
+#[test]
+fn the_byte_order_of_power_is_read_and_not_guessed() {
+    for (generation, path, text, arch) in [
+        (9, "sys/kernel/cpu_byteorder", "little", Some("ppc64le")),
+        (9, "sys/kernel/cpu_byteorder", "big", Some("ppc64")),
+        (9, "proc/hwloc-nofile-info", "Architecture: ppc64le", Some("ppc64le")),
+        (9, "proc/sys/kernel/arch", "ppc64", Some("ppc64")),
+        (9, "sys/unused", "", None),
+        (7, "sys/unused", "", Some("ppc64")),
+    ] {
+        let cpuinfo = format!("processor\t: 0\ncpu\t\t: POWER{generation}, altivec supported\nfirmware\t: OPAL\n");
+        let files = [("proc/cpuinfo", cpuinfo), (path, format!("{text}\n"))];
+        let root = Root::from_files("power", files.map(|(path, text)| (path.to_owned(), text.into_bytes())));
+        assert_eq!(found(&root).cpu_model.arch.as_deref(), arch, "POWER{generation}, {path}: {text}");
+    }
+}

@@ -36,6 +36,9 @@ pub struct Machine {
     pub dimms: Vec<Dimm>,
     /// The theoretical peak of the memory channels, where it can be computed.
     pub theoretical_peak: Option<TheoreticalPeak>,
+    /// What the links between two sockets carry at most in one direction, where the processors' family is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theoretical_link: Option<TheoreticalPeak>,
     /// Kernel, tuning and virtualisation state.
     pub system: System,
     /// Parts that could not be read, with reason and cure.
@@ -218,11 +221,11 @@ pub struct Dimm {
     pub edac_label: Option<String>,
 }
 
-/// The theoretical peak of the memory channels.
+/// The theoretical peak of the memory channels, or of the links between two sockets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TheoreticalPeak {
-    /// Bytes per second, the whole machine.
+    /// Bytes per second: of the whole machine, or of a link in one direction.
     pub bytes_per_second: f64,
     /// How it was computed, in one line (`8 channels x 4800 MT/s x 8 bytes (one channel per populated …)`).
     pub how: String,

@@ -107,6 +107,8 @@ quantities! {
     MixedAgainstLocal = "mixed.against_local",
     /// A far rate or latency, relative to the local one.
     MatrixFar = "matrix.far",
+    /// A bandwidth of the matrix as a share of what its memory, or the link to it, carries in theory.
+    MatrixShare = "matrix.share",
     /// Difference between two directions.
     MatrixAsymmetry = "matrix.asymmetry",
     /// Difference between nodes at one distance.

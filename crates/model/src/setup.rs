@@ -155,6 +155,8 @@ pub enum MemPolicy {
     /// Dealt out over the given nodes, in rising order, in these shares. The tool places each page itself: the system's own weights
     /// stay as they are.
     Weighted(Vec<u32>),
+    /// Where the kernel puts what a thread on this cpu touches first; the given nodes are where that shall be.
+    TouchedBy(CpuId),
     /// The kernel's weighted interleave over the given nodes, by the weights the system is set to (Linux 6.9 and later).
     SystemWeighted,
 }
@@ -165,8 +167,8 @@ impl MemPolicy {
         match self {
             Self::Weighted(weights) => weights.iter().copied().chain(std::iter::repeat(0)).take(nodes).collect(),
             Self::Interleave => vec![1; nodes],
-            Self::Bind if nodes == 1 => vec![1],
-            Self::Bind | Self::SystemWeighted => Vec::new(),
+            Self::Bind | Self::TouchedBy(_) if nodes == 1 => vec![1],
+            Self::Bind | Self::TouchedBy(_) | Self::SystemWeighted => Vec::new(),
         }
     }
 }

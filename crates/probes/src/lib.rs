@@ -5,6 +5,7 @@
 pub mod background;
 pub mod bandwidth;
 pub mod c2c;
+mod ceilings;
 mod chasing;
 mod edges;
 mod finder;

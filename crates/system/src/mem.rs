@@ -212,7 +212,7 @@ impl Mapping {
         let mode = match policy {
             MemPolicy::Bind => libc::MPOL_BIND,
             // A mapping's policy goes before the one of the thread that touches, which is to say where each page comes from.
-            MemPolicy::Weighted(_) => return Ok(()),
+            MemPolicy::Weighted(_) | MemPolicy::TouchedBy(_) => return Ok(()),
             MemPolicy::Interleave => libc::MPOL_INTERLEAVE,
             MemPolicy::SystemWeighted => MPOL_WEIGHTED_INTERLEAVE,
         };

@@ -6,7 +6,7 @@ use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::ThreadCount;
 use tiermark_probes::matrix::{Matrix, MatrixParams, Origin, Policy, Weights};
 
-use super::{Experiment, Params, Row};
+use super::{CeilingArgs, Experiment, Params, Row};
 use crate::args::{PlaceArgs, RunArgs};
 use crate::exports::{HMAT, Layout};
 use crate::output::Failure;
@@ -71,6 +71,8 @@ struct MatrixArgs {
     /// Latencies are in ns, bandwidths in MB/s; - is standard output.
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     hmat: Option<String>,
+    #[command(flatten)]
+    ceilings: CeilingArgs,
 }
 
 impl Experiment for MatrixArgs {
@@ -135,6 +137,8 @@ impl MatrixArgs {
             mixed: self.mixed.clone(),
             threads: self.threads.clone(),
             size,
+            peak: self.ceilings.peak,
+            link_rate: self.ceilings.link_rate,
         }
     }
 }

@@ -133,6 +133,21 @@ trait Experiment: Debug {
     }
 }
 
+/// What channels and links carry in theory, where it is not to be read from the machine.
+#[derive(Debug, Clone, Copy, Args)]
+struct CeilingArgs {
+    /// Theoretical peak of one node's memory, as in 8.53GB/s
+    ///
+    /// By default, what the memory modules say (SMBIOS, readable for root).
+    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
+    peak: Option<f64>,
+    /// What the link between two sockets carries in one direction, as in 9.6GB/s
+    ///
+    /// By default, what the processor's family has at most.
+    #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
+    link_rate: Option<f64>,
+}
+
 /// How far to go.
 #[derive(Debug, Args)]
 struct How {

@@ -20,8 +20,8 @@ pub(super) enum Touch {
 /// Which thread touches which page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deal {
-    /// The nodes. With a cpu: a thread on that cpu of the node touches the page, because the kernel refused to bind it;
-    /// without: the touching thread sets its memory policy to the node.
+    /// The nodes. With a cpu: a thread on that cpu touches the page, because the user chose the cpu or the kernel refused to bind
+    /// the page; without: the touching thread sets its memory policy to the node.
     nodes: Vec<(NodeId, Option<CpuId>)>,
     /// One round of pages: the index of each page's node.
     pub(super) order: Vec<usize>,
@@ -61,6 +61,9 @@ pub(super) fn place(
     machine: &Machine,
     notes: &mut Vec<Note>,
 ) -> Result<Touch, Refusal> {
+    if let (MemPolicy::TouchedBy(cpu), node) = (&order.setup.policy, order.target.first()) {
+        return Ok(Touch::Dealt(Deal { nodes: vec![(node.unwrap_or_default(), Some(*cpu))], order: vec![0] }));
+    }
     if machine.cpus.iter().all(|cpu| cpu.node.is_none()) {
         notes.push(says::no_numa());
         return Ok(Touch::Anywhere);

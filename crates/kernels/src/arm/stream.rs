@@ -92,7 +92,7 @@ macro_rules! scalable_fn {
 
 /// A naked function that visits lines in the order of an array of 4-byte line numbers, four lines an iteration; nothing
 /// is drawn inside the timed loop. For each line, x9 holds its address; `$base` is the register of the array visited, x6
-/// holds the value, x10 a sum that starts at 0.
+/// holds the value, and x10 is free for a sum.
 macro_rules! random_fn {
     ($name:ident, base $base:literal, init [$($init:expr),*], visit [$($visit:expr),+], done [$($done:expr),*]) => {
         #[unsafe(naked)]
@@ -102,7 +102,6 @@ macro_rules! random_fn {
                 $($init,)*
                 "ldp x1, x2, [x0]",
                 "ldp x5, x6, [x0, #32]",
-                "mov x10, xzr",
                 "2:",
                 "ldr x4, [x0, #24]",
                 "ldr x7, [x0, #48]",

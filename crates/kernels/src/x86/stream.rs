@@ -142,7 +142,7 @@ macro_rules! two_halves_fn {
 
 /// A naked function that visits lines in the order of an array of 4-byte line numbers, four lines an iteration; nothing
 /// is drawn inside the timed loop. For each line, rax holds the byte offset; r8 and r9 hold `dst` and `src`, r10 the value,
-/// rsi a sum that starts at 0.
+/// and rsi is free for a sum.
 macro_rules! random_fn {
     ($name:ident, init [$($init:expr),*], visit [$($visit:expr),+], done [$($done:expr),*]) => {
         #[unsafe(naked)]
@@ -153,7 +153,6 @@ macro_rules! random_fn {
                 "mov r8, [rdi]",
                 "mov r9, [rdi + 8]",
                 "mov r10, [rdi + 40]",
-                "xor esi, esi",
                 "mov rcx, [rdi + 32]",
                 "2:",
                 "mov r11, [rdi + 48]",

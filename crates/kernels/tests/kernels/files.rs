@@ -105,7 +105,7 @@ fn a_mistake_in_a_kernel_is_told_with_its_line() {
         ("HEADloop\n  prefetch src far\n", 5, "'far' is not a number"),
         ("HEADwalk back\nloop\n  sum src\n", 4, "'back' is no walk"),
         ("HEADvisits 16\nloop\n  sum src\n", 4, "8 or 64 bytes"),
-        ("HEADvisits 8\nloop\n  sum src\n", 4, "only random walks"),
+        ("HEADvisits 8\nloop\n  sum src\n", 4, "only walks of lines and random walks"),
         ("HEADwalk random\nvisits 8\nloop\n  sum src\n", 5, "avx2 loads 32 bytes at once"),
         ("HEADbytes 128\nloop\n  sum src\n", 4, "bytes neon 128"),
         ("HEADbytes neon 128\nloop\n  sum src\n", 4, "'neon' is not among its sets"),

@@ -41,6 +41,7 @@ const OPERATIONS: &[(&str, usize, Formula)] = &[
     ("triad.nt", 8, triad),
     ("fill.rep", 8, |_, value| (value, 0)),
     ("copy.rep", 8, |[_, src, _], _| (src, 0)),
+    ("read.line8", 1, |[dst, src, _], _| (dst, src)),
     ("read.random", 8, |[dst, src, _], _| (dst, src)),
     ("write.random", 8, |_, value| (value, 0)),
     ("read.random8", 1, |[dst, src, _], _| (dst, src)),

@@ -56,7 +56,14 @@ fn channel_word(locator: &str, bank: &str) -> Option<String> {
     if designator.is_empty() || designator.starts_with("dimm") {
         return None;
     }
-    Some(format!("{} {designator} {}", &named[..at], processor(&other).unwrap_or_default()))
+    Some(format!("{} {designator} {}", without_slot(&named[..at]), processor(&other).unwrap_or_default()))
+}
+
+/// `a0 node0 channel` without its first word, which is the slot's own: a letter, no processor's, and digits.
+fn without_slot(text: &str) -> &str {
+    let Some((first, rest)) = text.split_once(' ').filter(|(_, rest)| rest.starts_with("node")) else { return text };
+    let letter = first.trim_end_matches(|c: char| c.is_ascii_digit());
+    if letter.len() == 1 && letter.len() < first.len() && !PROCESSORS.contains(&letter) { rest } else { text }
 }
 
 /// `CPU0_C3D1`: channel 3, slot 1.
@@ -88,12 +95,17 @@ fn dimm_letter(locator: &str, bank: &str) -> Option<String> {
     Some(format!("{} {letter} {socket}", before.trim()))
 }
 
-/// The part of a name that says which processor: `cpu 1`, `cpu1`, `p0`, `proc 2`, `socket 1`.
+/// Words for a processor, before its number.
+const PROCESSORS: &[&str] = &["cpu", "p", "proc", "socket"];
+
+/// The part of a name that says which processor: `cpu 1`, `cpu1`, `p0`, `proc 2`, `socket 1`; not the `p1` that ends
+/// `dimm p1`: that is the first slot of channel P.
 fn processor(text: &str) -> Option<String> {
+    let text = text.rsplit_once("dimm p").filter(|(_, slot)| !slot.contains(' ')).map_or(text, |(before, _)| before);
     let mut names = text.split(' ').peekable();
     while let Some(name) = names.next() {
         let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        if !matches!(letters, "cpu" | "p" | "proc" | "socket") {
+        if !PROCESSORS.contains(&letters) {
             continue;
         }
         let digits = &name[letters.len()..];
@@ -138,6 +150,10 @@ mod tests {
             ([("DIMM A1", "Primary Main Board/CPU 0"), ("DIMM A1", "Primary Main Board/CPU 1")], Some(2)),
             ([("ChannelA-DIMM0", "BANK 0"), ("ChannelB-DIMM0", "BANK 2")], Some(2)),
             ([("CPU1_DIMM_A1", "CHANNEL 0"), ("CPU2_DIMM_A1", "CHANNEL 0")], Some(2)),
+            ([("DIMM_P1", "NODE 3 CHANNEL 3 DIMM 0"), ("DIMM_P2", "NODE 3 CHANNEL 3 DIMM 1")], Some(1)),
+            ([("DIMM_P0_A0", "CHANNEL A"), ("DIMM_P1_A0", "CHANNEL A")], Some(2)),
+            ([("DIMM_A1", "A0_Node0_Channel0_Dimm0"), ("DIMM_A2", "A1_Node0_Channel0_Dimm1")], Some(1)),
+            ([("DIMM_A1", "A0_Node0_Channel0_Dimm0"), ("DIMM_E1", "E0_Node1_Channel0_Dimm0")], Some(2)),
             ([("A1", ""), ("A2", "")], None),
             ([("DIMM 5", "CPU 1"), ("DIMM 6", "CPU 1")], None),
             ([("DIMM A1", ""), ("DIMM A8", "")], None),

@@ -36,7 +36,7 @@ pub(super) fn device(s: &Structure<'_>, uses: &BTreeMap<u16, u8>) -> Option<Dimm
         dimm.kind = s.byte(0x12).and_then(kind).map(str::to_owned);
         dimm.rated_transfers = speed(s, 0x15, 0x54);
         dimm.configured_transfers = speed(s, 0x20, 0x58);
-        dimm.data_width = s.word(0x0a).filter(|bits| !matches!(bits, 0 | 0xffff)).map(u32::from);
+        dimm.data_width = s.word(0x0a).and_then(|bits| data_bits(bits.into()));
         dimm.ranks = s.byte(0x1b).map(|b| u32::from(b & 0x0f)).filter(|ranks| *ranks != 0);
         dimm.manufacturer = s.string(0x17);
         dimm.part = s.string(0x1a);
@@ -67,7 +67,19 @@ fn speed(s: &Structure<'_>, at: usize, extended: usize) -> Option<f64> {
         0xffff => s.dword(extended).map(|mt| mt & 0x7fff_ffff).filter(|mt| *mt != 0)?,
         mt => u32::from(mt),
     };
-    Some(f64::from(megatransfers) * 1e6)
+    plausible(f64::from(megatransfers) * 1e6)
+}
+
+/// A speed that memory can have, in transfers per second: from SDRAM of 100 MT/s, the slowest whose modules have the
+/// 64 bits that are counted, to 20 000 MT/s, half as much again as the fastest that is standardised (MRDIMM, 12 800).
+pub(super) fn plausible(transfers: f64) -> Option<f64> {
+    (100e6..=20e9).contains(&transfers).then_some(transfers)
+}
+
+/// Bits of data of a width that may count those of ECC (72 and 80 of 64, 40 of 32): data has a power of two. None where
+/// no memory has it: a byte at least, and at most the 1024 bits of a stack of HBM.
+pub(super) fn data_bits(width: u32) -> Option<u32> {
+    (8..2048).contains(&width).then(|| 1 << width.ilog2())
 }
 
 fn form(code: u8) -> Option<&'static str> {

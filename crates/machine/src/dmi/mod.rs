@@ -10,7 +10,7 @@ mod table;
 
 use tiermark_model::Dimm;
 
-pub use peak::theoretical_peak;
+pub use peak::{Channels, theoretical_peak};
 pub use table::redact;
 use table::{Structure, Table, structures};
 
@@ -38,6 +38,8 @@ pub struct Dmi {
     pub product: Option<String>,
     /// Processor version, the marketing name (type 4).
     pub processor: Option<String>,
+    /// Sockets that hold a central processor (type 4).
+    pub sockets: usize,
     /// Slots of system memory (type 17), filled or empty, in table order.
     pub dimms: Vec<Dimm>,
     /// Memory devices that are not system memory: flash, video, cache.
@@ -69,7 +71,10 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
                 dmi.vendor = dmi.vendor.or_else(|| structure.string(0x04));
                 dmi.product = dmi.product.or_else(|| structure.string(0x05));
             }
-            4 => dmi.processor = dmi.processor.or_else(|| structure.string(0x10)),
+            4 => {
+                dmi.processor = dmi.processor.or_else(|| structure.string(0x10));
+                dmi.sockets += usize::from(holds_processor(structure));
+            }
             17 => match memory::device(structure, &uses) {
                 Some(dimm) => dmi.dimms.push(dimm),
                 None => dmi.other_devices += 1,
@@ -78,6 +83,11 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
         }
     }
     Ok(dmi)
+}
+
+/// Whether a processor of type 4 is a central one (3) and its socket populated (bit 6 of the status).
+fn holds_processor(s: &Structure<'_>) -> bool {
+    s.byte(0x05) == Some(3) && s.byte(0x18).is_some_and(|status| status & 0x40 != 0)
 }
 
 /// Decodes a dump file: an entry point, and the table at the offset that the entry point names.

@@ -2,63 +2,110 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Dimm, TheoreticalPeak};
+use tiermark_model::{CpuModel, Dimm, TheoreticalPeak};
 
 use super::{channels, memory};
+use crate::processors;
 
-/// Data bits of a channel where firmware does not say: DDR to DDR4 have one channel of 64 bits, DDR5 modules two of 32.
+/// Data bits of a channel: DDR to DDR4 have one channel of 64 bits, DDR5 modules two of 32.
 const MODULE_BITS: u32 = 64;
+
+/// The most memory channels that a machine can have, by its processors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Channels {
+    /// Of all sockets, each of 64 bits.
+    pub count: u32,
+    /// Whose they are: `8 of each Ice Lake-SP`.
+    pub whose: String,
+}
+
+impl Channels {
+    /// Those of so many processors; `None` for a processor that the table of families lacks.
+    pub fn of(model: &CpuModel, sockets: usize) -> Option<Self> {
+        let family = processors::of(model)?;
+        let count = family.channels.checked_mul(u32::try_from(sockets).ok()?)?;
+        (count > 0).then(|| Self { count, whose: format!("{} of each {}", family.channels, family.called) })
+    }
+
+    /// All of them at the speed of the fastest of some channels.
+    fn all(&self, channels: &BTreeMap<String, Rate>) -> BTreeMap<String, Rate> {
+        let fastest = channels.values().map(|(speed, _)| *speed).fold(0.0, f64::max);
+        (0..self.count).map(|n| (n.to_string(), (fastest, f64::from(MODULE_BITS) / 8.0))).collect()
+    }
+
+    /// What they carry at most at that speed.
+    fn bound(&self, channels: &BTreeMap<String, Rate>) -> f64 {
+        sum(&self.all(channels))
+    }
+}
+
+/// A channel: transfers per second, bytes a transfer.
+type Rate = (f64, f64);
 
 /// The peak of all populated channels: transfers per second × bytes a transfer, summed over channels.
 ///
-/// Modules that share a channel count once if slot names show it; else every module counts as its own channel, and
-/// `how` calls the result an upper bound. `None` if no module states its speed.
-pub fn theoretical_peak(dimms: &[Dimm]) -> Option<TheoreticalPeak> {
-    let slots = channels::by_slot(dimms);
+/// Modules that share a channel count once where slot names tell which do; else every module counts as its own
+/// channel, up to the `most` that the processors have, and `how` calls the result an upper bound. `None` where no
+/// module says how fast it runs.
+pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<TheoreticalPeak> {
     let modules: Vec<(usize, &Dimm)> = dimms
         .iter()
         .enumerate()
         .filter(|(_, dimm)| dimm.populated && dimm.kind.as_deref() != Some(memory::NON_VOLATILE))
         .collect();
-    let mut rated = false;
-    let mut channels: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-    for (index, dimm) in &modules {
-        let speed = dimm.configured_transfers.or(dimm.rated_transfers).filter(|s| s.is_finite() && *s > 0.0)?;
-        rated |= dimm.configured_transfers.is_none();
-        let key = slots.as_ref().map_or_else(|| index.to_string(), |keys| keys[*index].clone());
-        let bytes = f64::from(width_bits(dimm)) / 8.0;
-        let channel = channels.entry(key).or_insert((speed, bytes));
+    // The memory on the package of a processor has channels of its own, which the table does not count.
+    let stacked = modules.iter().any(|(_, dimm)| dimm.kind.as_deref().is_some_and(|kind| kind.starts_with("HBM")));
+    let most = most.filter(|_| !stacked);
+    let of_their_own = rates(&modules, |index| index.to_string())?;
+    let named = channels::by_slot(dimms).and_then(|keys| rates(&modules, |index| keys[index].clone()));
+    // Names that make more channels than there can be were misread.
+    let named = named.filter(|channels| most.is_none_or(|most| sum(channels) <= most.bound(channels)));
+    let (channels, told) = match (named, most) {
+        (Some(named), _) if named.len() == modules.len() => {
+            (named, format!("{} modules, each on its own channel", modules.len()))
+        }
+        (Some(named), _) => (named, format!("{} modules, channels told by slot names", modules.len())),
+        (None, Some(most)) if sum(&of_their_own) > most.bound(&of_their_own) => {
+            let told = format!("all channels assumed, {}, for slot names do not tell: an upper bound", most.whose);
+            (most.all(&of_their_own), told)
+        }
+        (None, _) => {
+            let told = "one channel per module assumed, for slot names do not tell: an upper bound";
+            (of_their_own, told.to_owned())
+        }
+    };
+    let rated = modules.iter().any(|(_, dimm)| dimm.configured_transfers.and_then(memory::plausible).is_none());
+    let rated = if rated { "; rated speed where firmware does not state the configured one" } else { "" };
+    let how = format!("{}; {told}{rated}", describe(&channels));
+    Some(TheoreticalPeak { bytes_per_second: sum(&channels), how })
+}
+
+/// The channels of modules, by a name for the channel of each; `None` where there are none, or one has no speed.
+fn rates(modules: &[(usize, &Dimm)], name: impl Fn(usize) -> String) -> Option<BTreeMap<String, Rate>> {
+    let mut channels: BTreeMap<String, Rate> = BTreeMap::new();
+    for (index, dimm) in modules {
+        let stated = [dimm.configured_transfers, dimm.rated_transfers];
+        let speed = stated.into_iter().flatten().find_map(memory::plausible)?;
+        let channel = channels.entry(name(*index)).or_insert((speed, f64::from(width_bits(dimm)) / 8.0));
         // All modules of a channel run at the speed of the slowest.
         channel.0 = channel.0.min(speed);
     }
-    let bytes_per_second: f64 = channels.values().map(|(speed, bytes)| speed * bytes).sum();
-    if channels.is_empty() {
-        return None;
-    }
-    let mut how = describe(&channels);
-    how.push_str(&match slots {
-        Some(_) if modules.len() == channels.len() => format!("; {} modules, each on its own channel", modules.len()),
-        Some(_) => format!("; {} modules, channels told by slot names", modules.len()),
-        None => "; one channel per module assumed, for slot names do not tell: an upper bound".to_owned(),
-    });
-    if rated {
-        how.push_str("; rated speed where firmware does not state the configured one");
-    }
-    Some(TheoreticalPeak { bytes_per_second, how })
+    (!channels.is_empty()).then_some(channels)
 }
 
+fn sum(channels: &BTreeMap<String, Rate>) -> f64 {
+    channels.values().map(|(speed, bytes)| speed * bytes).sum()
+}
+
+/// A module's bits; those of memory that is soldered are as firmware states them.
 fn width_bits(dimm: &Dimm) -> u32 {
+    // Firmware states one of the two sub-channels of a DDR5 module, both channels that a pair serves, or nonsense.
     let module = dimm.form.as_deref().is_none_or(|form| form.ends_with("DIMM"));
-    match dimm.data_width {
-        // Some firmware states one of the two sub-channels of a DDR5 module.
-        Some(32) | None if module => MODULE_BITS,
-        Some(bits) => bits,
-        None => MODULE_BITS,
-    }
+    dimm.data_width.filter(|_| !module).and_then(memory::data_bits).unwrap_or(MODULE_BITS)
 }
 
 /// `8 channels x 4800 MT/s x 8 bytes`, with one term for each speed and width.
-fn describe(channels: &BTreeMap<String, (f64, f64)>) -> String {
+fn describe(channels: &BTreeMap<String, Rate>) -> String {
     let mut terms: BTreeMap<(u64, u64), usize> = BTreeMap::new();
     for (speed, bytes) in channels.values() {
         *terms.entry(((speed / 1e6).round() as u64, bytes.round() as u64)).or_default() += 1;
@@ -71,4 +118,70 @@ fn describe(channels: &BTreeMap<String, (f64, f64)>) -> String {
         })
         .collect();
     terms.join(" + ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Modules by locator and bank, all of one speed and width.
+    fn modules(count: u32, name: impl Fn(u32) -> (String, String), width: u32) -> Vec<Dimm> {
+        let module = |index| {
+            let (locator, bank) = name(index);
+            Dimm {
+                locator: Some(locator),
+                bank: Some(bank),
+                populated: true,
+                form: Some("DIMM".into()),
+                configured_transfers: Some(3.2e9),
+                data_width: Some(width),
+                ..Dimm::default()
+            }
+        };
+        (0..count).map(module).collect()
+    }
+
+    fn unnamed(count: u32) -> Vec<Dimm> {
+        modules(count, |n| (format!("DIMM {n}"), String::new()), 64)
+    }
+
+    fn gigabytes(dimms: &[Dimm], most: Option<u32>) -> Option<f64> {
+        let most = most.map(|count| Channels { count, whose: "8 of each Ice Lake-SP".into() });
+        theoretical_peak(dimms, most.as_ref()).map(|peak| peak.bytes_per_second / 1e9)
+    }
+
+    #[test]
+    fn a_channel_carries_64_bits_of_data_whatever_its_modules_say() {
+        for width in [64, 72, 80, 32, 40, 8, 128, 42568] {
+            let pair = modules(2, |n| (format!("DIMM_{}1", ['A', 'B'][n as usize]), String::new()), width);
+            assert_eq!(gigabytes(&pair, None), Some(51.2), "{width} bits");
+        }
+        let soldered = |width| {
+            let chips = modules(4, |n| (format!("Channel{n}"), String::new()), width).into_iter();
+            chips.map(|chip| Dimm { form: Some("Row Of Chips".into()), ..chip }).collect::<Vec<_>>()
+        };
+        assert_eq!((gigabytes(&soldered(16), None), gigabytes(&soldered(40), None)), (Some(25.6), Some(51.2)));
+    }
+
+    #[test]
+    fn speeds_that_no_memory_has_are_not_counted() {
+        let mut dimms = unnamed(1);
+        dimms[0].configured_transfers = Some(32768e6);
+        assert_eq!(gigabytes(&dimms, None), None);
+        dimms[0].rated_transfers = Some(2.4e9);
+        assert_eq!(gigabytes(&dimms, None), Some(19.2));
+        assert!(theoretical_peak(&dimms, None).unwrap().how.contains("rated speed"));
+    }
+
+    #[test]
+    fn processors_bound_what_slot_names_leave_open() {
+        assert_eq!((gigabytes(&unnamed(32), None), gigabytes(&unnamed(32), Some(16))), (Some(819.2), Some(409.6)));
+        assert_eq!(gigabytes(&unnamed(8), Some(16)), Some(204.8), "fewer modules than channels");
+        // Banks that make a channel of each slot: 24 of a machine that has 8.
+        let misread = modules(24, |n| (String::new(), format!("CHANNEL {n}")), 64);
+        assert_eq!((gigabytes(&misread, None), gigabytes(&misread, Some(8))), (Some(614.4), Some(204.8)));
+        let mut stacked = unnamed(32);
+        stacked[0].kind = Some("HBM2".into());
+        assert_eq!(gigabytes(&stacked, Some(16)), Some(819.2), "memory on the package has channels of its own");
+    }
 }

@@ -71,8 +71,8 @@ fn reads_modules_slots_and_identity() {
     let empty = &dmi.dimms[1];
     assert!(!empty.populated);
     assert_eq!((empty.bytes, empty.configured_transfers, empty.locator.is_some()), (None, None, true));
-    let peak = theoretical_peak(&dmi.dimms);
-    // Two slots with the same names: channels cannot be separated, and the one module counts once anyway.
+    let peak = theoretical_peak(&dmi.dimms, None);
+    // Two slots with the same names: nothing tells channels apart, and the one module counts once anyway.
     assert_eq!(peak.map(|p| p.bytes_per_second), Some(8.8e9 * 8.0));
 }
 
@@ -88,6 +88,32 @@ fn sizes_of_all_encodings() {
         let dmi = parse_dmi(&structure(17, 0, &device(field, extended, 0, 0), STRINGS)).unwrap();
         assert_eq!((dmi.dimms[0].populated, dmi.dimms[0].bytes), (true, bytes), "{field:#x}");
         assert_eq!(dmi.dimms[0].configured_transfers, None);
+    }
+}
+
+#[test]
+fn sockets_without_a_processor_are_not_counted() {
+    let socket = |kind: u8, status: u8| {
+        let mut body = vec![0u8; 0x19 - 4];
+        (body[0x05 - 4], body[0x18 - 4]) = (kind, status);
+        structure(4, 0x40, &body, &[])
+    };
+    let all: Vec<u8> = [(3, 0x41), (3, 0x41), (3, 0x00), (6, 0x41)].iter().flat_map(|(k, s)| socket(*k, *s)).collect();
+    assert_eq!(parse_dmi(&all).unwrap().sockets, 2, "an empty socket and a graphics processor");
+}
+
+#[test]
+fn nonsense_is_not_read() {
+    for (width, speed, bits, transfers) in [
+        (72u16, 2933u16, Some(64), Some(2933e6)),
+        (40, 4800, Some(32), Some(4800e6)),
+        (42568, 32768, None, None),
+        (1, 66, None, None),
+    ] {
+        let mut body = device(0x4000, 0, speed, 0);
+        body[0x0a - 4..0x0c - 4].copy_from_slice(&width.to_le_bytes());
+        let dimm = &parse_dmi(&structure(17, 0, &body, STRINGS)).unwrap().dimms[0];
+        assert_eq!((dimm.data_width, dimm.configured_transfers), (bits, transfers), "{width} bits, {speed} MT/s");
     }
 }
 
@@ -128,7 +154,7 @@ proptest! {
         let at = at % table.len();
         table[at] = byte;
         if let Ok(dmi) = parse_dmi(&table) {
-            let _ = theoretical_peak(&dmi.dimms);
+            let _ = theoretical_peak(&dmi.dimms, None);
             // A string that is both name and serial number is blanked: only the shape must survive.
             let redacted = parse_dmi(&redact(&table)).map(|d| (d.dimms.len(), d.other_devices));
             prop_assert_eq!(redacted, Ok((dmi.dimms.len(), dmi.other_devices)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::rows::messages;
-use crate::{NodeId, format_gbs, format_ns};
+use crate::{Bytes, NodeId, format_gbs, format_ns};
 
 /// Rates in GB/s, with what each is of: `all local 40.1, all remote 20.3`.
 fn rates(named: &[(&str, f64)]) -> String {
@@ -120,6 +120,25 @@ messages! {
             let part = if parts > 1 { format!(", an equal part for each of {parts} nodes") } else { String::new() };
             format!("of {} GB/s{}: {how}{part}", format_gbs(bytes_per_second), if of_node { " a node" } else { "" })
         };
+
+    /// What the link that a share is of carries in one direction.
+    Note share_of_link(bytes_per_second: f64, how: &str):
+        { format!("of the link's {} GB/s in one direction: {how}", format_gbs(bytes_per_second)) };
+
+    /// One core has next to all of the theoretical peak.
+    Note channels_are_full(share: f64):
+        { format!("it is {:.0} % of the theoretical peak: the memory channels are full", share * 100.0) };
+
+    /// A remote level is nearer to what the link carries than to what the memory gives.
+    Note link_is_nearest(of_link: f64, of_peak: f64):
+        {
+            let (link, peak) = (of_link * 100.0, of_peak * 100.0);
+            format!("{link:.0} % of what the link carries, {peak:.0} % of what the memory gives: the link is saturated in one direction")
+        };
+
+    /// How often memory was gone through while it was measured.
+    Note passes_made(passes: f64, footprint: Bytes, seconds: f64):
+        "{passes:.1} passes over {footprint} in {seconds:.2} s of measuring";
 
     /// The local level that a share is of.
     Note share_of_local(bytes_per_second: f64, op: &str):

@@ -7,7 +7,10 @@ use tiermark_model::{
     Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Quantity, Reason, Unit, Verdict,
 };
 
+use tiermark_engine::Lab;
+
 use super::groups::Group;
+use crate::ceilings::{Ceiling, Stated, lines_for_each_byte};
 use crate::ladder::{derived, finding, overhead_note, quotient};
 
 /// The observations, with a doubt on those whose footprint the caches can hold: then it is not the node that answers.
@@ -43,6 +46,28 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
         o.parts.iter().filter_map(part).collect()
     };
     observations.iter().flat_map(of).collect()
+}
+
+/// Every bandwidth of one node as shares of what its memory, and the link to it, carry in theory, where that is known.
+pub(super) fn shares(observations: &[Observation], groups: &[Group], stated: Stated, lab: Lab<'_>) -> Vec<Finding> {
+    let machine = lab.machine;
+    let plain =
+        observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond);
+    let of = |o: &Observation| -> Option<Vec<Finding>> {
+        let (node, op) = (node_of(o)?, o.labels.get(Labels::OP)?);
+        let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
+        let kernel = lab.bench.kernels.iter().find(|kernel| kernel.id.op() == op);
+        let lines = o.value? * kernel.map_or(1.0, lines_for_each_byte);
+        // What is written crosses the link in both directions: read first, and sent back.
+        let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| op.starts_with("read"));
+        let share = |(of, ceiling): (&str, Ceiling)| {
+            let labels = o.labels.clone().text(Labels::STATISTIC, of);
+            derived(o, Quantity::MatrixShare, labels, lines / ceiling.rate, Unit::Ratio).with_notes([ceiling.note])
+        };
+        let known = [("of theoretical peak", stated.peak(machine, Some(node))), ("of link", link)];
+        Some(known.into_iter().filter_map(|(of, ceiling)| Some((of, ceiling?))).map(share).collect())
+    };
+    plain.filter_map(of).flatten().collect()
 }
 
 /// Two observations as a ratio: as doubtful as the worse of both.

@@ -57,6 +57,10 @@ pub struct MatrixParams {
     pub threads: Vec<ThreadCount>,
     /// Footprint of each thread; none means what makes memory answer.
     pub size: Option<Bytes>,
+    /// The theoretical peak of each node's memory, bytes per second; none means what the memory modules tell.
+    pub peak: Option<f64>,
+    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors tell.
+    pub link_rate: Option<f64>,
 }
 
 /// The probe of `tiermark matrix`; `docs/methods/matrix.md` describes the method.
@@ -95,6 +99,7 @@ impl Probe for Matrix {
         let observations = findings::of_memory(observations, lab.machine);
         let mut found = findings::cells(&observations);
         found.extend(findings::parts(&observations));
+        found.extend(findings::shares(&observations, &planner.groups, planner.stated(), lab));
         found.extend(findings::far(&observations, &planner.groups, &planner.targets, lab.machine));
         found.extend(uneven::uneven(&observations, &planner.groups, lab.machine));
         found.extend(findings::mixed(&observations, &planner.groups));

@@ -13,6 +13,7 @@ use super::groups::{Group, groups, memory_nodes};
 use super::ops::{LATENCY, work};
 use super::{MatrixParams, Policy};
 use crate::bandwidth::ThreadCount;
+use crate::ceilings::Stated;
 use crate::steps::{asked, check_size, default_page, headline, no_kernel, one_cpu};
 use crate::tiers::{dram_bytes, quiet_cpu};
 
@@ -281,6 +282,11 @@ impl<'a> MatrixPlanner<'a> {
             threads: crew.cpus.iter().enumerate().map(thread).collect(),
             seed: self.request.seed,
         }
+    }
+
+    /// What the user states of channels and links.
+    pub(super) fn stated(&self) -> Stated {
+        Stated { peak: self.params.peak, link: self.params.link_rate }
     }
 
     fn step(&self, spot: RowJob<'_>, at: &str, metric: Metric, labels: Labels, setup: Setup) -> Step {

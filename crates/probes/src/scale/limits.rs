@@ -1,7 +1,7 @@
 //! Findings of the ramps of threads: lines in flight, knees, ceilings and their causes.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Interval, Labels, Machine, Node, Note, Observation, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{Finding, Interval, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{Course, IN_PROPORTION, Limit, Planned, Ramp, ramps};
@@ -13,15 +13,15 @@ const LINE: f64 = 64.0;
 const SENSITIVITY: f64 = 1.0;
 
 /// The findings of an operation's ramps.
-pub(super) fn findings(op: &str, machine: &Machine, planned: &[Planned], observations: &[Observation]) -> Vec<Finding> {
+pub(super) fn findings(op: &str, planned: &[Planned], observations: &[Observation]) -> Vec<Finding> {
     let ramps = ramps(op, planned, observations);
     let local = ramps.iter().find(|r| r.place == "local");
-    let reads = op == "read";
+    let reads = op.starts_with("read");
     let mut findings = Vec::new();
     for ramp in &ramps {
         findings.extend(ramp.in_flight().filter(|_| reads));
         findings.extend(ramp.knee());
-        findings.extend(ramp.ceiling(op, local, machine));
+        findings.extend(ramp.ceiling(op, local));
     }
     findings
 }
@@ -47,15 +47,15 @@ impl Ramp<'_> {
 
     /// Lines that one core keeps under way, prefetched ones included.
     fn in_flight(&self) -> Option<Finding> {
-        let (rate, latency) = (self.single()?, self.latency?);
+        let (rate, latency) = (self.single()? * self.planned.lines, self.latency?);
         let ns = latency.value?;
         let lines = rate * ns * 1e-9 / LINE;
         let single = *self.seen.first()?;
         let found = self.finding(Quantity::ScaleInFlight, Some(lines), Unit::Count, &[single, latency]);
         let found = found.with_notes([memory::lines_under_way(rate, ns)]);
         let range = product(single, latency).map(|range| Interval {
-            low: range.low * 1e-9 / LINE,
-            high: range.high * 1e-9 / LINE,
+            low: range.low * self.planned.lines * 1e-9 / LINE,
+            high: range.high * self.planned.lines * 1e-9 / LINE,
             ..range
         });
         Some(with_range(found, range, 0.0))
@@ -78,10 +78,12 @@ impl Ramp<'_> {
     }
 
     /// The level of the ramp, with what it is the limit of and its shares of what is known; where no level was seen, the most that was.
-    fn ceiling(&self, op: &str, local: Option<&Ramp<'_>>, machine: &Machine) -> Vec<Finding> {
+    fn ceiling(&self, op: &str, local: Option<&Ramp<'_>>) -> Vec<Finding> {
         let limit = self.limit(local);
-        let why = self.cut_off().into_iter().chain(self.why(limit, local));
-        if self.course() == Course::Open || (self.course() == Course::Rising && self.cut_off().is_some()) {
+        let why = self.cut_off().into_iter().chain(self.why(limit, local)).chain(self.wasted());
+        if limit.is_none() && self.course() == Course::Open
+            || (self.course() == Course::Rising && self.cut_off().is_some())
+        {
             let Some(most) = (0..self.points.len()).max_by(|a, b| self.points[*a].1.total_cmp(&self.points[*b].1))
             else {
                 return Vec::new();
@@ -104,8 +106,11 @@ impl Ramp<'_> {
             found.labels = found.labels.text(Labels::STATISTIC, of);
             found.with_notes([note])
         };
-        if let Some((peak, note)) = self.peak(machine) {
-            findings.push(share("of theoretical peak", level / peak, note));
+        if let Some((of, peak)) = self.of_peak().zip(self.planned.peak.as_ref()) {
+            findings.push(share("of theoretical peak", of, peak.note.clone()));
+        }
+        if let Some((of, link)) = self.of_link().zip(self.planned.link.as_ref()) {
+            findings.push(share("of link", of, link.note.clone()));
         }
         // A share of what a ramp had reached when it was cut off would be a share of nothing in particular.
         let whole = |local: &&Ramp<'_>| local.course() == Course::Level || local.cut_off().is_none();
@@ -117,6 +122,9 @@ impl Ramp<'_> {
 
     /// Why that is what ended it, or why nothing can be said.
     pub(super) fn why(&self, limit: Option<Limit>, local: Option<&Ramp<'_>>) -> Vec<Note> {
+        if let (Some(Limit::Memory), Course::Open, Some(share)) = (limit, self.course(), self.of_peak()) {
+            return vec![memory::channels_are_full(share)];
+        }
         let Some(efficiency) = self.efficiency() else { return vec![memory::no_rate_of_one_core()] };
         if self.reached() < 2 {
             return vec![memory::one_core_only()];
@@ -130,33 +138,23 @@ impl Ramp<'_> {
             (None, Course::Open) => memory::ceiling_not_seen(),
             (None, Course::Level) => memory::memory_or_way_full(),
             (Some(Limit::Core), _) => memory::cores_are_the_limit(),
-            (Some(Limit::Link), _) => {
-                let below = local.map_or(0.0, |local| 1.0 - self.level() / local.level());
+            (Some(Limit::Link), _) => match local.filter(|local| self.is_below(local)) {
                 // A local ramp that may have gone higher gives a bound.
-                let at_least = local.is_some_and(|local| local.cut_off().is_some());
-                return vec![memory::link_is_full(below, at_least)];
-            }
+                Some(local) => {
+                    let below = 1.0 - self.level() / local.level();
+                    return vec![memory::link_is_full(below, local.cut_off().is_some())];
+                }
+                None => memory::link_is_nearest(self.of_link().unwrap_or_default(), self.of_peak().unwrap_or_default()),
+            },
             (Some(Limit::Memory), _) if self.place == "far" => memory::far_memory_full(),
             (Some(Limit::Memory), _) => memory::memory_full(),
         };
         vec![have, ended]
     }
 
-    /// The theoretical peak of the ramp's node, and how it came about; `None` where it is not known: the whole machine's, which
-    /// stands in for it where modules lie unevenly, is not what the node can give.
-    fn peak(&self, machine: &Machine) -> Option<(f64, Note)> {
-        let whole = machine.theoretical_peak.as_ref()?;
-        let Some(node) = self.node else {
-            // No node is known: the memory is the machine's.
-            let peak = whole.bytes_per_second;
-            return Some((peak, memory::share_of_peak(peak, &whole.how, false, 1)));
-        };
-        let peak = machine.memory_peak(&[u32::try_from(node).ok()?].into_iter().collect())?;
-        let others = |n: &&Node| u64::from(n.id) != node && !n.cpus.is_empty() && n.memory_bytes != Some(0);
-        let parts = 1 + machine.nodes.iter().filter(others).count();
-        if parts > 1 && peak >= whole.bytes_per_second {
-            return None;
-        }
-        Some((peak, memory::share_of_peak(peak, &whole.how, true, parts)))
+    /// The rate of whole lines, where the operation uses a part of each.
+    fn wasted(&self) -> Option<Note> {
+        let used = self.most();
+        (self.planned.lines > 1.0).then(|| memory::lines_wasted(used * self.planned.lines, used))
     }
 }

@@ -5,17 +5,18 @@ mod ramp;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe, Subject};
-use tiermark_model::messages::rules;
+use tiermark_model::messages::{memory, rules};
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, NodeId, Observation, PageKind,
-    Plan, Purpose, Quantity, Refusal, Request, Role, Step, StopRule,
+    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, NodeId, Note,
+    Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule,
 };
 
+use crate::ceilings::{Stated, lines_for_each_byte, touched_node};
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::mix::plain_kernel;
 use crate::places::{Distance, Placement, home};
 use crate::steps::{
-    asked, default_page, headline, max_seconds, no_kernel, once, one_cpu, setup, stream_role, with_steps,
+    VISIT_SECONDS, asked, default_page, headline, max_seconds, no_kernel, once, one_cpu, setup, stream_role, with_steps,
 };
 use crate::tiers::{dram_bytes, far_nodes, quiet_cpu};
 
@@ -30,6 +31,13 @@ const EVERY: usize = 8;
 pub struct ScaleParams {
     /// Operations (`read`, `write`, `write.nt`, `copy`, …); none means `read`.
     pub ops: Vec<String>,
+    /// The cpu whose thread touches all memory first, so that the kernel chooses the node as it does for a program;
+    /// none means memory that is bound to its node.
+    pub touch_cpu: Option<CpuId>,
+    /// The theoretical peak of the node's memory, bytes per second; none means what the memory modules tell.
+    pub peak: Option<f64>,
+    /// What the link between two sockets carries in one direction, bytes per second; none means what the processors tell.
+    pub link_rate: Option<f64>,
 }
 
 /// The probe of `tiermark scale`; `docs/methods/scale.md` describes the method.
@@ -61,15 +69,18 @@ impl Probe for Scale {
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let Ok(planner) = ScalePlanner::new(request, lab) else { return Vec::new() };
         let mut findings: Vec<Finding> = with_purpose(observations, Purpose::Scaling)
-            .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) })
+            .map(|o| {
+                let notes = overhead_note(o).into_iter().chain(planner.passes(o));
+                Finding { metric: Quantity::BandwidthScaling, ..finding(o, notes) }
+            })
             .collect();
         findings.extend(
             with_purpose(observations, Purpose::Unloaded)
                 .map(|o| Finding { metric: Quantity::ScaleLatency, ..finding(o, None) }),
         );
-        let planned: Vec<ramp::Planned> = planner.ramps().iter().map(|place| planner.planned(place)).collect();
         for op in planner.ops() {
-            findings.extend(limits::findings(&op, lab.machine, &planned, observations));
+            let planned: Vec<ramp::Planned> = planner.ramps().iter().map(|p| planner.planned(p, &op)).collect();
+            findings.extend(limits::findings(&op, &planned, observations));
         }
         findings
     }
@@ -93,7 +104,10 @@ struct ScalePlanner<'a> {
 
 impl<'a> ScalePlanner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus) = asked(request, lab)?;
+        let (params, cpus): (ScaleParams, IdSet) = asked(request, lab)?;
+        if let Some(cpu) = params.touch_cpu {
+            tiermark_engine::admit::admit_cpu(cpu, lab.machine)?;
+        }
         let planner = Self { request, params, lab, cpus };
         for op in planner.ops() {
             if planner.kernel(&op).is_none() {
@@ -121,7 +135,8 @@ impl<'a> ScalePlanner<'a> {
         let machine = self.lab.machine;
         let own = home(machine, &self.cpus);
         let home_node = quiet_cpu(machine, &own).and_then(|cpu| tiermark_engine::nearest_memory_node(cpu, machine));
-        let Some(target) = self.request.scope.mem_node.or(home_node) else {
+        let chosen = touched_node(self.params.touch_cpu, machine).or(self.request.scope.mem_node);
+        let Some(target) = chosen.or(home_node) else {
             // No node is known at all: every thread's own memory.
             return vec![Placement { distance: Distance::Local, cpus: own, node: None }];
         };
@@ -142,7 +157,7 @@ impl<'a> ScalePlanner<'a> {
         }
         ramps.extend(place(beside.clone(), target));
         ramps.extend(self.readers_elsewhere(target, &beside).and_then(|cpus| place(cpus, target)));
-        if self.request.scope.mem_node.is_none() {
+        if chosen.is_none() {
             let far = far_nodes(machine, Some(target))
                 .into_iter()
                 .filter(|id| machine.node(*id).is_some_and(|n| n.cpus.is_empty()));
@@ -187,18 +202,54 @@ impl<'a> ScalePlanner<'a> {
     }
 
     /// How far the ramp of a place is to go.
-    fn planned(&self, place: &Placement) -> ramp::Planned {
-        let cores = self.lab.machine.one_per_core(&place.cpus).len();
-        ramp::Planned { place: place.distance.to_string(), node: place.node.map(u64::from), cores }
+    fn planned(&self, place: &Placement, op: &str) -> ramp::Planned {
+        let machine = self.lab.machine;
+        let stated = Stated { peak: self.params.peak, link: self.params.link_rate };
+        // What is written crosses the link in both directions: read first, and sent back.
+        let link = stated.link(machine, &place.cpus, place.node).filter(|_| op.starts_with("read"));
+        ramp::Planned {
+            place: place.distance.to_string(),
+            node: place.node.map(u64::from),
+            cores: machine.one_per_core(&place.cpus).len(),
+            lines: self.lines(op),
+            peak: stated.peak(machine, place.node),
+            link,
+        }
+    }
+
+    /// Bytes of whole lines for each byte that an operation uses.
+    fn lines(&self, op: &str) -> f64 {
+        let id = self.kernel(op);
+        let kernel = self.lab.bench.kernels.iter().find(|kernel| Some(&kernel.id) == id.as_ref());
+        kernel.map_or(1.0, lines_for_each_byte)
+    }
+
+    /// How often the memory of a step was gone through while it was measured, and in what time.
+    fn passes(&self, seen: &Observation) -> Option<Note> {
+        let footprint = seen.labels.number(Labels::SIZE)? * seen.labels.number(Labels::THREADS)?;
+        let seconds = seen.visits.len() as f64 * VISIT_SECONDS;
+        let bytes = seen.value? * self.lines(seen.labels.get(Labels::OP)?) * seconds;
+        Some(memory::passes_made(bytes / footprint as f64, Bytes(footprint), seconds))
+    }
+
+    /// Has the memory of a setup touched first by the cpu chosen for it.
+    fn touched(&self, mut setup: Setup) -> Setup {
+        if let Some(cpu) = self.params.touch_cpu {
+            setup.regions.iter_mut().for_each(|region| region.policy = MemPolicy::TouchedBy(cpu));
+        }
+        setup
     }
 
     fn stop(&self) -> StopRule {
         headline(self.request.effort, self.request.precision.unwrap_or(PRECISION))
     }
 
-    fn labels(place: &Placement, purpose: Purpose, page: PageKind) -> Labels {
+    fn labels(&self, place: &Placement, purpose: Purpose) -> Labels {
         let labels = Labels::new().purpose(purpose).text(Labels::PLACE, place.distance);
-        let labels = labels.text(Labels::PAGE, page);
+        let mut labels = labels.text(Labels::PAGE, self.page());
+        if let Some(cpu) = self.params.touch_cpu {
+            labels = labels.text(Labels::POLICY, format!("touched by cpu {cpu}"));
+        }
         place.node.map_or_else(|| labels.clone(), |node| labels.clone().whole(Labels::NODE, u64::from(node)))
     }
 
@@ -207,12 +258,11 @@ impl<'a> ScalePlanner<'a> {
         let machine = self.lab.machine;
         let cpu: CpuId = one_cpu(machine, &place.cpus, "scale")?;
         let (bytes, _) = dram_bytes(machine, &[cpu].into_iter().collect(), place.node, &self.request.scope)?;
-        let labels =
-            Self::labels(place, Purpose::Unloaded, self.page()).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
+        let labels = self.labels(place, Purpose::Unloaded).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
         let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random));
         let setup = setup(&[cpu], Bytes(bytes), place.node, self.page(), layout, &role, self.request.seed);
         let id = format!("scale/{}{}/latency", place.distance, at(place));
-        Ok(Step { id, labels, phase: 0, metric: Metric::Latency, setup, stop: self.stop() })
+        Ok(Step { id, labels, phase: 0, metric: Metric::Latency, setup: self.touched(setup), stop: self.stop() })
     }
 
     /// So many threads of a ramp.
@@ -220,7 +270,8 @@ impl<'a> ScalePlanner<'a> {
         let crew: IdSet = cpus.iter().copied().collect();
         let (bytes, _) = dram_bytes(self.lab.machine, &crew, place.node, &self.request.scope)?;
         let Some(kernel) = self.kernel(op) else { return Ok(None) };
-        let mut labels = Self::labels(place, Purpose::Scaling, self.page())
+        let mut labels = self
+            .labels(place, Purpose::Scaling)
             .text(Labels::OP, op)
             .text(Labels::KERNEL, &kernel)
             .whole(Labels::SIZE, bytes)
@@ -233,6 +284,7 @@ impl<'a> ScalePlanner<'a> {
         let Some(role) = stream_role(&[kernel]) else { return Ok(None) };
         let setup = setup(cpus, Bytes(bytes), place.node, self.page(), Layout::Data, &role, self.request.seed);
         let id = format!("scale/{}{}/{op}/x{}", place.distance, at(place), cpus.len());
+        let setup = self.touched(setup);
         Ok(Some(Step { id, labels, phase: 0, metric: Metric::Bandwidth, setup, stop: self.stop() }))
     }
 }

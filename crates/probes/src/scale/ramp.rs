@@ -5,6 +5,7 @@ use std::fmt;
 use tiermark_model::messages::memory;
 use tiermark_model::{Labels, Note, Observation, Purpose};
 
+use crate::ceilings::Ceiling;
 use crate::ladder::with_purpose;
 
 /// A ramp whose cores have nine tenths of as many times what one has, and whose last ones still add four fifths of that, is not
@@ -18,6 +19,11 @@ const END: f64 = 0.875;
 const LEVEL: f64 = 0.97;
 /// A remote level this far below the local one is the way's and not the memory's.
 const BELOW_LOCAL: f64 = 0.93;
+/// Channels and links are full at some three quarters of what they carry in theory and more: commands, refreshes, turning
+/// around and headers take the rest (75 to 94 % of channels, 79 to 100 % of links, on 15 servers of 2012 to 2024).
+const FULL: f64 = 0.75;
+/// Channels that give so much of it are full, whoever asks: no server gives more than 94 %.
+const NOTHING_LEFT: f64 = 0.9;
 /// A ramp that was cut off has shown its level if this share of the threads had it already.
 const LEVEL_BY: f64 = 0.75;
 
@@ -43,12 +49,18 @@ impl fmt::Display for Limit {
 }
 
 /// A ramp as it was planned.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Planned {
     pub(super) place: String,
     pub(super) node: Option<u64>,
     /// Cores at its end.
     pub(super) cores: usize,
+    /// Bytes of whole lines for each byte that its operation uses.
+    pub(super) lines: f64,
+    /// What the node's memory gives in theory.
+    pub(super) peak: Option<Ceiling>,
+    /// What the link to the node carries in theory, in one direction.
+    pub(super) link: Option<Ceiling>,
 }
 
 /// How far a ramp went, and its course until then.
@@ -71,8 +83,8 @@ pub(super) struct Ramp<'a> {
     pub(super) points: Vec<(f64, f64)>,
     /// Number of them without siblings.
     pub(super) cores: usize,
-    /// Cores at its end, had it been measured whole.
-    pub(super) planned: usize,
+    /// As it was planned: its cores at the end, and the ceilings that are known.
+    pub(super) planned: Planned,
     pub(super) seen: Vec<&'a Observation>,
     pub(super) latency: Option<&'a Observation>,
 }
@@ -91,8 +103,9 @@ pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observ
         let index = known.unwrap_or_else(|| {
             let here = |o: &&Observation| o.labels.is(Labels::PLACE, place) && o.labels.number(Labels::NODE) == node;
             let latency = with_purpose(observations, Purpose::Unloaded).find(here).filter(|o| o.value.is_some());
-            let cores = planned.iter().find(|p| p.place == place && p.node == node).map_or(0, |p| p.cores);
-            ramps.push(Ramp { place, node, points: Vec::new(), cores: 0, planned: cores, seen: Vec::new(), latency });
+            let planned = planned.iter().find(|p| p.place == place && p.node == node).cloned();
+            let planned = planned.unwrap_or_else(|| Planned { lines: 1.0, ..Planned::default() });
+            ramps.push(Ramp { place, node, points: Vec::new(), cores: 0, planned, seen: Vec::new(), latency });
             ramps.len() - 1
         });
         ramps[index].points.push((threads as f64, rate));
@@ -136,7 +149,7 @@ impl Ramp<'_> {
     /// Says how far it went, where that is not to its end.
     pub(super) fn cut_off(&self) -> Option<Note> {
         let reached = self.reached();
-        (reached < self.planned).then(|| memory::ramp_cut_off(reached, self.planned))
+        (reached < self.planned.cores).then(|| memory::ramp_cut_off(reached, self.planned.cores))
     }
 
     /// The rate of all cores as a share of as many times one core's: 1 is growth in proportion.
@@ -174,18 +187,44 @@ impl Ramp<'_> {
         }
     }
 
-    /// Why the ramp ended; `None` if it shows no reason.
+    /// Its level, in whole lines, as a share of what the memory gives in theory.
+    pub(super) fn of_peak(&self) -> Option<f64> {
+        Some(self.level() * self.planned.lines / self.planned.peak.as_ref()?.rate)
+    }
+
+    /// The same of what the link carries.
+    pub(super) fn of_link(&self) -> Option<f64> {
+        Some(self.level() * self.planned.lines / self.planned.link.as_ref()?.rate)
+    }
+
+    /// Whether the memory gives its own cores more than it gives these.
+    pub(super) fn is_below(&self, local: &Ramp<'_>) -> bool {
+        self.level() < BELOW_LOCAL * local.level()
+    }
+
+    /// What a level ramp met, by its shares of what is known in theory; `None` where neither is near, or one is not known.
+    fn nearest_ceiling(&self) -> Option<Limit> {
+        let (link, memory) = (self.of_link()?, self.of_peak()?);
+        match link >= memory {
+            true => (link >= FULL).then_some(Limit::Link),
+            false => (memory >= FULL).then_some(Limit::Memory),
+        }
+    }
+
+    /// What ended it; `None` where that was not seen.
     pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
         match (self.course(), self.place) {
+            // Next to nothing is left for others to have.
+            (Course::Open, "local") if self.of_peak().is_some_and(|share| share >= NOTHING_LEFT) => Some(Limit::Memory),
             (Course::Open, _) => None,
             // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for a ceiling
             // that the cores just reach.
             (Course::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
             (Course::Level, "remote") => match local {
                 // Not all of what the memory gives its own cores may have been seen, but it gives that.
-                Some(local) if self.level() < BELOW_LOCAL * local.level() => Some(Limit::Link),
+                Some(local) if self.is_below(local) => Some(Limit::Link),
                 Some(local) if local.course() != Course::Open && local.cut_off().is_none() => Some(Limit::Memory),
-                _ => None,
+                _ => self.nearest_ceiling(),
             },
             (Course::Level, _) => Some(Limit::Memory),
         }
@@ -198,12 +237,13 @@ mod tests {
 
     fn ramp(place: &'static str, rates: &[f64]) -> Ramp<'static> {
         let points: Vec<(f64, f64)> = rates.iter().enumerate().map(|(i, r)| ((i + 1) as f64, r * 1e9)).collect();
-        let planned = points.len();
+        let planned = Planned { cores: points.len(), lines: 1.0, ..Planned::default() };
         Ramp { place, node: Some(0), cores: points.len(), planned, points, seen: Vec::new(), latency: None }
     }
 
     fn cut(place: &'static str, rates: &[f64], planned: usize) -> Ramp<'static> {
-        Ramp { planned, ..ramp(place, rates) }
+        let whole = ramp(place, rates);
+        Ramp { planned: Planned { cores: planned, ..whole.planned }, ..whole }
     }
 
     fn local(level: f64) -> Ramp<'static> {
@@ -244,7 +284,7 @@ mod tests {
 
     #[test]
     fn siblings_that_add_nothing_leave_it_open() {
-        let with = |rates: &[f64]| Ramp { cores: 3, planned: 3, ..ramp("local", rates) };
+        let with = |rates: &[f64]| Ramp { cores: 3, ..cut("local", rates, 3) };
         let flat = with(&[20.2, 40.4, 59.9, 59.9, 59.8, 59.9]);
         assert_eq!((flat.course(), flat.limit(None)), (Course::Rising, None));
         assert_eq!(flat.why(None, None)[1..], [memory::siblings_add_nothing()]);

@@ -28,14 +28,19 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
         }
         for (kind, group) in &kinds {
             out.push_str(&labelled("", &format!("{} {} {kind}", group.len(), style.times()), style));
-            out.push_str(&slots("in", group, style));
+            out.push_str(&slots("in", group, dimms, style));
         }
-        out.push_str(&slots("empty:", &empty, style));
+        out.push_str(&slots("empty:", &empty, dimms, style));
     }
     if let Some(peak) = &machine.theoretical_peak {
         let value = rate(peak.bytes_per_second, style);
         let text = format!("{value} {} in theory: {}", style.rate_unit(), peak.how);
         out.push_str(&labelled("peak", &text, style));
+    }
+    if let Some(link) = &machine.theoretical_link {
+        let value = rate(link.bytes_per_second, style);
+        let text = format!("{value} {} in one direction in theory: {}", style.rate_unit(), link.how);
+        out.push_str(&labelled("link", &text, style));
     }
     if out.is_empty() { out } else { out + "\n" }
 }
@@ -61,16 +66,44 @@ fn describe(dimm: &Dimm) -> String {
 }
 
 /// The slots of a group of modules, by the board's names.
-fn slots(lead: &str, group: &[&Dimm], style: &Style) -> String {
-    let names: Vec<&str> =
-        group.iter().filter_map(|d| d.locator.as_deref().or(d.edac_label.as_deref()).or(d.bank.as_deref())).collect();
+fn slots(lead: &str, group: &[&Dimm], all: &[Dimm], style: &Style) -> String {
+    let names: Vec<String> = group.iter().filter_map(|dimm| slot(dimm, all)).collect();
     if names.is_empty() {
         return String::new();
     }
     let named = if style.verbose { names.len() } else { SLOTS_NAMED };
-    let mut text = format!("{lead} {}", names.iter().take(named).copied().collect::<Vec<_>>().join(", "));
+    let mut text = format!("{lead} {}", names.iter().take(named).cloned().collect::<Vec<_>>().join(", "));
     if names.len() > named {
         text.push_str(&format!(" and {} more", names.len() - named));
     }
     labelled("", &text, style)
+}
+
+/// The board's name of a slot, with its bank where other slots have the same name: `DIMM 0 (P0 CHANNEL A)`.
+fn slot(dimm: &Dimm, all: &[Dimm]) -> Option<String> {
+    let Some(locator) = dimm.locator.as_deref() else {
+        return dimm.edac_label.as_ref().or(dimm.bank.as_ref()).cloned();
+    };
+    let shared = all.iter().filter(|other| other.locator.as_deref() == Some(locator)).count() > 1;
+    let bank = dimm.bank.as_deref().filter(|_| shared);
+    Some(bank.map_or_else(|| locator.to_owned(), |bank| format!("{locator} ({bank})")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bank_tells_slots_of_one_name_apart() {
+        let dimm = |locator: &str, bank: &str| Dimm {
+            locator: Some(locator.into()),
+            bank: Some(bank.into()),
+            populated: true,
+            ..Dimm::default()
+        };
+        let all = [dimm("DIMM 0", "P0 CHANNEL A"), dimm("DIMM 0", "P0 CHANNEL B"), dimm("DIMM_C1", "NODE 0")];
+        let named: Vec<Option<String>> = all.iter().map(|dimm| slot(dimm, &all)).collect();
+        let expected = ["DIMM 0 (P0 CHANNEL A)", "DIMM 0 (P0 CHANNEL B)", "DIMM_C1"];
+        assert_eq!(named, expected.map(|name| Some(name.to_owned())));
+    }
 }

@@ -1,0 +1,75 @@
+//! What memory channels and links carry in theory, as far as the machine tells or the user states.
+
+use tiermark_engine::nearest_memory_node;
+use tiermark_model::messages::memory;
+use tiermark_model::{IdSet, KernelInfo, Machine, Node, NodeId, Note};
+
+/// Bytes of a line.
+const LINE: f64 = 64.0;
+
+/// A rate that nothing exceeds, and how it came about.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ceiling {
+    /// Bytes per second.
+    pub(crate) rate: f64,
+    /// What it is of.
+    pub(crate) note: Note,
+}
+
+/// What the user states, in bytes per second; `None` for what the machine is to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Stated {
+    /// Of the memory of one node (`--peak`).
+    pub(crate) peak: Option<f64>,
+    /// Of the link between two sockets, in one direction (`--link-rate`).
+    pub(crate) link: Option<f64>,
+}
+
+impl Stated {
+    /// The theoretical peak of a node's memory, of the machine's without a node. `None` where it is not known: the whole
+    /// machine's, which stands in for it where modules lie unevenly, is not what the node can give.
+    pub(crate) fn peak(&self, machine: &Machine, node: Option<NodeId>) -> Option<Ceiling> {
+        let ceiling = |rate, how: &str, of_node, parts| {
+            Some(Ceiling { rate, note: memory::share_of_peak(rate, how, of_node, parts) })
+        };
+        if let Some(rate) = self.peak {
+            return ceiling(rate, "stated by --peak", node.is_some(), 1);
+        }
+        let whole = machine.theoretical_peak.as_ref()?;
+        let Some(node) = node else {
+            // No node is known: the memory is the machine's.
+            return ceiling(whole.bytes_per_second, &whole.how, false, 1);
+        };
+        let peak = machine.memory_peak(&[node].into_iter().collect())?;
+        let others = |n: &&Node| n.id != node && !n.cpus.is_empty() && n.memory_bytes != Some(0);
+        let parts = 1 + machine.nodes.iter().filter(others).count();
+        if parts > 1 && peak >= whole.bytes_per_second {
+            return None;
+        }
+        ceiling(peak, &whole.how, true, parts)
+    }
+
+    /// What the links from a node's socket to that of some cpus carry, in one direction; `None` where they share a socket,
+    /// or the cpus lie on several.
+    pub(crate) fn link(&self, machine: &Machine, cpus: &IdSet, node: Option<NodeId>) -> Option<Ceiling> {
+        let sockets = |cpus: &IdSet| -> IdSet { cpus.iter().filter_map(|id| Some(machine.cpu(id)?.socket)).collect() };
+        let there = sockets(&machine.node(node?)?.cpus);
+        let here = sockets(cpus);
+        if here.len() != 1 || there.len() != 1 || here == there {
+            return None;
+        }
+        let known = machine.theoretical_link.as_ref().map(|link| (link.bytes_per_second, link.how.as_str()));
+        let (rate, how) = self.link.map(|rate| (rate, "stated by --link-rate")).or(known)?;
+        Some(Ceiling { rate, note: memory::share_of_link(rate, how) })
+    }
+}
+
+/// Bytes of whole lines for each byte that a kernel uses: 8 where it loads 8 bytes of each line.
+pub(crate) fn lines_for_each_byte(kernel: &KernelInfo) -> f64 {
+    (LINE * f64::from(kernel.streams) / (LINE * kernel.useful_per_byte())).max(1.0)
+}
+
+/// The node that a cpu's first touch takes pages from.
+pub(crate) fn touched_node(touch_cpu: Option<u32>, machine: &Machine) -> Option<NodeId> {
+    touch_cpu.and_then(|cpu| nearest_memory_node(cpu, machine))
+}

@@ -1,0 +1,122 @@
+//! Published figures, given to the code that derives findings: it must come to the published conclusions.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions};
+use tiermark_machine::synth::Synth;
+use tiermark_model::messages::memory::codes;
+use tiermark_model::*;
+use tiermark_probes::{matrix::Matrix, scale::Scale};
+
+/// Two Xeon E5606: sockets of four cores; one channel of DDR3-1066 on each, or two on one of them; a link of 9.6 GB/s.
+const CHANNEL: f64 = 8.528e9;
+const LINK: f64 = 9.6e9;
+
+/// What a probe finds on such a server, where `rate` gives the rate that was measured in a step, in bytes a second.
+fn derived(probe: &dyn Probe, params: serde_json::Value, rate: impl Fn(&Step) -> Option<f64>) -> Vec<Finding> {
+    let machine =
+        Synth { sockets: 2, smt: 1, l3_bytes: 8 << 20, node_bytes: 4 << 30, ..Synth::default() }.machine().unwrap();
+    let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+    let host = SimHost::new(machine, kernels, SimOptions::default());
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let request = Request {
+        probe: probe.about().id.into(),
+        scope: Scope::default(),
+        effort: Effort::Standard,
+        precision: None,
+        seed: 1,
+        params,
+        part: None,
+    };
+    let observed = |step: &Step| {
+        let value = Some(rate(step)?);
+        Some(Observation { value, ..Observation::new(step.id.clone(), step.labels.clone(), step.metric) })
+    };
+    let steps = probe.plan(&request, lab).unwrap().steps;
+    probe.derive(&request, lab, &steps.iter().filter_map(observed).collect::<Vec<_>>())
+}
+
+/// What `scale` finds where these rates of whole lines, in GB/s, were measured with one thread, two and so on.
+fn found(peak: f64, local: &[f64], remote: &[f64]) -> Vec<Finding> {
+    let params = serde_json::json!({ "ops": ["read.line8"], "peak": peak, "link_rate": LINK });
+    derived(&Scale, params, |step| {
+        let threads = usize::try_from(step.labels.number(Labels::THREADS)?).ok()?;
+        let rates = if step.labels.is(Labels::PLACE, "local") { local } else { remote };
+        // The kernel uses 8 bytes of each line.
+        Some(rates.get(threads - 1)? * 1e9 / 8.0)
+    })
+}
+
+fn ceiling<'a>(findings: &'a [Finding], place: &str) -> &'a Finding {
+    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.is(Labels::PLACE, place);
+    findings.iter().find(fits).unwrap_or_else(|| panic!("no ceiling, {place}: {findings:#?}"))
+}
+
+/// A share in percent, and the rate it is of.
+fn share(findings: &[Finding], place: &str, of: &str) -> Option<(f64, f64)> {
+    let fits = |f: &&Finding| {
+        f.metric == Quantity::ScaleShare && f.labels.is(Labels::PLACE, place) && f.labels.is(Labels::STATISTIC, of)
+    };
+    let found = findings.iter().find(fits)?;
+    Some(((found.value? * 100.0).round(), found.notes[0].data["bytes_per_second"].as_f64()?))
+}
+
+/// One reader beside the memory had 8.0 GB/s, 95 % of the channel by its counter: the channel is the limit. One reader across
+/// the link had 6.8, of which nothing follows yet.
+#[test]
+fn one_reader_fills_the_channel() {
+    let findings = found(CHANNEL, &[8.0], &[6.8]);
+    let local = ceiling(&findings, "local");
+    assert!(local.labels.is(Labels::LIMIT, "memory") && local.noted(&codes::channels_are_full).is_some(), "{local:#?}");
+    assert_eq!(share(&findings, "local", "of theoretical peak"), Some((94.0, CHANNEL)));
+    assert_eq!(share(&findings, "local", "of link"), None, "no link is crossed");
+    let wasted = local.noted(&codes::lines_wasted).unwrap();
+    let rates = ["touched", "used"].map(|name| wasted.data[name].as_f64().map(|rate| (rate / 1e6).round()));
+    assert_eq!(rates, [Some(8000.0), Some(1000.0)]);
+    let remote = ceiling(&findings, "remote");
+    assert!(
+        remote.labels.is(Labels::STATISTIC, "at least") && remote.labels.get(Labels::LIMIT).is_none(),
+        "{remote:#?}"
+    );
+}
+
+/// With both modules on one socket, readers of the other one had 6.6, 8.3 and 8.3 GB/s: the second reader fills the link, at
+/// 86 % of what it carries one way, and the channels are half idle.
+#[test]
+fn readers_across_the_link_fill_it() {
+    for local in [&[][..], &[8.0]] {
+        let findings = found(2.0 * CHANNEL, local, &[6.6, 8.3, 8.3]);
+        let remote = ceiling(&findings, "remote");
+        assert!(remote.labels.is(Labels::LIMIT, "link"), "{remote:#?}");
+        assert!(remote.noted(&codes::link_is_nearest).is_some(), "{remote:#?}");
+        assert_eq!(share(&findings, "remote", "of link"), Some((86.0, LINK)));
+        assert_eq!(share(&findings, "remote", "of theoretical peak"), Some((49.0, 2.0 * CHANNEL)));
+        let knee = findings.iter().find(|f| f.metric == Quantity::ScaleKnee).unwrap();
+        assert_eq!(knee.value, Some(2.0));
+    }
+    // Had the memory one channel, it would be the nearer ceiling.
+    let findings = found(CHANNEL, &[], &[6.6, 8.3, 8.3]);
+    assert_eq!(ceiling(&findings, "remote").labels.get(Labels::LIMIT), Some("memory"));
+}
+
+/// The same server as a matrix: reads of the other node are held against the link too.
+#[test]
+fn cells_of_a_matrix_are_shares_of_channel_and_link() {
+    let params = serde_json::json!({ "ops": ["read", "write"], "peak": CHANNEL, "link_rate": LINK });
+    let rate = |step: &Step| (step.metric == Metric::Bandwidth).then_some(8.0e9);
+    let findings = derived(&Matrix, params, rate);
+    let share = |op: &str, node: u64, of: &str| {
+        let fits = |f: &&Finding| {
+            f.metric == Quantity::MatrixShare
+                && f.labels.is(Labels::OP, op)
+                && f.labels.is(Labels::FROM, "node:0")
+                && f.labels.number(Labels::NODE) == Some(node)
+                && f.labels.is(Labels::STATISTIC, of)
+        };
+        findings.iter().find(fits).and_then(|f| f.value).map(|share| (share * 100.0).round())
+    };
+    let shares = |op, node| (share(op, node, "of theoretical peak"), share(op, node, "of link"));
+    assert_eq!(shares("read", 0), (Some(94.0), None));
+    assert_eq!(shares("read", 1), (Some(94.0), Some(83.0)));
+    assert_eq!(shares("write", 1), (Some(94.0), None), "what is written crosses the link in both directions");
+}
