@@ -57,6 +57,8 @@ pub struct MatrixParams {
     pub threads: Vec<ThreadCount>,
     /// Footprint of each thread; none means what makes memory answer.
     pub size: Option<Bytes>,
+    /// One row of each kind, against its own memory and one node of each kind of the others.
+    pub sample: bool,
 }
 
 /// What `tiermark matrix` asks; `docs/methods/matrix.md` describes the method.
