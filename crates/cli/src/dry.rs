@@ -17,7 +17,7 @@ pub(crate) type Planned = (Request, Result<Plan, Refusal>);
 /// # Errors
 /// A [`Failure`] when standard output cannot be written.
 pub(crate) fn run(
-    planned: &[Planned],
+    planned: Vec<Planned>,
     host: &dyn Host,
     simulated: Option<&str>,
     args: &RunArgs,
@@ -25,11 +25,11 @@ pub(crate) fn run(
     let (mut plans, mut missing): (Vec<(Request, Plan)>, bool) = (Vec::new(), false);
     for (request, plan) in planned {
         let (plan, lacks) = match plan {
-            Ok(plan) => admitted(request, plan.clone(), host),
-            Err(refusal) => (Plan { refused: vec![refusal.clone()], ..Plan::default() }, true),
+            Ok(plan) => admitted(&request, plan, host),
+            Err(refusal) => (Plan { refused: vec![refusal], ..Plan::default() }, true),
         };
         missing |= lacks;
-        plans.push((request.clone(), plan));
+        plans.push((request, plan));
     }
     let plan_of =
         |(request, plan): &(Request, Plan)| json!({ "request": request, "plan": plan, "simulated": simulated });

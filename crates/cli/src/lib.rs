@@ -18,6 +18,7 @@ mod harmless;
 mod hints;
 mod kept;
 mod limit;
+mod long;
 mod measure;
 mod names;
 mod orphans;

@@ -3,7 +3,9 @@
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::rules;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, Finding, Labels, Observation, Plan, Purpose, Refusal, Request, Step};
+use tiermark_model::{
+    Bytes, CoreKind, Cpu, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose, Refusal, Request, Step,
+};
 
 /// A probe whose steps keep to the memory that the request allows, and whose plans reckon with this machine's scatter.
 pub(crate) struct Limited(pub(crate) &'static dyn Probe);
@@ -14,7 +16,8 @@ impl Probe for Limited {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let plan = self.0.plan(request, lab)?;
+        let mut plan = self.0.plan(request, lab)?;
+        plan.rules.extend(on_small_cores(&plan, lab.machine));
         match request.scope.max_mem {
             Some(most) => within(plan, most),
             None => Ok(plan),
@@ -32,7 +35,16 @@ impl Probe for Limited {
     }
 }
 
-/// The plan without the steps above the limit, each of them refused, except points of a curve, which then ends earlier.
+/// Which cpus of one-thread steps are no performance cores, on a hybrid machine.
+fn on_small_cores(plan: &Plan, machine: &Machine) -> Option<Note> {
+    let alone = plan.steps.iter().filter(|step| step.setup.threads.len() == 1);
+    let cpus: IdSet = alone.flat_map(|step| &step.setup.threads).map(|thread| thread.cpu).collect();
+    let is_small = |cpu: &Cpu| cpu.kind.is_some_and(|kind| kind != CoreKind::Performance);
+    let small: IdSet = cpus.iter().filter(|cpu| machine.cpu(*cpu).is_some_and(is_small)).collect();
+    (!small.is_empty()).then(|| rules::one_thread_on_small_core(&small))
+}
+
+/// The plan without the steps above the limit, each of them refused, but for points of a curve, which only ends earlier.
 ///
 /// # Errors
 /// The first [`Refusal`] when the plan has no step below the limit.
@@ -60,4 +72,28 @@ fn refusal(step: &Step, most: Bytes) -> Refusal {
     let place = format!("{} on {threads} thread{}", step.setup.total_bytes(), if threads == 1 { "" } else { "s" });
     let what = step.labels.get(Labels::TIER).map_or(place.clone(), |tier| format!("{tier}: {place}"));
     says::memory_not_allowed(&what, &most.to_string(), threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_machine::synth::Synth;
+    use tiermark_model::messages::rules::codes;
+    use tiermark_model::{Bench, Effort, Scope};
+
+    #[test]
+    fn one_thread_on_an_efficiency_core_is_said() {
+        let machine = Synth { smt: 1, first_efficiency_core: Some(2), ..Synth::default() }.machine().unwrap();
+        let said = |cpus: &str| {
+            let scope = Scope { cpus: Some(cpus.parse().unwrap()), ..Scope::default() };
+            let (probe, params) = ("latency".to_owned(), serde_json::Value::Null);
+            let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
+            let lab = Lab { machine: &machine, bench: &Bench::default() };
+            let plan = Limited(tiermark_probes::find("latency").unwrap()).plan(&request, lab).unwrap();
+            let rule = plan.rules.into_iter().find(|rule| rule.code == codes::one_thread_on_small_core);
+            (plan.steps[0].setup.threads[0].cpu, rule.map(|rule| rule.data["cpus"].clone()))
+        };
+        assert_eq!(said("1-3"), (1, None));
+        assert_eq!(said("2-3"), (2, Some("2".into())));
+    }
 }

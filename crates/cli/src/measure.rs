@@ -23,7 +23,7 @@ use crate::parse::NodeChoice;
 use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
-use crate::{dry, orphans, shell, target, version};
+use crate::{dry, long, orphans, shell, target, version};
 
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
@@ -72,8 +72,12 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let seed = place.control.seed.unwrap_or(drawn);
     let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
+    let long = long::warning(&plans);
+    if let Some(warning) = long.iter().find(|_| !result.quiet) {
+        output::warn(warning);
+    }
     if place.control.dry_run {
-        return dry::run(&plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
+        return dry::run(plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
     }
     let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
     if refused.len() == plans.len() {
@@ -83,6 +87,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
     let store = shell::store();
     let mut run = Run { plan: job.plan.clone(), ..head(job, host.as_ref(), seed, watch.is_some()) };
+    run.warnings.extend(long);
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
     let opened = |export: &Export<'a>| Destination::open(export.place).map(|place| (place, *export));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tiermark_lines::{temporary_beside, write_whole};
-use tiermark_model::{Document, Exit, Refusal, Run};
+use tiermark_model::{Document, Exit, Refusal, Run, Warning};
 use tiermark_report::{RateUnit, Style};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
@@ -313,6 +313,12 @@ pub(crate) fn remark(args: &RunArgs, refusal: &Refusal) {
     if !args.result.quiet {
         tell(format_args!("tiermark: warning: {refusal}"));
     }
+}
+
+/// Tells the user of a warning before a run, with what to do about it.
+pub(crate) fn warn(warning: &Warning) {
+    let cure = warning.cure.as_ref().map_or_else(String::new, |cure| format!("; {cure}"));
+    tell(format_args!("tiermark: warning: {}{cure}", warning.text));
 }
 
 #[cfg(test)]

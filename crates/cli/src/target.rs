@@ -127,7 +127,7 @@ fn simulated_kernels() -> Vec<KernelInfo> {
     tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()
 }
 
-/// Reads `sockets=2,nodes=1,cores=16,smt=2,llc=8,l1=32K,l2=1M,l3=32M,mem=64G,stride=1,cxl=128G`, any of them, or `largest`.
+/// Reads `sockets=2,nodes=1,cores=16,smt=2,llc=8,l1=32K,l2=1M,l3=32M,mem=64G,stride=1,sidecache=4G,cxl=128G`, any of them, or `largest`.
 fn synth(spec: &str) -> Result<Synth, String> {
     let mut synth = Synth::default();
     let mut llc = None;
@@ -151,6 +151,7 @@ fn synth(spec: &str) -> Result<Synth, String> {
             "l2" => synth.l2_bytes = size()?,
             "l3" => synth.l3_bytes = size()?,
             "mem" => synth.node_bytes = size()?,
+            "sidecache" => synth.side_cache_bytes = size()?,
             // Twice the distance and latency of a neighbour's DRAM, at the rate of a x8 link: a usual expander.
             "cxl" => synth.memory_nodes.push(MemoryNode {
                 bytes: size()?,
@@ -159,7 +160,11 @@ fn synth(spec: &str) -> Result<Synth, String> {
                 latency_ns: 250,
                 bandwidth_mbs: 26_000,
             }),
-            _ => return Err(format!("'{key}': use sockets, nodes, cores, smt, llc, l1, l2, l3, mem, stride or cxl")),
+            _ => {
+                return Err(format!(
+                    "'{key}': use sockets, nodes, cores, smt, llc, l1, l2, l3, mem, stride, sidecache or cxl"
+                ));
+            }
         }
     }
     synth.cores_per_llc = llc.unwrap_or(synth.cores_per_node);
@@ -182,6 +187,7 @@ mod tests {
         let small = machine("sockets=2,cores=4,smt=2,mem=4G,cxl=8G");
         assert_eq!((small.cpus.len(), small.sockets().len(), small.nodes.len()), (16, 2, 3));
         assert_eq!(machine("largest").cpus.len(), 2048);
+        assert_eq!(machine("sidecache=1G").nodes[0].side_cache_bytes(), 1 << 30);
     }
 
     #[test]

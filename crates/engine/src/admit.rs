@@ -48,20 +48,15 @@ pub fn region_nodes(setup: &Setup, region: usize, machine: &Machine) -> IdSet {
     thread.and_then(|t| nearest_memory_node(t.cpu, machine)).into_iter().collect()
 }
 
-/// The node a cpu's own memory comes from: its node, or, where that has no memory or may not be used, the nearest that can.
+/// The node a cpu's own memory comes from: its node, or, where that has no memory, may not be used or is offline, the nearest that can.
 pub fn nearest_memory_node(cpu: CpuId, machine: &Machine) -> Option<NodeId> {
-    let own = machine.node_of(cpu)?;
     let usable = |n: &Node| n.memory_bytes != Some(0) && allowed(n.id, machine);
-    if machine.node(own).is_some_and(usable) {
-        return Some(own);
+    let own = machine.node_of(cpu).and_then(|id| machine.node(id));
+    if let Some(own) = own.filter(|n| usable(n)) {
+        return Some(own.id);
     }
-    let distances = &machine.node(own)?.distances;
-    machine
-        .nodes
-        .iter()
-        .filter(|n| usable(n))
-        .min_by_key(|n| distances.get(&n.id).copied().unwrap_or(u32::MAX))
-        .map(|n| n.id)
+    let distance = |n: &Node| own.and_then(|own| own.distances.get(&n.id)).copied().unwrap_or(u32::MAX);
+    machine.nodes.iter().filter(|n| usable(n)).min_by_key(|n| distance(n)).map(|n| n.id)
 }
 
 /// Whether this process may take memory from a node. If the system does not report this, the kernel decides at the
@@ -184,6 +179,13 @@ mod tests {
         // If the system does not report the allowed nodes, all are allowed.
         machine.allowed_nodes = IdSet::new();
         assert_eq!(nearest_memory_node(0, &machine), Some(0));
+    }
+
+    #[test]
+    fn a_cpu_whose_node_is_offline_gets_memory_of_another() {
+        let mut machine = machine();
+        machine.cpus[2].node = None;
+        assert_eq!((machine.node_of(2), nearest_memory_node(2, &machine)), (None, Some(0)));
     }
 
     #[test]

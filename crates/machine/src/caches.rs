@@ -1,9 +1,9 @@
 //! Cache instances and the groups of cpus behind one last-level cache.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Cache, CacheKind, Cpu, CpuId, IdSet};
+use tiermark_model::{Bytes, Cache, CacheKind, Cpu, CpuId, IdSet, KIB};
 
 use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
@@ -27,6 +27,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
         reader.refuse(messages::caches_not_described(CPU_DIR));
     }
     let mut seen = HashSet::new();
+    let mut contradictions = BTreeSet::new();
     let mut caches = Vec::new();
     for (view, cpus) in views.iter().zip(sharers(reader, cpus, &views)) {
         if !seen.insert((view.level, view.kind, cpus.clone())) {
@@ -34,18 +35,28 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
         }
         let at = |name: &str| format!("{}/{name}", view.dir);
         let positive = |name: &str| reader.number::<u32>(&at(name)).filter(|n| *n != 0);
-        caches.push(Cache {
-            level: view.level,
-            kind: view.kind,
-            bytes: reader.size(&at("size")),
-            line_bytes: positive("coherency_line_size"),
-            ways: positive("ways_of_associativity"),
-            sets: positive("number_of_sets"),
-            cpus,
-        });
+        let (bytes, line_bytes, sets) =
+            (reader.size(&at("size")), positive("coherency_line_size"), positive("number_of_sets"));
+        let mut ways = positive("ways_of_associativity");
+        if let (Some(size), Some(line), Some(sets), Some(declared)) = (bytes, line_bytes, sets, ways)
+            && !multiply_to(size, [declared, sets, line, positive("physical_line_partition").unwrap_or(1)])
+        {
+            contradictions.insert((view.level, declared, sets, line, size));
+            ways = None;
+        }
+        caches.push(Cache { level: view.level, kind: view.kind, bytes, line_bytes, ways, sets, cpus });
+    }
+    for (level, ways, sets, line, size) in contradictions {
+        reader.refuse(messages::ways_contradict(level, ways, sets, line, Bytes(size)));
     }
     caches.sort_by_key(|cache: &Cache| (cache.level, cache.kind, cache.cpus.first()));
     caches
+}
+
+/// Whether these factors make up a size, which the kernel gives in whole KiB.
+fn multiply_to(size: u64, factors: [u32; 4]) -> bool {
+    let product: u128 = factors.into_iter().map(u128::from).product();
+    product.abs_diff(u128::from(size)) < u128::from(KIB)
 }
 
 fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<View> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Bytes, Cpu, HmatAccess, HugePool, IdSet, Node, NodeId};
+use tiermark_model::{Bytes, CacheIndexing, Cpu, HmatAccess, HugePool, IdSet, Node, NodeId, SideCache, WritePolicy};
 
 use crate::reader::Reader;
 
@@ -72,7 +72,31 @@ fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
             .collect(),
         memory_tier: None,
         huge_pages: pools(reader, &at("hugepages")),
+        side_caches: side_caches(reader, &at("memory_side_cache")),
     }
+}
+
+/// Caches in front of the memory: one directory for each level, nearest to the initiators first.
+fn side_caches(reader: &Reader<'_>, dir: &str) -> Vec<SideCache> {
+    let cache = |level: u32| {
+        let at = |name: &str| format!("{dir}/index{level}/{name}");
+        SideCache {
+            level,
+            bytes: reader.number(&at("size")).filter(|bytes| *bytes != 0),
+            line_bytes: reader.number(&at("line_size")).filter(|bytes| *bytes != 0),
+            indexing: reader.number::<u32>(&at("indexing")).map(|code| match code {
+                0 => CacheIndexing::Direct,
+                1 => CacheIndexing::Indexed,
+                _ => CacheIndexing::Other,
+            }),
+            write_policy: reader.number::<u32>(&at("write_policy")).map(|code| match code {
+                0 => WritePolicy::Back,
+                1 => WritePolicy::Through,
+                _ => WritePolicy::Other,
+            }),
+        }
+    };
+    reader.numbered(dir, "index").into_iter().map(cache).collect()
 }
 
 /// What can be had without swapping: free pages, and file cache that is clean. A long-running server's free memory is

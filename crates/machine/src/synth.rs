@@ -1,6 +1,7 @@
 //! Machines built from parameters: for tests, for the simulator, and to plan for machines of any size.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use tiermark_model::{IdSet, KIB, MIB, Machine};
 
@@ -39,6 +40,8 @@ pub struct Synth {
     pub offline: IdSet,
     /// Cores from this one on are efficiency cores; `None` where all are alike.
     pub first_efficiency_core: Option<u32>,
+    /// Bytes of the cache in front of the memory of each node with cpus; 0 where there is none.
+    pub side_cache_bytes: u64,
     /// Name of the processor.
     pub model: String,
 }
@@ -78,6 +81,7 @@ impl Default for Synth {
             memory_nodes: Vec::new(),
             offline: IdSet::new(),
             first_efficiency_core: None,
+            side_cache_bytes: 0,
             model: "Synthetic processor".to_owned(),
         }
     }
@@ -123,8 +127,9 @@ impl Synth {
         for cpu in self.offline.iter().filter(|cpu| *cpu < cpus) {
             put(format!("sys/devices/system/cpu/cpu{cpu}/online"), "0".into());
         }
+        let mut sets = BTreeMap::new();
         for cpu in online.iter() {
-            self.cpu(cpu, &mut put);
+            self.cpu(cpu, &mut sets, &mut put);
         }
         self.nodes(&online, &mut put);
         self.kinds(&online, &mut put);
@@ -152,28 +157,34 @@ impl Synth {
     }
 
     /// The cpus of a range of cores.
-    fn threads(&self, cores: std::ops::Range<u32>) -> IdSet {
+    fn threads(&self, cores: Range<u32>) -> IdSet {
         (0..self.smt)
             .flat_map(|thread| cores.clone().map(move |core| (thread, core)))
             .map(|(t, c)| t * self.cores() + c)
             .collect()
     }
 
-    fn cpu(&self, cpu: u32, put: &mut impl FnMut(String, String)) {
+    /// The online cpus of a range of cores as a list, made once for each range: all cpus of a socket ask for the same.
+    fn online(&self, cores: Range<u32>, sets: &mut BTreeMap<(u32, u32), String>) -> String {
+        let list = || self.threads(cores.clone()).difference(&self.offline).to_string();
+        sets.entry((cores.start, cores.end)).or_insert_with(list).clone()
+    }
+
+    fn cpu(&self, cpu: u32, sets: &mut BTreeMap<(u32, u32), String>, put: &mut impl FnMut(String, String)) {
         let core = cpu % self.cores();
         let per_socket = self.nodes_per_socket * self.cores_per_node;
         let socket = core / per_socket;
         let dir = format!("sys/devices/system/cpu/cpu{cpu}");
-        let siblings = self.threads(core..core + 1).difference(&self.offline);
+        let siblings = self.online(core..core + 1, sets);
         put(format!("{dir}/topology/physical_package_id"), socket.to_string());
         put(format!("{dir}/topology/die_id"), "0".into());
         put(format!("{dir}/topology/core_id"), (core % per_socket).to_string());
-        put(format!("{dir}/topology/core_cpus_list"), siblings.to_string());
-        let package = self.threads(socket * per_socket..(socket + 1) * per_socket).difference(&self.offline);
-        put(format!("{dir}/topology/package_cpus_list"), package.to_string());
+        put(format!("{dir}/topology/core_cpus_list"), siblings.clone());
+        let package = self.online(socket * per_socket..(socket + 1) * per_socket, sets);
+        put(format!("{dir}/topology/package_cpus_list"), package);
         let llc = core / self.cores_per_llc;
-        let sharers = self.threads(llc * self.cores_per_llc..((llc + 1) * self.cores_per_llc).min(self.cores()));
-        let sharers = sharers.difference(&self.offline);
+        let sharers = llc * self.cores_per_llc..((llc + 1) * self.cores_per_llc).min(self.cores());
+        let sharers = self.online(sharers, sets);
         let caches = [
             (1, "Data", self.l1_bytes, &siblings),
             (1, "Instruction", self.l1_bytes, &siblings),
@@ -186,7 +197,7 @@ impl Synth {
             put(format!("{dir}/type"), kind.into());
             put(format!("{dir}/size"), format!("{}K", bytes / KIB));
             put(format!("{dir}/coherency_line_size"), "64".into());
-            put(format!("{dir}/shared_cpu_list"), shared.to_string());
+            put(format!("{dir}/shared_cpu_list"), shared.clone());
         }
     }
 
@@ -207,6 +218,13 @@ impl Synth {
             put(format!("{dir}/cpulist"), self.threads(cores).intersection(online).to_string());
             let bytes = extra(index).map_or(self.node_bytes, |node| node.bytes);
             put(format!("{dir}/meminfo"), meminfo(&format!("Node {} ", id(index)), bytes));
+            if extra(index).is_none() && self.side_cache_bytes > 0 {
+                let dir = format!("{dir}/memory_side_cache/index1");
+                put(format!("{dir}/size"), self.side_cache_bytes.to_string());
+                put(format!("{dir}/line_size"), "64".into());
+                put(format!("{dir}/indexing"), "0".into());
+                put(format!("{dir}/write_policy"), "0".into());
+            }
             let distance = |to: u32| match (to == index, extra(to).or(extra(index))) {
                 (true, _) => 10,
                 (false, Some(node)) => node.distance,

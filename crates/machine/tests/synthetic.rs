@@ -5,7 +5,7 @@
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, Uname, capture, discover};
 use tiermark_model::messages::machine::codes;
-use tiermark_model::{Code, CoreKind, IdSet, MIB, Machine, Refusal};
+use tiermark_model::{CacheIndexing, Code, CoreKind, IdSet, MIB, Machine, Refusal, SideCache, WritePolicy};
 
 fn found(root: &Root) -> Machine {
     discover(root, &LiveFacts::default()).unwrap()
@@ -174,6 +174,13 @@ fn the_largest_machine() {
     let m = found(&Synth::largest().root());
     assert_eq!((m.cpus.len(), m.core_count(), m.sockets().len(), m.llc_groups().len()), (2048, 1024, 8, 8));
     assert_eq!(m.node(7).unwrap().cpus, ids("896-1023,1920-2047"));
+}
+
+#[test]
+fn a_tree_of_16384_cpus_is_whole() {
+    let synth = Synth { sockets: 8, cores_per_node: 1024, cores_per_llc: 1024, ..Synth::default() };
+    let last = synth.root().read("sys/devices/system/node/node7/meminfo").unwrap();
+    assert!(last.unwrap().contains("MemTotal"));
 }
 
 #[test]
@@ -456,4 +463,49 @@ fn the_byte_order_of_power_is_read_and_not_guessed() {
         let root = Root::from_files("power", files.map(|(path, text)| (path.to_owned(), text.into_bytes())));
         assert_eq!(found(&root).cpu_model.arch.as_deref(), arch, "POWER{generation}, {path}: {text}");
     }
+}
+
+#[test]
+fn caches_in_front_of_memory_are_read() {
+    let synth = Synth { side_cache_bytes: 3 << 30, ..Synth::default() };
+    let mut files = synth.files();
+    let direct = SideCache {
+        level: 1,
+        bytes: Some(3 << 30),
+        line_bytes: Some(64),
+        indexing: Some(CacheIndexing::Direct),
+        write_policy: Some(WritePolicy::Back),
+    };
+    assert_eq!(of(files.clone()).nodes[0].side_caches, [direct.clone()]);
+    // A second one, of which firmware says little.
+    let dir = "sys/devices/system/node/node0/memory_side_cache/index2";
+    for (name, text) in [("size", "0"), ("line_size", "0"), ("indexing", "2"), ("write_policy", "1")] {
+        files.insert(format!("{dir}/{name}"), format!("{text}\n"));
+    }
+    let (indexing, write_policy) = (Some(CacheIndexing::Other), Some(WritePolicy::Through));
+    let other = SideCache { level: 2, indexing, write_policy, ..SideCache::default() };
+    let m = of(files);
+    assert_eq!(m.nodes[0].side_caches, [direct, other]);
+    assert_eq!(m.nodes[0].side_cache_bytes(), 3 << 30);
+}
+
+#[test]
+fn ways_that_contradict_the_size_are_left_out() {
+    let with_ways = |ways: &str| {
+        let mut files = Synth::default().files();
+        for cpu in 0..8 {
+            let dir = format!("sys/devices/system/cpu/cpu{cpu}/cache/index3");
+            files.insert(format!("{dir}/ways_of_associativity"), format!("{ways}\n"));
+            files.insert(format!("{dir}/number_of_sets"), "16384\n".into());
+        }
+        of(files)
+    };
+    let ways = |m: &Machine| m.cache_of(0, 3).unwrap().ways;
+    assert_eq!(
+        (ways(&with_ways("16")), with_ways("16").unseen.len()),
+        (Some(16), of(Synth::default().files()).unseen.len())
+    );
+    let wrong = with_ways("15");
+    assert_eq!(ways(&wrong), None);
+    assert_eq!(unseen(&wrong, &codes::ways_contradict).data["ways"], 15);
 }

@@ -157,6 +157,59 @@ pub struct Node {
     pub memory_tier: Option<u32>,
     /// Huge page pools, by page size.
     pub huge_pages: Vec<HugePool>,
+    /// Caches in front of the node's memory, nearest to the cpus first; empty where firmware names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub side_caches: Vec<SideCache>,
+}
+
+impl Node {
+    /// Bytes of all caches in front of its memory. At most a PiB, so that it can be multiplied.
+    pub fn side_cache_bytes(&self) -> u64 {
+        crate::units::total(self.side_caches.iter().filter_map(|cache| cache.bytes)).min(topology::MOST_CACHE_BYTES)
+    }
+}
+
+/// A cache in front of a node's memory and behind those of the cpus (HMAT, `memory_side_cache` in sysfs), as HBM or DRAM before slower
+/// memory: what is in it answers at its speed, and nothing but the working set says which of the two does.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SideCache {
+    /// 1 is the nearest to the memory's initiators.
+    pub level: u32,
+    /// Capacity in bytes, where declared and not 0.
+    pub bytes: Option<u64>,
+    /// Line size in bytes, where declared and not 0.
+    pub line_bytes: Option<u32>,
+    /// Where a line may lie.
+    pub indexing: Option<CacheIndexing>,
+    /// When writes reach the memory.
+    pub write_policy: Option<WritePolicy>,
+}
+
+/// Where a line of a memory-side cache may lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CacheIndexing {
+    /// In one place.
+    Direct,
+    /// In several places, by a complex index.
+    Indexed,
+    /// Firmware says neither.
+    Other,
+}
+
+/// When writes to a memory-side cache reach the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WritePolicy {
+    /// When the line is replaced.
+    Back,
+    /// At once.
+    Through,
+    /// Firmware says neither.
+    Other,
 }
 
 /// HMAT figures for access to a node: class 0 is the best initiators of any kind, class 1 the best cpus.

@@ -150,6 +150,17 @@ pub struct CpuPosition {
 }
 
 impl CpuPosition {
+    /// The machine-wide number of its core.
+    pub fn core(&self) -> u32 {
+        self.core
+    }
+
+    /// All but the core: cpus of one site are equally near to any cpu of another core.
+    #[must_use]
+    pub fn site(&self) -> Self {
+        Self { core: 0, ..*self }
+    }
+
     /// The kinds of both cores, on a hybrid machine.
     pub fn kinds(&self, other: &Self) -> Option<Kinds> {
         let (mine, theirs) = (self.kind?, other.kind?);

@@ -14,8 +14,9 @@ use tiermark_model::{
 use crate::chasing::{join, plain_kernel, resting_on};
 use crate::finder::{Finder, after_curve, curve_first};
 use crate::ladder::{derived, quotient, with_purpose, with_range};
+use crate::room::dram_bytes;
 use crate::steps::{VISIT_SECONDS, asked, default_page, once, one_cpu, scope_cpus, setup};
-use crate::tiers::{Ladder, Tier, dram_bytes, ladder, ladder_of};
+use crate::tiers::{Ladder, Tier, ladder, ladder_of};
 
 /// The work of a neighbour: its name, and the operation of its kernel.
 const NEIGHBOURS: [(&str, &str); 4] = [

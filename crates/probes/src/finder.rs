@@ -9,9 +9,10 @@ use tiermark_model::{
 };
 
 use crate::found::{CurvePoint, Declared, Found, find, refine};
+use crate::reach::quiet_cpu;
+use crate::room::{dram_bytes, memory_cap};
 use crate::sizes::{SMALLEST, sweep};
 use crate::steps::{curve_point, max_seconds, setup};
-use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
 use crate::tlb::page_bytes;
 
 /// A chase of one random chain on one cpu: the step behind a point of the curve, or behind any other latency.

@@ -11,8 +11,8 @@ use tiermark_model::{
 
 use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
 use crate::ladder::{derived, quotient, with_purpose, with_range};
+use crate::room::dram_bytes;
 use crate::steps::{asked, headline, max_seconds, once, one_cpu, setup};
-use crate::tiers::dram_bytes;
 
 /// The operations, each in its three sizes.
 const OPERATIONS: [(&str, [&str; 3]); 2] =

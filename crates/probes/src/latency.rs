@@ -16,12 +16,14 @@ use crate::finder::{Chase, Finder, after_curve};
 use crate::found::{Found, still_rises};
 use crate::geometry;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
+use crate::reach::quiet_cpu;
+use crate::room::dram_bytes;
 use crate::sizes::sweep;
 use crate::steps::{
     asked, check_size, curve_point, default_page, denser_seconds, headline, max_seconds, once, one_cpu, phase,
     with_steps,
 };
-use crate::tiers::{dram_bytes, ladder_of, quiet_cpu};
+use crate::tiers::ladder_of;
 
 /// Wanted half-width of the interval of a headline latency.
 const PRECISION: f64 = 0.01;

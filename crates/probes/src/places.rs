@@ -3,9 +3,9 @@
 use std::fmt;
 
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{CpuId, IdSet, Machine, NodeId, Scope};
+use tiermark_model::{IdSet, Machine, NodeId, Scope};
 
-use crate::tiers::{far_nodes, quiet_cpu};
+use crate::reach::{far_nodes, is_local, local_cpus, quiet_cpu};
 
 /// Where memory lies, seen from the threads that use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub(crate) struct Placement {
 impl Placement {
     /// How far a node is from cpus.
     pub(crate) fn distance(machine: &Machine, cpus: &IdSet, node: NodeId) -> Distance {
-        let own: IdSet = cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect();
+        let own: IdSet = cpus.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
         match machine.node(node) {
             _ if own.contains(node) => Distance::Local,
             Some(target) if target.cpus.is_empty() => Distance::Far,
@@ -61,8 +61,9 @@ pub(crate) fn home(machine: &Machine, cpus: &IdSet) -> IdSet {
 
 /// All cpus, each on its own node's memory: if the user named neither cpus nor a node, and other nodes have cpus too.
 pub(crate) fn whole_system(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Option<Placement> {
-    let beyond = scope.cpus.is_none() && scope.mem_node.is_none() && *cpus != home(machine, cpus);
-    beyond.then(|| Placement { distance: Distance::System, cpus: cpus.clone(), node: None })
+    let cpus = local_cpus(machine, cpus);
+    let beyond = scope.cpus.is_none() && scope.mem_node.is_none() && cpus != home(machine, &cpus);
+    beyond.then_some(Placement { distance: Distance::System, cpus, node: None })
 }
 
 /// The places that a crew is measured at: the named node, or its own memory and one node of each kind of farther
@@ -78,8 +79,12 @@ pub(crate) fn places(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Vec<Plac
     if let Some(node) = scope.mem_node {
         return vec![at(node)];
     }
-    let own = quiet_cpu(machine, &crew).and_then(|cpu: CpuId| nearest_memory_node(cpu, machine));
     let local = Placement { distance: Distance::Local, cpus: crew.clone(), node: None };
-    let farther = far_nodes(machine, own).into_iter().map(at).filter(|place| place.distance != Distance::Local);
-    std::iter::once(local).chain(farther).collect()
+    let Some(cpu) = quiet_cpu(machine, &crew) else { return vec![local] };
+    let nearest = match nearest_memory_node(cpu, machine) {
+        Some(node) if !is_local(machine, cpu) => at(node),
+        _ => local,
+    };
+    let farther = far_nodes(machine, cpu).into_iter().map(at).filter(|place| place.distance != Distance::Local);
+    std::iter::once(nearest).chain(farther).collect()
 }

@@ -10,7 +10,7 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
-use crate::tiers::quiet_cpu;
+use crate::reach::quiet_cpu;
 
 /// The parameters of a request (the defaults where it has none) and the cpus that it may use. Also checks that its memory node can give memory.
 ///

@@ -1,8 +1,12 @@
 //! `survey`: the whole picture, and what the machine's state does to it.
 
+use std::collections::BTreeMap;
+
 use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::system as says;
-use tiermark_model::{Effort, Finding, Machine, Observation, Plan, Purpose, Refusal, Request, Scope, Step, Warning};
+use tiermark_model::{
+    Bytes, Effort, Finding, IdSet, Machine, Observation, Plan, Purpose, Refusal, Request, Scope, Step, Warning,
+};
 
 use crate::bandwidth::Bandwidth;
 use crate::latency::Latency;
@@ -55,7 +59,8 @@ impl Probe for Survey {
             match part.plan(&asked, lab) {
                 Ok(plan) => {
                     whole.steps.extend(plan.steps);
-                    whole.rules.extend(plan.rules);
+                    let new = plan.rules.into_iter().filter(|rule| !whole.rules.contains(rule)).collect::<Vec<_>>();
+                    whole.rules.extend(new);
                     whole.refused.extend(plan.refused);
                     whole.max_seconds += plan.max_seconds;
                     whole.later_seconds += plan.later_seconds;
@@ -102,6 +107,7 @@ pub fn warnings(machine: &Machine) -> Vec<Warning> {
     if let Some(quota) = system.cgroup.as_ref().and_then(|c| c.cpu_quota) {
         warnings.push(says::cpu_quota(quota));
     }
+    warnings.extend(side_caches(machine));
     if system.numa_balancing.is_some_and(|m| m != 0) && machine.nodes.len() > 1 {
         warnings.push(says::numa_balancing());
     }
@@ -123,4 +129,13 @@ pub fn warnings(machine: &Machine) -> Vec<Warning> {
     let is_busy = |load: &f64| *load > BUSY * cpus as f64;
     warnings.extend(system.load1.filter(is_busy).map(|load| says::load_average(load, cpus)));
     warnings
+}
+
+/// The caches in front of memory, by their size.
+fn side_caches(machine: &Machine) -> Vec<Warning> {
+    let mut by_size: BTreeMap<u64, IdSet> = BTreeMap::new();
+    for node in machine.nodes.iter().filter(|node| !node.side_caches.is_empty()) {
+        by_size.entry(node.side_cache_bytes()).or_default().insert(node.id);
+    }
+    by_size.into_iter().map(|(bytes, nodes)| says::memory_side_cache(&nodes, Bytes(bytes))).collect()
 }

@@ -1,19 +1,15 @@
 //! The tiers of a machine as a ladder: which footprint measures which level, for one thread and for many.
 
-use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Scope, count_of, total};
+use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Scope};
 
 use crate::found::{Found, FoundTier};
+use crate::reach::{far_nodes, far_unmeasured, local_cpus, memory_name, own_memory};
+use crate::room::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
 
-/// A DRAM buffer is this many times all caches in reach: the caches then serve under a quarter of the accesses of a
-/// random walk, and in steady state far less of a longer stream.
-const DRAM_FACTOR: u64 = 4;
-/// The smallest DRAM buffer: machines and guests that hide their caches have some all the same.
-const DRAM_FLOOR: u64 = 64 * MIB;
-/// DRAM buffer where no cache is declared at all: larger than any cache sold for fewer than ten thousand dollars.
-const DRAM_BLIND: u64 = 512 * MIB;
+/// The name of the rung of a memory that a memory-side cache answers for.
+const SIDE_CACHE: &str = "memory-side cache";
 /// A footprint fits its level with this divisor: half of a private cache, so that stack and page tables do not push it
 /// out; a quarter of a shared one, because guests and cache allocation often own only part of it.
 const PRIVATE_PART: u64 = 2;
@@ -54,7 +50,7 @@ pub(crate) fn ladder_of(machine: &Machine, cpus: &IdSet, scope: &Scope, found: &
     let mut ladder = Ladder::default();
     let Some(first) = cpus.first() else { return ladder };
     cache_rungs(machine, cpus, first, found, &mut ladder);
-    memory_rungs(machine, cpus, first, scope, &mut ladder);
+    memory_rungs(machine, cpus, scope, &mut ladder);
     ladder
 }
 
@@ -111,135 +107,60 @@ fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
     if fits { half } else { rung }
 }
 
-fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, ladder: &mut Ladder) {
-    let own = nearest_memory_node(first, machine);
-    let targets = match scope.mem_node {
-        Some(node) => vec![(if Some(node) == own { "DRAM".to_owned() } else { far_name(machine, node) }, Some(node))],
-        None => {
-            let far = far_nodes(machine, own).into_iter().map(|node| (far_name(machine, node), Some(node)));
-            std::iter::once(("DRAM".to_owned(), None)).chain(far).collect()
+/// Memory: that of the cpus' own nodes, behind its cache where it has one, and one node of each kind of the others.
+fn memory_rungs(machine: &Machine, cpus: &IdSet, scope: &Scope, ladder: &mut Ladder) {
+    if let Some(node) = scope.mem_node {
+        let name = cpus.first().map_or_else(String::new, |first| memory_name(machine, first, node));
+        return memory_rung(&name, machine, cpus, Some(node), scope, ladder);
+    }
+    let near = local_cpus(machine, cpus);
+    let Some(first) = near.first() else { return };
+    if near != *cpus {
+        ladder.rules.push(rules::without_own_memory(&cpus.difference(&near), &near));
+    }
+    let (name, node) = own_memory(machine, first);
+    ladder.rules.extend(node.map(|node| rules::memory_is_remote(first, node)));
+    memory_rung(&name, machine, &near, node, scope, ladder);
+    let own = machine.node_of(first).and_then(|id| machine.node(id));
+    let home = own.map(|own| near.intersection(&own.cpus)).filter(|home| !home.is_empty()).unwrap_or(near);
+    for node in far_nodes(machine, first) {
+        memory_rung(&memory_name(machine, first, node), machine, &home, Some(node), scope, ladder);
+    }
+    ladder.rules.extend(far_unmeasured(machine, first));
+}
+
+/// One kind of memory: two rungs where a cache is in front of it.
+fn memory_rung(name: &str, machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope, ladder: &mut Ladder) {
+    let on = shares(machine, cpus, node);
+    let side = side_cache_bytes(machine, &on);
+    let usual = dram_bytes_over(name, machine, cpus, &on, scope);
+    let mut rungs = Vec::new();
+    if side == 0 {
+        rungs.push((name.to_owned(), usual));
+    } else {
+        if usual.as_ref().is_ok_and(|(bytes, _)| bytes * cpus.len() as u64 <= side / 2) {
+            let cached = node.map_or_else(|| SIDE_CACHE.to_owned(), |node| format!("{SIDE_CACHE} node {node}"));
+            rungs.push((cached, usual));
         }
-    };
-    let home =
-        machine.node_of(first).and_then(|id| machine.node(id)).map_or(cpus.clone(), |n| cpus.intersection(&n.cpus));
-    for (name, node) in targets {
-        let far = node.is_some() && node != own && scope.mem_node.is_none() && !home.is_empty();
-        let crew = if far { &home } else { cpus };
-        match memory_bytes(&name, machine, crew, node, scope) {
+        rungs.push((name.to_owned(), behind_cache_bytes(name, machine, cpus, &on, scope)));
+    }
+    for (name, footprint) in rungs {
+        match footprint {
             Ok((bytes, rule)) => {
                 ladder.rules.push(rules::memory_size(&name, &rule));
-                ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node, cpus: crew.clone() });
+                ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node, cpus: cpus.clone() });
             }
             Err(refusal) => ladder.refused.push(refusal),
         }
     }
 }
 
-/// One node of each kind of far memory: one a distance, cpu-less ones apart. The number of kinds does not grow with the machine.
-pub(crate) fn far_nodes(machine: &Machine, own: Option<NodeId>) -> Vec<NodeId> {
-    let Some(home) = own.and_then(|id| machine.node(id)) else { return Vec::new() };
-    let mut kinds = std::collections::BTreeMap::new();
-    for node in &machine.nodes {
-        let usable =
-            node.id != home.id && node.memory_bytes.is_some_and(|b| b > 0) && machine.allowed_nodes.contains(node.id);
-        if usable {
-            let distance = home.distances.get(&node.id).copied().unwrap_or(0);
-            kinds.entry((node.cpus.is_empty(), distance)).or_insert(node.id);
-        }
-    }
-    kinds.into_values().collect()
-}
-
-fn far_name(machine: &Machine, node: NodeId) -> String {
-    let memory_only = machine.node(node).is_some_and(|n| n.cpus.is_empty());
-    if memory_only { format!("far node {node}") } else { format!("DRAM node {node}") }
-}
-
-/// Footprint of each thread that makes DRAM answer, and the rule with its inputs.
-///
-/// # Errors
-/// A [`Refusal`] when the memory allowed is not even twice the caches in reach.
-pub(crate) fn dram_bytes(
-    machine: &Machine,
-    cpus: &IdSet,
-    node: Option<NodeId>,
-    scope: &Scope,
-) -> Result<(u64, String), Refusal> {
-    memory_bytes("DRAM", machine, cpus, node, scope)
-}
-
-/// As [`dram_bytes`], for the tier of this name.
-fn memory_bytes(
-    name: &str,
-    machine: &Machine,
-    cpus: &IdSet,
-    node: Option<NodeId>,
-    scope: &Scope,
-) -> Result<(u64, String), Refusal> {
-    let caches = machine.reachable_cache_bytes(cpus);
-    let (wanted, rule) = if caches == 0 {
-        (DRAM_BLIND, format!("{} (no cache is declared)", Bytes(DRAM_BLIND)))
-    } else {
-        let wanted = (DRAM_FACTOR * caches).max(DRAM_FLOOR);
-        (wanted, format!("{DRAM_FACTOR} x {} of caches in reach, at least {}", Bytes(caches), Bytes(DRAM_FLOOR)))
-    };
-    let (cap, why) = memory_cap(machine, cpus, node, scope);
-    let total = wanted.min(cap);
-    if total < 2 * caches.max(4 * MIB) {
-        return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(caches)));
-    }
-    let threads = cpus.len().max(1) as u64;
-    // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed.
-    let pages =
-        if cap < wanted { (total / threads / (2 * MIB)).max(1) } else { total.div_ceil(threads).div_ceil(2 * MIB) };
-    let each = pages * 2 * MIB;
-    let capped = if cap < wanted { format!(", capped to {} ({why})", Bytes(cap)) } else { String::new() };
-    Ok((each, format!("{} for {} = {rule}{capped}", Bytes(each * threads), count_of(threads, "thread"))))
-}
-
-/// The most memory a step may take, and what limits it.
-pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> (u64, String) {
-    let mut caps: Vec<(u64, String)> = Vec::new();
-    // Half of the free memory, unless the user sets a limit: then all but a tenth, which the system needs.
-    let (part, words) = if scope.max_mem.is_some() { (0.9, "nine tenths") } else { (0.5, "half") };
-    let mut cap = |bytes: u64, of: String| caps.push(((bytes as f64 * part) as u64, format!("{words} of {of}")));
-    let nodes: IdSet = match node {
-        Some(node) => [node].into_iter().collect(),
-        None => cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect(),
-    };
-    let free: Option<Vec<u64>> = machine.nodes.iter().filter(|n| nodes.contains(n.id)).map(|n| n.free_bytes).collect();
-    if let Some(free) = free.map(total) {
-        cap(free, format!("the {} free on node {nodes}", Bytes(free)));
-    }
-    if let Some(available) = machine.system.available_bytes {
-        cap(available, format!("the {} available", Bytes(available)));
-    }
-    if let Some(cgroup) = &machine.system.cgroup
-        && let Some(limit) = cgroup.memory_limit
-    {
-        let left = limit.saturating_sub(cgroup.memory_used.unwrap_or(0));
-        cap(left, format!("the free part of the cgroup's limit, {}", Bytes(left)));
-    }
-    if let Some(max) = scope.max_mem {
-        caps.push((max.0, "--max-mem".into()));
-    }
-    caps.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or((u64::MAX, "no limit".into()))
-}
-
-/// The cpu for one-thread steps: a core's first thread, not cpu 0 where there is a choice, since interrupts and kernel
-/// work land there by default.
-pub(crate) fn quiet_cpu(machine: &Machine, cpus: &IdSet) -> Option<CpuId> {
-    let order = machine.cores_first(cpus);
-    let cores = machine.one_per_core(cpus);
-    order.iter().copied().filter(|c| cores.contains(*c)).find(|c| *c != 0).or_else(|| order.first().copied())
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use tiermark_model::{Cache, CacheKind, Cpu, Node};
+    use tiermark_model::{Cache, CacheKind, Cpu, MIB, Node};
 
-    fn machine(cores: u32, l2: u64, l3: u64) -> Machine {
+    pub(crate) fn machine(cores: u32, l2: u64, l3: u64) -> Machine {
         let all: IdSet = (0..cores).collect();
         let mut caches = Vec::new();
         for cpu in 0..cores {
@@ -298,24 +219,6 @@ mod tests {
         let ladder = ladder(&machine(16, 2 * MIB, 30 * MIB), &"0-15".parse().unwrap(), &Scope::default());
         assert_eq!(ladder.tiers.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
         assert!(ladder.refused[0].why.contains("16 threads share 30 MiB"), "{:?}", ladder.refused);
-    }
-
-    #[test]
-    fn memory_is_capped_and_refused_when_too_little() {
-        let scope = Scope { max_mem: Some(Bytes(100 * MIB)), ..Scope::default() };
-        let (bytes, rule) = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap();
-        assert_eq!(bytes, 100 * MIB);
-        assert!(rule.contains("--max-mem"), "{rule}");
-        // It is one more limit, not a way around the others.
-        let mut small = machine(2, MIB, 32 * MIB);
-        small.system.cgroup = Some(tiermark_model::Cgroup { memory_limit: Some(100 * MIB), ..Default::default() });
-        let plenty = Scope { max_mem: Some(Bytes(1 << 40)), ..Scope::default() };
-        let (bytes, rule) = dram_bytes(&small, &"0".parse().unwrap(), None, &plenty).unwrap();
-        assert_eq!(bytes, 90 * MIB);
-        assert!(rule.contains("cgroup"), "{rule}");
-        let scope = Scope { max_mem: Some(Bytes(40 * MIB)), ..Scope::default() };
-        let refusal = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap_err();
-        assert!(refusal.why.contains("40 MiB"), "{refusal}");
     }
 
     #[test]

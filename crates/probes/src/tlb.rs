@@ -13,9 +13,9 @@ use tiermark_model::{
 use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_on};
 use crate::geometry::solve::{Buffer, Translation, translation};
 use crate::ladder::with_purpose;
+use crate::room::memory_cap;
 use crate::sizes::grid;
 use crate::steps::{asked, default_page, max_seconds, once, one_cpu, with_steps};
-use crate::tiers::memory_cap;
 
 /// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages spread
 /// over the sets of the caches as those of a packed chain do.

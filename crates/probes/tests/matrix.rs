@@ -207,6 +207,16 @@ fn the_largest_machine_is_planned() {
     assert!(plan.steps.len() < 600, "{} steps", plan.steps.len());
 }
 
+#[test]
+fn a_sample_has_a_row_and_a_memory_of_each_kind() {
+    let machine = Synth::largest().machine().unwrap();
+    let plan = plan(&machine, Effort::Standard, json!({ "sample": true }));
+    assert_eq!(cells(&plan, "read"), [("node:0".to_owned(), 0), ("node:0".to_owned(), 1)]);
+    // The other node of the socket, one of the other socket, one without cpus.
+    let sample = self::plan(&large(), Effort::Standard, json!({ "sample": true }));
+    assert_eq!(cells(&sample, "latency").iter().map(|(_, to)| *to).collect::<Vec<_>>(), [0, 2, 4, 8]);
+}
+
 struct Silent;
 
 impl Sink for Silent {

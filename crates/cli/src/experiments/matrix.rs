@@ -66,6 +66,11 @@ struct MatrixArgs {
     /// Footprints of each thread [default: four times the caches in reach]
     #[arg(long, value_name = "LIST", alias = "size", value_delimiter = ',', value_parser = parse::size)]
     sizes: Vec<Bytes>,
+    /// One row of each kind, against one node of each kind of memory
+    ///
+    /// For machines with many nodes: rows with as many cpus and the same distances are of one kind.
+    #[arg(hide_short_help = true, long)]
+    sample: bool,
     /// Write the pairs of nodes as CSV beside those of the firmware (HMAT)
     ///
     /// Latencies are in ns, bandwidths in MB/s; - is standard output.
@@ -139,6 +144,7 @@ impl MatrixArgs {
             size,
             peak: self.ceilings.peak,
             link_rate: self.ceilings.link_rate,
+            sample: self.sample,
         }
     }
 }

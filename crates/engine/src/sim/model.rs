@@ -16,6 +16,8 @@ const CACHE_NS: [f64; 4] = [1.333, 4.667, 16.667, 30.0];
 const CACHE_RATE: [f64; 4] = [384.0, 192.0, 60.0, 40.0];
 /// Idle latency of local DRAM, ns, scaled by SLIT distance for other nodes (10 is local).
 const DRAM_NS: f64 = 95.0;
+/// Latency of memory behind a memory-side cache, as a multiple of the cache's.
+const BEHIND_CACHE: f64 = 3.0;
 /// Misses one core keeps in flight: more chains than this do not help.
 const IN_FLIGHT: f64 = 12.0;
 /// Lines one core keeps in flight when it streams, prefetchers included: 20 GB/s from memory 95 ns away.
@@ -63,7 +65,9 @@ impl SpeedModel {
             let size = setup.regions.get(thread.region).map_or(1.0, |r| r.bytes.0.max(1) as f64);
             let siblings = machine.cpu(thread.cpu).and_then(|c| on_core.get(&c.core)).copied().unwrap_or(1);
             let places = node_shares(setup, thread.region, machine);
-            let memory_ns = places.iter().map(|(node, share)| share * memory_ns(machine, thread.cpu, *node)).sum();
+            let all = setup.total_bytes().0.max(1) as f64;
+            let memory_ns =
+                places.iter().map(|(node, share)| share * memory_ns(machine, thread.cpu, *node, share * all)).sum();
             let memory_ns = if places.is_empty() { DRAM_NS } else { memory_ns };
             let own_core = if siblings > 1 { SMT_SHARE } else { 1.0 };
             let region = setup.regions.get(thread.region);
@@ -243,10 +247,17 @@ fn distance(machine: &Machine, cpu: CpuId, target: NodeId) -> f64 {
     f64::from(own.and_then(|n| n.distances.get(&target)).copied().unwrap_or(10))
 }
 
-/// Latency of a node's memory: firmware's figure where it has one, SLIT distance elsewhere.
-fn memory_ns(machine: &Machine, cpu: CpuId, target: NodeId) -> f64 {
-    let stated = machine.node(target).and_then(|n| n.hmat.iter().find_map(|h| h.read_latency_ns));
-    stated.unwrap_or(DRAM_NS * distance(machine, cpu, target) / 10.0)
+/// Latency of so many bytes of a node's memory: firmware's figure where it has one, SLIT distance elsewhere; more where they exceed its
+/// memory-side cache.
+fn memory_ns(machine: &Machine, cpu: CpuId, target: NodeId, bytes: f64) -> f64 {
+    let node = machine.node(target);
+    let stated = node.and_then(|n| n.hmat.iter().find_map(|h| h.read_latency_ns));
+    let near = stated.unwrap_or(DRAM_NS * distance(machine, cpu, target) / 10.0);
+    let cached = match node.map_or(0, tiermark_model::Node::side_cache_bytes) {
+        0 => 1.0,
+        cache => (cache as f64 / bytes).min(1.0),
+    };
+    near * (cached + BEHIND_CACHE * (1.0 - cached))
 }
 
 fn walk_ns(machine: &Machine, setup: &Setup, region: usize, size: f64) -> f64 {

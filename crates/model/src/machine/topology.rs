@@ -18,7 +18,7 @@ pub struct LlcGroup {
 }
 
 /// Far beyond the caches of any machine, and small enough for working sets that are multiples of it.
-const MOST_CACHE_BYTES: u64 = 1 << 50;
+pub(super) const MOST_CACHE_BYTES: u64 = 1 << 50;
 
 impl Machine {
     /// The only node that has memory, where there is just one.
@@ -52,9 +52,11 @@ impl Machine {
         self.cpus.iter().map(|c| c.core).collect::<IdSet>().len()
     }
 
-    /// The node a cpu allocates from by default: its own, or the first node where the kernel has no NUMA.
+    /// The node a cpu belongs to: its own, or, where the kernel has no NUMA, the one that stands for the machine. `None` for a cpu whose
+    /// node is offline.
     pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
-        self.cpu(cpu).and_then(|c| c.node).or_else(|| self.nodes.first().map(|n| n.id))
+        let own = self.cpu(cpu)?.node;
+        own.or_else(|| self.nodes.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.id))
     }
 
     /// The data (or unified) cache of a level that a cpu uses.
@@ -138,6 +140,17 @@ mod tests {
         let cache = Cache { level: 3, kind, bytes, line_bytes: None, ways: None, sets: None, cpus: cpus.clone() };
         let machine = Machine { caches: vec![cache.clone(), cache], ..Machine::default() };
         assert_eq!(machine.reachable_cache_bytes(&cpus), MOST_CACHE_BYTES);
+    }
+
+    #[test]
+    fn a_cpu_whose_node_is_offline_has_no_node() {
+        let cpus = [(0, Some(1)), (1, None)].map(|(id, node)| Cpu { id, core: id, node, ..Cpu::default() }).to_vec();
+        let node = |id: NodeId, cpus: &str| Node { id, cpus: cpus.parse().unwrap(), ..Node::default() };
+        let machine = Machine { cpus: cpus.clone(), nodes: vec![node(1, "0")], ..Machine::default() };
+        assert_eq!([0, 1, 2].map(|cpu| machine.node_of(cpu)), [Some(1), None, None]);
+        // A kernel without NUMA: one node stands for the whole machine.
+        let whole = Machine { cpus, nodes: vec![node(0, "0-1")], ..Machine::default() };
+        assert_eq!(whole.node_of(1), Some(0));
     }
 
     #[test]

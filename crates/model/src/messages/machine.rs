@@ -32,6 +32,11 @@ messages! {
         "cache sizes and sharing", "the kernel describes no cache in {directory}/cpu*/cache",
         "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured";
 
+    /// Ways, sets and lines of a cache that do not multiply to its size.
+    Refusal ways_contradict(level: u8, ways: u32, sets: u32, line: u32, size: Bytes):
+        "the ways of L{level}", "{ways} ways x {sets} sets x {line} bytes are not its {size}",
+        "the ways are left out; `tiermark geometry` measures those of a core's own caches";
+
     /// Cpus that two NUMA nodes claim.
     Refusal cpus_of_two_nodes(nodes: &IdSet):
         "the cpus of nodes {nodes}", "some of them also belong to a node before, so the firmware's NUMA tables are wrong",

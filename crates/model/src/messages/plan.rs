@@ -62,7 +62,7 @@ messages! {
     Refusal memory_within_caches(tier: &str, threads: u64, room: Bytes, limit: &str, caches: Bytes):
         { format!("{tier} with {}", count_of(threads, "thread")) },
         "{room} ({limit}) is less than twice the caches in reach ({caches})",
-        "allow more with --max-mem, or free memory";
+        "allow more with --max-mem (--max-time where time is the limit), or free memory";
 
     /// Fewer pages than the entries of a TLB can be counted with.
     Refusal too_few_pages(page: &str, most: u64, limit: &str, cure: &str):
@@ -84,7 +84,7 @@ messages! {
 
     /// Rows of cpus that share a last-level cache, where the system does not say which do.
     Refusal sharing_unknown(cpus: &IdSet):
-        "rows of cpus {cpus}", "the system does not report which last-level cache these cpus share", "choose one row for each node: --from node";
+        "rows of cpus {cpus}", "the system does not report which node or last-level cache these cpus belong to", "choose rows of another kind: --from";
 
     /// A row of the matrix without a cpu.
     Refusal no_cpus_on_node(node: NodeId, why: &str, with_cpus: &IdSet):

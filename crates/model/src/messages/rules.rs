@@ -17,6 +17,10 @@ messages! {
     Note latency_on(cpu: CpuId):
         "latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)";
 
+    /// One-thread steps on a hybrid machine, where no performance core was in scope.
+    Note one_thread_on_small_core(cpus: &IdSet):
+        "one thread: cpu {cpus} is no performance core, its figures are not those of the machine's fastest cores";
+
     /// The cpus of several threads.
     Note cores_before_siblings(): "bandwidth: physical cores before SMT siblings; every thread has memory of its own";
 
@@ -38,6 +42,31 @@ messages! {
 
     /// The most pages of a chase.
     Note pages_up_to(page: PageKind, most: u64, why: &str): "{page} pages: up to {most} ({why})";
+
+    /// Cpus in scope that a measurement of their own memory leaves out, as theirs is forbidden, absent or offline.
+    Note without_own_memory(cpus: &IdSet, measured: &IdSet):
+        "cpus {cpus}: the memory of their own node cannot be used (cpuset.mems, an offline node or one without memory); DRAM is measured \
+         by cpus {measured}";
+
+    /// No cpu in scope has memory of its own node.
+    Note memory_is_remote(cpu: CpuId, node: NodeId):
+        "the memory of cpu {cpu}'s own node cannot be used (cpuset.mems, an offline node or one without memory): its memory is on node \
+         {node}, remote";
+
+    /// Cpus that are in no row of a matrix of nodes.
+    Note cpus_without_node(cpus: &IdSet): "cpus {cpus} are in no row: the node they belong to is offline";
+
+    /// One node that stands for others.
+    Note far_stands_for(node: NodeId, others: &IdSet):
+        "node {node} stands for node {others}, not measured: firmware and kernel describe them alike (distance, memory tier, HMAT figures, \
+         memory-side cache); --mem-node measures another";
+
+    /// Nodes whose memory is not measured, since it may not be used.
+    Note far_not_allowed(nodes: &IdSet): "node {nodes}: not measured, the cpuset (cpuset.mems) does not allow its memory";
+
+    /// A matrix of one row and one column of each kind.
+    Note matrix_sample(rows: usize, of: usize):
+        "a sample (--sample): {rows} of {of} rows, one of each kind; for each the memory of its own node and of one node of each other kind";
 
     /// Sides of a matrix.
     Note matrix_between(groups: &str, nodes: &IdSet): "matrix: from cpus of {groups} to memory of nodes {nodes}";

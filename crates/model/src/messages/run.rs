@@ -29,6 +29,14 @@ messages! {
         },
         "stop that work or wait until it ends (`tiermark doctor` shows what is running), choose idle cpus with --cpus, or insist with --force";
 
+    /// A run that takes long, before it begins: its steps, and the option that measures fewer of them where there is one.
+    Warning long_run(seconds: f64, steps: usize, sample: Option<&str>):
+        { format!("the run is expected to take {}: {}", long(seconds), count_of(steps as u64, "step")) },
+        {
+            let sample = sample.map_or_else(String::new, |sample| format!(", or fewer steps: {sample}"));
+            format!("allow less time, headline figures come first: --max-time 15m{sample}")
+        };
+
     /// Other work beside a run.
     Warning busy(busy: f64, cpus: u64, programs: &str, stolen: Option<f64>):
         {
@@ -58,6 +66,10 @@ messages! {
     /// A line of a run's journal that cannot be read.
     Warning journal_damaged(line: usize, path: &str, error: &str):
         "line {line} of the journal {path} is damaged ({error}); that line and all lines after it are lost", "";
+}
+
+fn long(seconds: f64) -> String {
+    if seconds < 7200.0 { format!("{:.0} min", seconds / 60.0) } else { format!("{:.1} h", seconds / 3600.0) }
 }
 
 fn steals(gives: &str, share: f64) -> String {

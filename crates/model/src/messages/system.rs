@@ -1,11 +1,17 @@
 //! The state of the system as a run finds it.
 
 use super::rows::messages;
+use crate::{Bytes, IdSet};
 
 messages! {
     /// A control group with a quota of cpu time.
     Warning cpu_quota(cpus: f64):
         "this cgroup may use {cpus} cpus: threads are stopped when the quota is spent", "lift cpu.max for the run";
+
+    /// Caches in front of the memory of some nodes.
+    Warning memory_side_cache(nodes: &IdSet, bytes: Bytes):
+        "node {nodes}: a cache of {bytes} lies in front of its memory; a working set within it measures the cache, not the memory",
+        "allow more time and memory to measure the memory behind the cache: `tiermark survey --max-time 15m --max-mem SIZE`";
 
     /// Automatic NUMA balancing on a machine with several nodes.
     Warning numa_balancing():

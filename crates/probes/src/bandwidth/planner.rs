@@ -13,9 +13,11 @@ use crate::finder::{Finder, after_curve};
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
 use crate::mix::Mix;
+use crate::reach::{local_cpus, own_memory, quiet_cpu};
+use crate::room::dram_bytes;
 use crate::sizes::{LARGE, between, sweep};
 use crate::steps::{asked, check_size, curve_point, default_page, headline, no_kernel, phase, setup, stream_role};
-use crate::tiers::{Tier, dram_bytes, ladder_of, quiet_cpu};
+use crate::tiers::{Tier, ladder_of};
 
 /// How the names of kernels end that load and add nothing up.
 const LOADS_ALONE: &str = "-load";
@@ -287,21 +289,22 @@ impl<'a> BandwidthPlanner<'a> {
 
     /// DRAM read by 1, 2, 4 … threads, cores before siblings.
     fn scaling(&self, plan: &mut Plan) {
-        let order = self.cores_first();
+        let near = local_cpus(self.lab.machine, &self.cpus);
+        let order = self.lab.machine.cores_first(&near);
         let asked = self.ops().iter().any(|op| op == "read") && !self.zeros() && self.params.threads.is_empty();
         if self.request.effort == Effort::Quick || order.len() < 2 || !asked {
             return;
         }
         let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|n| *n < order.len()).collect();
-        counts.extend([self.cores().cpus.len(), order.len()]);
+        counts.extend([self.lab.machine.one_per_core(&near).len(), order.len()]);
         counts.sort_unstable();
         counts.dedup();
+        let node = self.request.scope.mem_node.or_else(|| own_memory(self.lab.machine, order[0]).1);
         for count in counts {
             let crew = BandwidthThreads { cpus: order[..count].to_vec(), span: "some" };
             let mine: IdSet = crew.cpus.iter().copied().collect();
-            let size = dram_bytes(self.lab.machine, &mine, self.request.scope.mem_node, &self.request.scope);
-            let Ok((size, _)) = size else { continue };
-            let place = Footprint { size: Bytes(size), node: self.request.scope.mem_node };
+            let Ok((size, _)) = dram_bytes(self.lab.machine, &mine, node, &self.request.scope) else { continue };
+            let place = Footprint { size: Bytes(size), node };
             let labels = Labels::new().purpose(Purpose::Scaling).text(Labels::TIER, "DRAM");
             plan.steps.extend(self.step(
                 labels,

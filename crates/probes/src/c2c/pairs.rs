@@ -1,6 +1,6 @@
 //! Which pairs of cpus are measured: all, or some of each relation drawn by seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use tiermark_model::messages::rules;
@@ -80,31 +80,43 @@ impl Choice {
 
 /// How many pairs of each class there are among the cpus.
 pub(super) fn count(machine: &Machine, cpus: &IdSet) -> BTreeMap<Class, u64> {
-    let mut all = BTreeMap::new();
-    each_pair(&machine.places(cpus), |pair| *all.entry(pair.class).or_default() += 1);
-    all
+    let mut counts: Vec<u64> = Vec::new();
+    let classes = each_pair(&machine.places(cpus), |class, _| match counts.get_mut(class) {
+        Some(count) => *count += 1,
+        None => counts.push(1),
+    });
+    classes.into_iter().zip(counts).collect()
 }
 
 /// Chooses at most so many pairs of each class; all where no number is given for one.
 pub(super) fn choose(machine: &Machine, cpus: &IdSet, most: &BTreeMap<Class, u64>, seed: u64) -> Choice {
     let mut rng = Rng::new(seed);
-    let mut choice = Choice::default();
-    let mut kept: BTreeMap<Class, Vec<Pair>> = BTreeMap::new();
+    let mut reservoirs: Vec<Reservoir> = Vec::new();
     // Algorithm R (Vitter 1985, Random sampling with a reservoir): one pass, every pair as likely as any other.
-    each_pair(&machine.places(cpus), |pair| {
-        let seen = choice.all.entry(pair.class).or_insert(0);
-        *seen += 1;
-        let kept = kept.entry(pair.class).or_default();
-        let most = most.get(&pair.class).copied().unwrap_or(u64::MAX);
-        if (kept.len() as u64) < most {
-            kept.push(pair);
-        } else if let Some(place) = kept.get_mut(rng.below(*seen as usize)) {
+    let classes = each_pair(&machine.places(cpus), |class, pair| {
+        if class == reservoirs.len() {
+            let most = most.get(&pair.class).copied().unwrap_or(u64::MAX);
+            reservoirs.push(Reservoir { most, seen: 0, kept: Vec::new() });
+        }
+        let reservoir = &mut reservoirs[class];
+        reservoir.seen += 1;
+        if (reservoir.kept.len() as u64) < reservoir.most {
+            reservoir.kept.push(pair);
+        } else if let Some(place) = reservoir.kept.get_mut(rng.below(reservoir.seen as usize)) {
             *place = pair;
         }
     });
-    choice.pairs = kept.into_values().flatten().collect();
-    choice.pairs.sort_unstable();
-    choice
+    let all = classes.into_iter().zip(&reservoirs).map(|(class, reservoir)| (class, reservoir.seen)).collect();
+    let mut pairs: Vec<Pair> = reservoirs.into_iter().flat_map(|reservoir| reservoir.kept).collect();
+    pairs.sort_unstable();
+    Choice { pairs, all }
+}
+
+/// The pairs of one class: so many at most are kept of those seen.
+struct Reservoir {
+    most: u64,
+    seen: u64,
+    kept: Vec<Pair>,
 }
 
 /// Divides a number of pairs among the classes: as many of each, and what a small one leaves goes to the others. Never
@@ -123,13 +135,48 @@ pub(super) fn divide(all: &BTreeMap<Class, u64>, pairs: u64) -> BTreeMap<Class, 
     most
 }
 
-fn each_pair(places: &[(CpuId, CpuPosition)], mut visit: impl FnMut(Pair)) {
-    for (index, (first, here)) in places.iter().enumerate() {
-        for (second, there) in &places[index + 1..] {
-            let class = Class { relation: here.relation(there), kinds: here.kinds(there) };
-            visit(Pair { class, first: *first, second: *second });
+/// Visits every pair with the number of its class, counted in the order of their first pairs. Returns the classes by number.
+///
+/// 16,384 cpus have 134 million pairs: what two sites have in common is worked out once for a row of pairs.
+fn each_pair(places: &[(CpuId, CpuPosition)], mut visit: impl FnMut(usize, Pair)) -> Vec<Class> {
+    let mut sites: HashMap<CpuPosition, u32> = HashMap::new();
+    let seats: Vec<(CpuId, u32, u32)> = places
+        .iter()
+        .map(|(cpu, place)| {
+            let next = sites.len() as u32;
+            (*cpu, place.core(), *sites.entry(place.site()).or_insert(next))
+        })
+        .collect();
+    let mut classes: Vec<Class> = Vec::new();
+    let mut classify = |here: &CpuPosition, there: &CpuPosition| {
+        let class = Class { relation: here.relation(there), kinds: here.kinds(there) };
+        let number = classes.iter().position(|known| *known == class).unwrap_or(classes.len());
+        if number == classes.len() {
+            classes.push(class);
+        }
+        (number, class)
+    };
+    let (mut row, mut of): (Vec<Option<(usize, Class)>>, Option<u32>) = (Vec::new(), None);
+    for (index, (first, core, site)) in seats.iter().enumerate() {
+        if of != Some(*site) {
+            row = vec![None; sites.len()];
+            of = Some(*site);
+        }
+        for (offset, (second, other, there)) in seats[index + 1..].iter().enumerate() {
+            let (number, class) = match row[*there as usize] {
+                Some(known) if core != other => known,
+                _ => {
+                    let found = classify(&places[index].1, &places[index + 1 + offset].1);
+                    if core != other {
+                        row[*there as usize] = Some(found);
+                    }
+                    found
+                }
+            };
+            visit(number, Pair { class, first: *first, second: *second });
         }
     }
+    classes
 }
 
 #[cfg(test)]
@@ -176,6 +223,25 @@ mod tests {
         assert_eq!(choice.rule(32), rules::all_pairs(496, 32));
         // cpu 0 is no example if there are others.
         assert!(choice.speakers().iter().all(|p| p.first != 0) && choice.speakers().len() == 4);
+    }
+
+    #[test]
+    fn pairs_are_classed_by_row_as_one_by_one() {
+        let (mut machine, cpus) = machine();
+        for cpu in &mut machine.cpus {
+            // A core whose threads are at two sites, and kinds that change within a last-level cache.
+            cpu.llc = cpu.llc.filter(|_| cpu.id != 9);
+            cpu.kind = Some(if cpu.id % 8 < 5 { CoreKind::Performance } else { CoreKind::Efficiency });
+        }
+        let places = machine.places(&cpus);
+        let mut one_by_one: BTreeMap<Class, u64> = BTreeMap::new();
+        for (index, (_, here)) in places.iter().enumerate() {
+            for (_, there) in &places[index + 1..] {
+                let class = Class { relation: here.relation(there), kinds: here.kinds(there) };
+                *one_by_one.entry(class).or_default() += 1;
+            }
+        }
+        assert_eq!(count(&machine, &cpus), one_by_one);
     }
 
     #[test]

@@ -18,9 +18,9 @@ use tiermark_model::{
 };
 
 use crate::chasing::{Chase, Chaser, quarters};
+use crate::room::dram_bytes;
 use crate::sizes::{SMALLEST, grid};
 use crate::steps::{asked, default_page, max_seconds, once, one_cpu};
-use crate::tiers::dram_bytes;
 
 use seen::GeometryCurves;
 

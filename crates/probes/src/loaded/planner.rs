@@ -15,8 +15,9 @@ use super::curve_spec::{CurveSpec, LOAD, LoadSite};
 use super::pauses::{FIRST, next};
 use crate::mix::Mix;
 use crate::places::{Distance, Placement, places, whole_system};
+use crate::reach::{far_unmeasured, quiet_cpu};
+use crate::room::{dram_bytes, memory_cap};
 use crate::steps::{asked, default_page, headline, one_cpu, setup, stream_role};
-use crate::tiers::{dram_bytes, memory_cap};
 
 /// Wanted half-width of the interval: of every point, and of the rate of all cores.
 const PRECISION: f64 = 0.02;
@@ -141,6 +142,10 @@ impl<'a> LoadedPlanner<'a> {
     pub(super) fn fill(&self, plan: &mut Plan) {
         let (families, refused) = self.families();
         plan.refused.extend(refused);
+        if self.request.scope.mem_node.is_none() && self.request.effort > Effort::Quick {
+            let cpu = quiet_cpu(self.lab.machine, &self.cpus);
+            plan.rules.extend(cpu.into_iter().flat_map(|cpu| far_unmeasured(self.lab.machine, cpu)));
+        }
         let mut known: Vec<Placement> = Vec::new();
         for (index, family) in families.iter().enumerate() {
             let phase = u8::try_from(index).unwrap_or(u8::MAX);

@@ -1,10 +1,12 @@
 //! Groups of cpus that share a place, and the memory nodes that they can reach.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::{IdSet, Machine, Node, NodeId};
+
+use crate::reach::kinds;
 
 /// The unit that the cpus of one row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -44,17 +46,26 @@ impl Group {
         from.filter_map(|own| own.distances.get(&node).copied()).min()
     }
 
-    /// One node of each kind of memory that is not its own: a kind is a distance, with or without cpus. The number of kinds does not
-    /// grow with the machine.
+    /// One node of each kind of memory that is not its own. The number of kinds does not grow with the machine.
     pub(super) fn far_kinds(&self, targets: &IdSet, machine: &Machine) -> Vec<NodeId> {
-        let mut kinds = BTreeMap::new();
-        for node in targets.difference(&self.homes).iter() {
-            kinds.entry((memory_only(node, machine), self.distance(node, machine))).or_insert(node);
-        }
-        let mut nodes: Vec<NodeId> = kinds.into_values().collect();
+        let kinds = kinds(machine, &targets.difference(&self.homes), |node| self.distance(node, machine));
+        let mut nodes: Vec<NodeId> = kinds.iter().filter_map(IdSet::first).collect();
         nodes.sort_unstable();
         nodes
     }
+}
+
+/// The first of the groups that are alike: as many cpus and cores, and as many homes and kinds of far memory.
+pub(super) fn of_each_kind(groups: Vec<Group>, targets: &IdSet, machine: &Machine) -> Vec<Group> {
+    let mut known = BTreeSet::new();
+    let kind = |group: &Group| {
+        let far = group.far_kinds(targets, machine);
+        let kind = |node: &NodeId| (memory_only(*node, machine), group.distance(*node, machine));
+        let mut distances: Vec<_> = far.iter().map(kind).collect();
+        distances.sort_unstable();
+        (group.cpus.len(), machine.one_per_core(&group.cpus).len(), group.homes.len(), distances)
+    };
+    groups.into_iter().filter(|group| known.insert(kind(group))).collect()
 }
 
 /// Whether a node has memory and no cpus: CXL, HBM beside DRAM, persistent memory.

@@ -61,6 +61,8 @@ pub struct MatrixParams {
     pub peak: Option<f64>,
     /// What the link between two sockets carries in one direction, bytes per second; none means what the processors tell.
     pub link_rate: Option<f64>,
+    /// One row of each kind, against its own memory and one node of each kind of the others.
+    pub sample: bool,
 }
 
 /// The probe of `tiermark matrix`; `docs/methods/matrix.md` describes the method.

@@ -9,13 +9,14 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
-use super::groups::{Group, groups, memory_nodes};
+use super::groups::{Group, Origin, groups, memory_nodes, of_each_kind};
 use super::ops::{LATENCY, work};
 use super::{MatrixParams, Policy};
 use crate::bandwidth::ThreadCount;
 use crate::ceilings::Stated;
+use crate::reach::quiet_cpu;
+use crate::room::{Shares, dram_bytes, dram_bytes_over};
 use crate::steps::{asked, check_size, default_page, headline, no_kernel, one_cpu};
-use crate::tiers::{dram_bytes, quiet_cpu};
 
 /// Wanted half-width of the interval of a latency, and of a bandwidth.
 const PRECISION: (f64, f64) = (0.01, 0.02);
@@ -63,6 +64,12 @@ pub(super) struct MatrixPlanner<'a> {
     pub(super) targets: IdSet,
     /// Requested rows and columns that cannot be measured.
     refused: Vec<Refusal>,
+    /// The cpus of all rows, with those that a sample leaves out.
+    pub(super) cpus: IdSet,
+    /// Cpus in scope that are in no row.
+    without_row: IdSet,
+    /// How many rows there are, with those that a sample leaves out.
+    pub(super) rows: usize,
 }
 
 impl<'a> MatrixPlanner<'a> {
@@ -72,11 +79,16 @@ impl<'a> MatrixPlanner<'a> {
         let mut refused = Vec::new();
         let cpus = rows(cpus, &params, lab, &mut refused)?;
         let targets = columns(request, &params, lab, &mut refused)?;
-        let groups = groups(lab.machine, &cpus, params.from);
+        let mut groups = groups(lab.machine, &cpus, params.from);
+        let of_rows = groups.iter().fold(IdSet::new(), |all, group| all.union(&group.cpus));
+        let (rows, without_row) = (groups.len(), cpus.difference(&of_rows));
+        if params.sample {
+            groups = of_each_kind(groups, &targets, lab.machine);
+        }
         if groups.is_empty() {
             return Err(says::sharing_unknown(&cpus));
         }
-        let planner = Self { request, params, lab, groups, targets, refused };
+        let planner = Self { request, params, lab, groups, targets, refused, cpus: of_rows, without_row, rows };
         for op in planner.params.ops.iter().filter(|op| *op != LATENCY) {
             if work(op, lab.bench).is_none() {
                 return Err(no_kernel(op, lab.bench));
@@ -90,12 +102,18 @@ impl<'a> MatrixPlanner<'a> {
         plan.refused.extend(self.refused.iter().cloned());
         let names: Vec<&str> = self.groups.iter().map(|g| g.name.as_str()).collect();
         plan.rules.push(rules::matrix_between(&names.join(", "), &self.targets));
+        if self.params.sample {
+            plan.rules.push(rules::matrix_sample(self.groups.len(), self.rows));
+        }
+        if !self.without_row.is_empty() && self.params.from == Origin::Node {
+            plan.rules.push(rules::cpus_without_node(&self.without_row));
+        }
         plan.rules.extend(self.footprint_rule());
         if !self.wants(Policy::Bind) {
             return;
         }
         for (op, group) in self.ops().iter().flat_map(|op| self.groups.iter().map(move |group| (op, group))) {
-            for node in self.targets.iter() {
+            for node in self.columns(group).iter() {
                 let cells =
                     if op == LATENCY { vec![self.latency(group, node)] } else { self.bandwidth(op, group, node) };
                 for cell in cells {
@@ -106,6 +124,15 @@ impl<'a> MatrixPlanner<'a> {
                 }
             }
         }
+    }
+
+    /// The columns that a row is measured against.
+    fn columns(&self, group: &Group) -> IdSet {
+        if !self.params.sample {
+            return self.targets.clone();
+        }
+        let far = group.far_kinds(&self.targets, self.lab.machine);
+        group.homes.intersection(&self.targets).union(&far.into_iter().collect())
     }
 
     /// How large the memory of the first row is, and why.
@@ -202,13 +229,14 @@ impl<'a> MatrixPlanner<'a> {
         .max(1)
     }
 
-    /// The footprint of each of these threads with memory of a node.
-    pub(super) fn size(&self, cpus: &[CpuId], node: NodeId) -> Result<Bytes, Refusal> {
+    /// The footprint of each of these threads with pages on these nodes.
+    pub(super) fn size(&self, cpus: &[CpuId], on: &Shares) -> Result<Bytes, Refusal> {
         match self.params.size {
             Some(size) => Ok(size),
             None => {
                 let cpus: IdSet = cpus.iter().copied().collect();
-                dram_bytes(self.lab.machine, &cpus, Some(node), &self.request.scope).map(|(bytes, _)| Bytes(bytes))
+                let size = dram_bytes_over("DRAM", self.lab.machine, &cpus, on, &self.request.scope);
+                size.map(|(bytes, _)| Bytes(bytes))
             }
         }
     }
@@ -220,7 +248,9 @@ impl<'a> MatrixPlanner<'a> {
 
     fn latency(&self, group: &Group, node: NodeId) -> Result<Step, Refusal> {
         let cpu = one_cpu(self.lab.machine, &group.cpus, &group.name)?;
-        let size = self.size(&[cpu], node).map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
+        let size = self
+            .size(&[cpu], &Shares::from([(node, 1)]))
+            .map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
         let crew = MatrixThreads { cpus: vec![cpu], span: "one".into() };
         let spot = RowJob { group, crew: &crew, op: LATENCY };
         let labels = Labels::new().whole(Labels::NODE, u64::from(node));
@@ -232,7 +262,8 @@ impl<'a> MatrixPlanner<'a> {
 
     fn bandwidth(&self, op: &str, group: &Group, node: NodeId) -> Vec<Result<Step, Refusal>> {
         let cell = |crew: &MatrixThreads| {
-            let size = self.size(&crew.cpus, node).map_err(|refusal| self.of_cell(refusal, op, group, node))?;
+            let size = self.size(&crew.cpus, &Shares::from([(node, 1)]));
+            let size = size.map_err(|refusal| self.of_cell(refusal, op, group, node))?;
             let labels = Labels::new().whole(Labels::NODE, u64::from(node));
             self.stream(RowJob { group, crew, op }, &format!("node{node}"), size, labels, &|_| ThreadMemory::on(node))
         };

@@ -11,7 +11,7 @@ use super::Policy;
 use super::groups::{Group, memory_only};
 use super::planner::{MatrixPlanner, RowJob, ThreadMemory};
 use super::weights::{Weights, between, proportional, sweep};
-use crate::tiers::memory_cap;
+use crate::room::{Shares, memory_cap_over, shares};
 
 /// The first kernel that interleaves by weight (Linux 6.9, MPOL_WEIGHTED_INTERLEAVE).
 const WEIGHTED_SINCE: (u32, u32) = (6, 9);
@@ -65,10 +65,9 @@ impl MatrixPlanner<'_> {
         /// More rows would take most of the time for numbers that repeat one another.
         const EVERY: usize = 2;
         let mut groups: Vec<Group> = self.groups.clone();
-        if groups.len() > 1 {
-            let cpus = groups.iter().fold(IdSet::new(), |all, group| all.union(&group.cpus));
+        if self.rows > 1 {
             groups.truncate(if groups.len() > EVERY { 1 } else { EVERY });
-            groups.push(Group::new("all".to_owned(), cpus, self.lab.machine));
+            groups.push(Group::new("all".to_owned(), self.cpus.clone(), self.lab.machine));
         }
         groups
     }
@@ -160,28 +159,37 @@ impl MatrixPlanner<'_> {
         self.stream(spot, &at, size, labels, &place)
     }
 
-    /// The smallest footprint that any of the nodes leaves room for, in whole rounds of pages, so that the shares of each thread's
-    /// memory are exact.
+    /// Where the pages of a policy go; each node alone where the kernel's own weights may send all of them there.
+    fn shares(&self, spot: RowJob<'_>, spread: &Spread<'_>) -> Vec<Shares> {
+        if spread.nodes.is_empty() {
+            return vec![shares(self.lab.machine, &spot.crew.cpus.iter().copied().collect(), None)];
+        }
+        let parts = spread.policy.shares(spread.nodes.len());
+        if parts.is_empty() {
+            return spread.nodes.iter().map(|node| Shares::from([(node, 1)])).collect();
+        }
+        vec![spread.nodes.iter().zip(parts.into_iter().map(u64::from)).collect()]
+    }
+
+    /// The footprint that the nodes together leave room for, in whole rounds of pages, so that the shares of each thread's memory are exact.
     ///
     /// Rounds differ between weights, and so would footprints: where there is room, those of weights are four times as large, so
     /// that half a round more or less is little, and caches keep little of any.
     fn spread_size(&self, spot: RowJob<'_>, spread: &Spread<'_>) -> Result<Bytes, Refusal> {
         const LARGER: u64 = 4;
-        let nodes = if spread.nodes.is_empty() { &spot.group.homes } else { &spread.nodes };
-        let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
         let (mut least, mut room) = (u64::MAX, u64::MAX);
-        for node in nodes.iter() {
-            admit_node(node, self.lab.machine)?;
+        for on in self.shares(spot, spread) {
+            if on.is_empty() {
+                return Err(says::policy_without_nodes(spread.name));
+            }
+            on.keys().try_for_each(|node| admit_node(*node, self.lab.machine))?;
             let of_cell =
                 |refusal| Refusal { what: format!("{} {} from {}", spread.name, spot.op, spot.group.name), ..refusal };
-            least = least.min(self.size(&spot.crew.cpus, node).map_err(of_cell)?.0);
-            room = room.min(memory_cap(self.lab.machine, &cpus, Some(node), &self.request.scope).0);
-        }
-        if nodes.is_empty() {
-            return Err(says::policy_without_nodes(spread.name));
+            least = least.min(self.size(&spot.crew.cpus, &on).map_err(of_cell)?.0);
+            room = room.min(memory_cap_over(self.lab.machine, &on, &self.request.scope).0);
         }
         let weighs = spread.weights.is_some() || spread.policy == MemPolicy::SystemWeighted;
-        if weighs && self.params.size.is_none() && least * LARGER * cpus.len() as u64 <= room {
+        if weighs && self.params.size.is_none() && least * LARGER * spot.crew.cpus.len() as u64 <= room {
             least *= LARGER;
         }
         let round = spread.round * self.page_bytes();
@@ -220,22 +228,15 @@ impl MatrixPlanner<'_> {
         is_remote: &dyn Fn(usize) -> bool,
     ) -> Result<Step, Refusal> {
         let machine = self.lab.machine;
-        // Every home gives memory, and not only the first.
-        let homes = spot.crew.cpus.iter().filter_map(|cpu| nearest_memory_node(*cpu, machine));
-        let sizes: Result<Vec<Bytes>, Refusal> = homes
-            .chain([local, remote])
-            .collect::<IdSet>()
-            .iter()
-            .map(|node| self.size(&spot.crew.cpus, node))
-            .collect();
-        let size = sizes?.into_iter().min().unwrap_or_default();
+        // A socket of several nodes is local where each of its cpus is.
+        let own = |thread: usize| spot.crew.cpus.get(thread).and_then(|cpu| nearest_memory_node(*cpu, machine));
+        let node = |thread: usize| if is_remote(thread) { remote } else { own(thread).unwrap_or(local) };
+        let mut on = Shares::new();
+        (0..spot.crew.cpus.len()).for_each(|thread| *on.entry(node(thread)).or_default() += 1);
+        let size = self.size(&spot.crew.cpus, &on)?;
         let place = |thread: usize| {
-            if is_remote(thread) {
-                return ThreadMemory { part: "remote", ..ThreadMemory::on(remote) };
-            }
-            // A socket of several nodes is local where each of its cpus is.
-            let own = spot.crew.cpus.get(thread).and_then(|cpu| nearest_memory_node(*cpu, machine));
-            ThreadMemory { part: "local", ..ThreadMemory::on(own.unwrap_or(local)) }
+            let part = if is_remote(thread) { "remote" } else { "local" };
+            ThreadMemory { part, ..ThreadMemory::on(node(thread)) }
         };
         let labels = Labels::new().text(Labels::POLICY, "mixed").whole(Labels::NODE, u64::from(remote));
         let labels = labels.whole(Labels::REMOTE, share as u64);

@@ -19,8 +19,8 @@ use tiermark_model::{
 };
 
 use crate::ladder::derived;
+use crate::room::memory_cap;
 use crate::steps::{asked, once, one_cpu};
-use crate::tiers::memory_cap;
 use omitted::Omitted;
 use points::{Ground, OsPoint};
 

@@ -11,8 +11,8 @@ use tiermark_model::{
     Refusal, Request, Role, Step, StopRule,
 };
 
+use crate::reach::quiet_cpu;
 use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
-use crate::tiers::quiet_cpu;
 
 /// Ranges are these parts of the cache: a guest that shares it rarely holds more than half.
 const PARTS: [u64; 3] = [8, 4, 2];

@@ -15,10 +15,11 @@ use crate::ceilings::{Stated, lines_for_each_byte, touched_node};
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::mix::plain_kernel;
 use crate::places::{Distance, Placement, home};
+use crate::reach::{far_nodes, far_unmeasured, quiet_cpu};
+use crate::room::dram_bytes;
 use crate::steps::{
     VISIT_SECONDS, asked, default_page, headline, max_seconds, no_kernel, once, one_cpu, setup, stream_role, with_steps,
 };
-use crate::tiers::{dram_bytes, far_nodes, quiet_cpu};
 
 /// Wanted half-width of the interval of each point, and of the latency beside it.
 const PRECISION: f64 = 0.02;
@@ -158,9 +159,8 @@ impl<'a> ScalePlanner<'a> {
         ramps.extend(place(beside.clone(), target));
         ramps.extend(self.readers_elsewhere(target, &beside).and_then(|cpus| place(cpus, target)));
         if chosen.is_none() {
-            let far = far_nodes(machine, Some(target))
-                .into_iter()
-                .filter(|id| machine.node(*id).is_some_and(|n| n.cpus.is_empty()));
+            let far = beside.first().map_or_else(Vec::new, |cpu| far_nodes(machine, cpu)).into_iter();
+            let far = far.filter(|id| machine.node(*id).is_some_and(|n| n.cpus.is_empty()));
             ramps.extend(far.filter_map(|id| place(beside.clone(), id)));
         }
         ramps
@@ -180,6 +180,10 @@ impl<'a> ScalePlanner<'a> {
     }
 
     fn fill(&self, plan: &mut Plan) {
+        if self.request.scope.mem_node.is_none() {
+            let cpu = quiet_cpu(self.lab.machine, &self.cpus);
+            plan.rules.extend(cpu.into_iter().flat_map(|cpu| far_unmeasured(self.lab.machine, cpu)));
+        }
         for place in self.ramps() {
             let order = self.lab.machine.cores_first(&place.cpus);
             let cores = self.lab.machine.one_per_core(&place.cpus).len();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Bytes, HmatAccess, IdSet, Machine, Node};
+use tiermark_model::{Bytes, CacheIndexing, HmatAccess, IdSet, Machine, Node, SideCache, WritePolicy};
 
 use super::topology::short_list;
 use crate::number::{nanoseconds, rate, short_size};
@@ -32,7 +32,7 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> String {
     } else if count > 0 {
         out.push_str(&list(machine, style));
     }
-    out + &firmware(machine, style)
+    out + &firmware(machine, style) + &side_caches(machine, style)
 }
 
 fn bytes(bytes: Option<u64>, style: &Style) -> String {
@@ -145,11 +145,43 @@ fn summary(machine: &Machine, style: &Style) -> String {
     out
 }
 
-/// The firmware's figures of access to each node (HMAT), nodes with the same figures together.
+/// The firmware's figures of access to each node (HMAT).
 fn firmware(machine: &Machine, style: &Style) -> String {
+    let says = |node: &Node| node.hmat.iter().min_by_key(|h| h.class).and_then(|h| figures(h, style));
+    by_what_is_said("HMAT", machine, says, style)
+}
+
+/// The caches in front of each node's memory.
+fn side_caches(machine: &Machine, style: &Style) -> String {
+    let says = |node: &Node| {
+        let caches: Vec<String> = node.side_caches.iter().map(|cache| side_cache(cache, style)).collect();
+        (!caches.is_empty()).then(|| format!("memory-side cache of {}", caches.join("; then of ")))
+    };
+    by_what_is_said("caches", machine, says, style)
+}
+
+fn side_cache(cache: &SideCache, style: &Style) -> String {
+    let indexing = cache.indexing.and_then(|indexing| match indexing {
+        CacheIndexing::Direct => Some("direct-mapped"),
+        CacheIndexing::Indexed => Some("complex index"),
+        CacheIndexing::Other => None,
+    });
+    let policy = cache.write_policy.and_then(|policy| match policy {
+        WritePolicy::Back => Some("write-back"),
+        WritePolicy::Through => Some("write-through"),
+        WritePolicy::Other => None,
+    });
+    let line = cache.line_bytes.map(|line| format!("lines of {line} bytes"));
+    let words = [indexing.map(str::to_owned), policy.map(str::to_owned), line];
+    let words = std::iter::once(bytes(cache.bytes, style)).chain(words.into_iter().flatten());
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A line for each thing said of nodes, those of which the same is said together.
+fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<String>, style: &Style) -> String {
     let mut says: Vec<(String, IdSet)> = Vec::new();
     for node in &machine.nodes {
-        let Some(text) = node.hmat.iter().min_by_key(|h| h.class).and_then(|h| figures(h, style)) else { continue };
+        let Some(text) = of(node) else { continue };
         match says.iter_mut().find(|(known, _)| *known == text) {
             Some((_, ids)) => ids.insert(node.id),
             None => says.push((text, std::iter::once(node.id).collect())),
@@ -157,7 +189,7 @@ fn firmware(machine: &Machine, style: &Style) -> String {
     }
     let line = |(i, (text, ids)): (usize, &(String, IdSet))| {
         let text = format!("node {}: {text}", short_list(ids));
-        labelled(if i == 0 { "HMAT" } else { "" }, &text, style)
+        labelled(if i == 0 { label } else { "" }, &text, style)
     };
     says.iter().enumerate().map(line).collect()
 }
@@ -177,4 +209,29 @@ fn figures(access: &HmatAccess, style: &Style) -> Option<String> {
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     (!text.is_empty()).then(|| format!("{text}, from the initiators of node {}", short_list(&access.initiators)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_behind_the_same_caches_share_a_line() {
+        let cache = SideCache {
+            level: 1,
+            bytes: Some(96 << 30),
+            line_bytes: Some(64),
+            indexing: Some(CacheIndexing::Direct),
+            write_policy: Some(WritePolicy::Back),
+        };
+        let node = |id| Node { id, side_caches: vec![cache.clone()], ..Node::default() };
+        let bare = Node { id: 2, ..Node::default() };
+        let machine = Machine { nodes: vec![node(0), node(1), bare], ..Machine::default() };
+        let style = Style { width: 120, ..Style::default() };
+        let said = side_caches(&machine, &style);
+        assert_eq!(
+            said.split_whitespace().collect::<Vec<_>>().join(" "),
+            "caches node 0-1: memory-side cache of 96 GiB, direct-mapped, write-back, lines of 64 bytes"
+        );
+    }
 }

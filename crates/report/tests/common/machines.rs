@@ -130,6 +130,7 @@ pub(crate) fn cxl() -> Machine {
         free_bytes: Some((gib - 3) * GIB),
         distances: distances(row),
         memory_tier: Some(tier),
+        side_caches: Vec::new(),
         huge_pages: vec![
             HugePool { page_bytes: 2 * MIB, total: 512, free: 500 },
             HugePool { page_bytes: GIB, total: 4, free: 4 },
