@@ -65,6 +65,7 @@ fn machine() -> Machine {
                 read_bandwidth: Some(200e9),
                 write_bandwidth: Some(150e9),
             }],
+            side_caches: Vec::new(),
             memory_tier: Some(4),
             huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 16, free: 8 }],
         }],
@@ -84,6 +85,7 @@ fn machine() -> Machine {
             part: Some("M321R2GA3BB6".into()),
             edac_label: Some("CPU_SrcID#0_MC#0_Chan#0_DIMM#0".into()),
         }],
+        theoretical_link: None,
         theoretical_peak: Some(TheoreticalPeak {
             bytes_per_second: 38.4e9,
             how: "1 channel x 4800 MT/s x 8 bytes".into(),
