@@ -25,6 +25,8 @@ use crate::steps::{
 };
 use crate::tiers::ladder_of;
 
+/// Bytes of a line, as chains are laid out.
+const LINE: u64 = 64;
 /// Wanted half-width of the interval of a headline latency.
 const PRECISION: f64 = 0.01;
 
@@ -193,35 +195,43 @@ impl LatencyPlanner<'_> {
         }
     }
 
-    /// Exactly the requested footprints.
+    /// Exactly the requested footprints. A footprint that is too short for one of several layouts is left out of that row.
+    ///
+    /// # Errors
+    /// A [`Refusal`] for a size that makes no sense, or if no chain is long enough.
     fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        let mut short: Vec<(ChainLayout, Bytes, Refusal)> = Vec::new();
         for size in &self.params.sizes {
             check_size(*size)?;
             for layout in self.layouts() {
-                self.check_chain(*size, layout)?;
+                if let Err(refusal) = self.check_chain(*size, layout) {
+                    short.push((layout, *size, refusal));
+                    continue;
+                }
                 for page in self.pages() {
                     for chains in self.chains() {
                         let labels = Labels::new().purpose(Purpose::Table);
-                        plan.steps.push(self.step(
-                            labels,
-                            *size,
-                            self.request.scope.mem_node,
-                            layout,
-                            page,
-                            chains,
-                            stop,
-                        ));
+                        let node = self.request.scope.mem_node;
+                        plan.steps.push(self.step(labels, *size, node, layout, page, chains, stop));
                     }
                 }
             }
+        }
+        if plan.steps.is_empty()
+            && let Some((.., refusal)) = short.pop()
+        {
+            return Err(refusal);
+        }
+        for layout in self.layouts() {
+            let sizes: Vec<Bytes> = short.iter().filter(|(of, ..)| *of == layout).map(|(_, size, _)| *size).collect();
+            plan.rules.extend((!sizes.is_empty()).then(|| rules::chains_too_short(&layout.to_string(), &sizes)));
         }
         Ok(())
     }
 
     /// Refuses chains that would not be chains: fewer nodes than two for each one followed.
     fn check_chain(&self, size: Bytes, layout: ChainLayout) -> Result<(), Refusal> {
-        const LINE: u64 = 64;
         const PAIR_BLOCK: u64 = 512;
         let pitch = match layout {
             ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes,
@@ -287,10 +297,16 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
 }
 
 fn notes(observation: &Observation) -> impl Iterator<Item = Note> {
-    let strided = observation.labels.get(Labels::LAYOUT).is_some_and(|l| l.starts_with("stride:"));
+    let layout = observation.labels.get(Labels::LAYOUT).and_then(|layout| layout.parse().ok());
+    let stride = layout.and_then(|layout| if let ChainLayout::Stride(bytes) = layout { Some(bytes) } else { None });
+    let in_line = stride.map(|bytes| LINE / bytes.max(1)).filter(|accesses| *accesses > 1);
     let chains = observation.labels.number(Labels::CHAINS).filter(|n| *n > 1);
-    let notes =
-        [strided.then(memory::prefetch_assisted), chains.map(memory::several_chains), overhead_note(observation)];
+    let notes = [
+        stride.map(|_| memory::prefetch_assisted()),
+        in_line.map(memory::accesses_share_lines),
+        chains.map(memory::several_chains),
+        overhead_note(observation),
+    ];
     notes.into_iter().flatten()
 }
 

@@ -17,6 +17,9 @@ messages! {
     /// A chase in fixed strides.
     Note prefetch_assisted(): "prefetch-assisted: a fixed stride is not the latency of memory";
 
+    /// A stride below a line of 64 bytes.
+    Note accesses_share_lines(accesses: u64): "{accesses} accesses share each line of 64 bytes: time per access, not per line";
+
     /// A chase of several chains.
     Note several_chains(chains: u64): "{chains} chains at once: time per access, not latency";
 

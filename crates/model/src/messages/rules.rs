@@ -20,6 +20,12 @@ messages! {
     /// One-thread steps on a hybrid machine, where no performance core was in scope.
     Note one_thread_on_small_core(cpus: &IdSet):
         "one thread: cpu {cpus} is no performance core, its figures are not those of the machine's fastest cores";
+    /// Footprints of a table that hold fewer than two nodes of a chain.
+    Note chains_too_short(layout: &str, sizes: &[Bytes]):
+        {
+            let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+            format!("{layout}: no chain in {} (it needs two nodes)", sizes.join(", "))
+        };
 
     /// The cpus of several threads.
     Note cores_before_siblings(): "bandwidth: physical cores before SMT siblings; every thread has memory of its own";
