@@ -133,7 +133,7 @@ fn a_plan_is_checked_whole() {
     assert_eq!(ran.out, "quick: 2 experiments, no mistake found\n");
     let lines: Vec<&str> = ran.err.lines().collect();
     assert_eq!(lines.len(), 3, "{}", ran.err);
-    assert!(lines[0].contains("warning") && lines[0].contains("built-in plan 'quick'"), "{}", lines[0]);
+    assert!(lines[0].contains("warning") && lines[0].contains("a built-in plan is also named 'quick'"), "{}", lines[0]);
     assert!(lines[1].contains("line 3: not on this machine") && lines[1].contains("99"), "{}", lines[1]);
     assert!(lines[2].contains("line 7: not on this machine") && lines[2].contains("node 7"), "{}", lines[2]);
     let ran = check("name='p'\ntitle='p'\n[[experiment]]\nprobe='latency'\n").expect(0);

@@ -335,7 +335,7 @@ fn a_dry_run_is_a_scenario_to_begin_with() {
 #[test]
 fn without_root_groups_are_refused_with_a_cure() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: becoming another user needs root");
+        crate::common::skipped(format_args!("becoming another user needs root"));
         return;
     }
     let user = User::new();

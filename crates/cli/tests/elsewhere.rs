@@ -43,7 +43,7 @@ impl Servers {
     fn new(count: usize) -> Option<Self> {
         if Command::new("redis-server").arg("--version").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "CI must not skip: no redis-server");
-            eprintln!("SKIPPED: needs redis-server");
+            crate::common::skipped(format_args!("needs redis-server"));
             return None;
         }
         Some(Self { dir: tempfile::tempdir().unwrap(), count, _alone: alone() })
@@ -239,7 +239,7 @@ fn libvirt_is_asked_to_start_and_destroy_machines() {
 #[test]
 fn podman_runs_servers_in_their_groups() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: control groups need root");
+        crate::common::skipped(format_args!("control groups need root"));
         return;
     }
     let (user, Some(_servers)) = (User::new(), Servers::new(0)) else { return };

@@ -186,7 +186,7 @@ fn a_server_that_reads_nothing_does_not_fill_the_memory_of_the_client() {
     let files = getrlimit(Resource::Nofile);
     let enough = files.maximum.is_none_or(|most| most > 2 * CONNECTIONS as u64 + 100);
     if !enough {
-        eprintln!("SKIPPED: needs {} open files, and may have {:?}", 2 * CONNECTIONS, files.maximum);
+        crate::common::skipped(format_args!("needs {} open files, and may have {:?}", 2 * CONNECTIONS, files.maximum));
         return;
     }
     setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }).unwrap();

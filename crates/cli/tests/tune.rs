@@ -152,7 +152,7 @@ fn real() -> Option<File> {
     // Written back as it is: changes nothing.
     let writable = |path: &str| fs::read(path).is_ok_and(|bytes| fs::write(path, bytes).is_ok());
     if !is_root() || !HARMLESS.iter().all(|(_, path, _)| writable(path)) {
-        eprintln!("SKIPPED: changing knobs for real needs root, and a /proc/sys that can be written");
+        crate::common::skipped(format_args!("changing knobs for real needs root, and a /proc/sys that can be written"));
         return None;
     }
     let lock = File::create(std::env::temp_dir().join("tiermark-test-knobs.lock")).unwrap();
@@ -178,7 +178,7 @@ fn real_knobs_are_changed_and_taken_back() {
     let before = all_values(&user);
     let old: Vec<String> = HARMLESS.iter().map(|(_, path, _)| value(path)).collect();
     if HARMLESS.iter().zip(&old).any(|((_, _, advised), now)| advised == now) {
-        eprintln!("SKIPPED: this machine already has the values that would be written");
+        crate::common::skipped(format_args!("this machine already has the values that would be written"));
         return;
     }
     let ran = patient(&user, &APPLY).expect(0);

@@ -476,7 +476,7 @@ fn caches_in_front_of_memory_are_read() {
         indexing: Some(CacheIndexing::Direct),
         write_policy: Some(WritePolicy::Back),
     };
-    assert_eq!(of(files.clone()).nodes[0].side_caches, [direct.clone()]);
+    assert_eq!(of(files.clone()).nodes[0].side_caches, std::slice::from_ref(&direct));
     // A second one, of which firmware says little.
     let dir = "sys/devices/system/node/node0/memory_side_cache/index2";
     for (name, text) in [("size", "0"), ("line_size", "0"), ("indexing", "2"), ("write_policy", "1")] {

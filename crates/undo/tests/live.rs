@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -12,6 +13,11 @@ use std::time::{Duration, Instant};
 use tiermark_machine::{Root, start_ticks};
 use tiermark_model::ChangeOutcome;
 use tiermark_undo::{Asked, Change, Journal, JournalHeader, RootWriter, StateDir, pending, restore_all};
+
+/// Says why a test is skipped, past the harness, which hides the output of tests that pass.
+fn skipped(why: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
 
 /// What the test needs, or what of it is missing.
 fn memory_groups() -> Result<String, &'static str> {
@@ -61,7 +67,7 @@ fn waiter(group: Option<&str>) -> Child {
 fn a_tenant_on_zram_and_a_file_is_taken_back() {
     let groups = match memory_groups() {
         Ok(groups) => groups,
-        Err(missing) => return eprintln!("SKIPPED: making swap, groups and devices for real needs {missing}"),
+        Err(missing) => return skipped(format_args!("making swap, groups and devices for real needs {missing}")),
     };
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let (root, state) = (Root::live(), StateDir::at(home.path().join("state")));
@@ -152,7 +158,7 @@ fn a_group_is_as_empty_as_its_kernel_says() {
     });
     let able = rustix::process::geteuid().is_root() && quiet("python3", &["-c", "import ctypes"]);
     let (Some(unified), true) = (unified, able) else {
-        return eprintln!("SKIPPED: processes in real groups need root, control groups of version 2 and python3");
+        return skipped(format_args!("processes in real groups need root, control groups of version 2 and python3"));
     };
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let (root, state) = (Root::live(), StateDir::at(home.path().join("state")));

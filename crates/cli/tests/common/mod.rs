@@ -16,6 +16,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// Says why a test is skipped, past the harness, which hides the output of tests that pass.
+pub(crate) fn skipped(why: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
 /// A user with an empty home.
 pub(crate) struct User {
     pub(crate) home: TempDir,

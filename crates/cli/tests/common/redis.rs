@@ -29,7 +29,7 @@ impl Redis {
             Ok(child) => child,
             Err(error) => {
                 assert!(std::env::var_os("CI").is_none(), "redis-server: {error}; CI must not skip this");
-                eprintln!("SKIPPED: redis-server: {error}");
+                crate::common::skipped(format_args!("redis-server: {error}"));
                 return None;
             }
         };

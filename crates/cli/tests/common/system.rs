@@ -90,7 +90,7 @@ pub(crate) fn real(more: &[(bool, &'static str)]) -> Option<File> {
     if !lacks.is_empty() {
         // Of these, the project's scripts can install the server only.
         assert!(!lacks.contains(&"redis-server") || std::env::var_os("CI").is_none(), "CI must not skip: {lacks:?}");
-        eprintln!("SKIPPED: needs {}", lacks.join(", "));
+        crate::common::skipped(format_args!("needs {}", lacks.join(", ")));
         return None;
     }
     Some(alone())

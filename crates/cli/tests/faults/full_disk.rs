@@ -26,7 +26,7 @@ keep() { cp -r "$DISK" "$OUT/$1"; rm -f "$OUT/$1/filler"; }
 fn beside_a_small_disk(user: &User, script: &str) -> Option<()> {
     let namespaces = Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "tiermark-test", "/mnt"]).output();
     if !namespaces.is_ok_and(|tried| tried.status.success()) {
-        eprintln!("SKIPPED: a disk of its own needs root, and the right to mount");
+        crate::common::skipped(format_args!("a disk of its own needs root, and the right to mount"));
         return None;
     }
     let (disk, out) = (user.path("disk"), user.path("out"));

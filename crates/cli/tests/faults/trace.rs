@@ -57,7 +57,7 @@ pub(crate) fn can_trace() -> bool {
     assert!(traced.is_ok() || std::env::var_os("CI").is_none(), "strace is missing, and CI must not skip this");
     let can = traced.is_ok_and(|output| output.status.success());
     if !can {
-        eprintln!("SKIPPED: failing system calls needs strace, and the right to trace");
+        crate::common::skipped(format_args!("failing system calls needs strace, and the right to trace"));
     }
     can
 }

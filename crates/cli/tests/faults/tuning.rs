@@ -22,7 +22,7 @@ pub(crate) fn values() -> Vec<String> {
 pub(crate) fn real() -> Option<(File, Vec<String>)> {
     let writable = |path: &&str| fs::read(path).is_ok_and(|bytes| fs::write(path, bytes).is_ok());
     if !rustix::process::geteuid().is_root() || !KNOBS.iter().all(writable) {
-        eprintln!("SKIPPED: changing knobs for real needs root, and a /proc/sys that can be written");
+        crate::common::skipped(format_args!("changing knobs for real needs root, and a /proc/sys that can be written"));
         return None;
     }
     if !can_trace() {
