@@ -23,7 +23,7 @@ pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let sections = [
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
         (
-            "Changes, written to the journal before they are made and taken back at the end:".to_owned(),
+            "Changes, written to the journal first and taken back at the end:".to_owned(),
             intended(&scenario),
         ),
         ("How the run works:".to_owned(), how(args, &scenario, &setup)),
