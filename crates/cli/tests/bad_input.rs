@@ -46,7 +46,7 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["os", "--only", ""], 2, &["names no group", "tiermark list primitives"]),
     (&["os", "--format", "mlc"], 2, &["--format mlc", "--json"]),
     (&["os", "--pages", "thp", "--only", "getppid"], 2, &["--pages thp", "no primitive of getppid", "fork+exit"]),
-    (&["os", "--pages", "thp", "--only", "getppid", "--dry-run"], 2, &["--pages thp", "leave it out"]),
+    (&["os", "--pages", "thp", "--only", "getppid", "--dry-run"], 2, &["--pages thp", "leave --pages out"]),
     (&["os", "--pages", "1G", "--only", "fork+exit"], 4, &["--pages 1G", "measured on base, thp", "leave --pages out"]),
     (&["help", "frok+exit"], 2, &["frok+exit", "did you mean 'fork+exit'"]),
     (&["survey", "--quick", "--full"], 2, &["--quick", "--full"]),

@@ -197,7 +197,7 @@ mod tests {
             (setup(0, GIB, "1", PageKind::Thp), "no memory"),
             (setup(0, 5 * GIB, "", PageKind::Thp), "node 0 has 4 GiB free, of which"),
             (setup(0, u64::MAX, "", PageKind::Thp), "maps"),
-            (setup(0, 0, "", PageKind::Thp), "nothing"),
+            (setup(0, 0, "", PageKind::Thp), "no bytes to measure"),
             (setup(0, GIB, "", PageKind::Huge(1 << 30)), "0 are free"),
         ] {
             let refusal = fits(&setup, &machine()).unwrap_err();

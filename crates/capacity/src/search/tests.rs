@@ -265,7 +265,7 @@ fn trials_of_another_scenario_are_not_taken_up() {
     assert!(error.contains("saved trial 2 has 30 tenants (start)") && error.contains("one with 31 (start)"), "{error}");
     assert!(Search::resume(limits(30, 134), &saved).is_ok());
     let spent = Limits { most_trials: 1, ..limits(30, 134) };
-    assert!(Search::resume(spent, &saved).unwrap_err().contains("after the end"));
+    assert!(Search::resume(spent, &saved).unwrap_err().contains("follows the end"));
 }
 
 proptest! {

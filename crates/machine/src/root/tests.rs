@@ -157,7 +157,7 @@ fn archives_that_are_larger_inside_than_any_machine_are_refused() {
     assert!(matches!(name, Err(DiscoverError::NotATree { .. })), "{name:?}");
     // Paths of 48 parts, each of which is a directory.
     let deep = archive(|builder| {
-        for number in 0..11_000 {
+        for number in 0..13_000 {
             record(builder, &format!("{number}{}/x", "/d".repeat(46)), "");
         }
     });

@@ -22,10 +22,7 @@ pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let (searches, all) = searches(&scenario, &setup, &checks.admission);
     let sections = [
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
-        (
-            "Changes, written to the journal first and taken back at the end:".to_owned(),
-            intended(&scenario),
-        ),
+        ("Changes, noted in the journal and taken back at the end:".to_owned(), intended(&scenario)),
         ("How the run works:".to_owned(), how(args, &scenario, &setup)),
         ("On this machine, in its present state:".to_owned(), here(&scenario, &checks.admission)),
     ];

@@ -179,7 +179,7 @@ fn one_bad_tenant_is_given_up_and_the_others_go_on() {
     let says = |bytes: &[u8]| Some(bytes.to_vec());
     let faults = [
         ("closed the connection", None),
-        ("no answer: not the Redis protocol", says(b"<html>")),
+        ("cannot be parsed: not the Redis protocol", says(b"<html>")),
         ("no answer for 0.", says(b"")),
         ("without a request", says(b"+OK\r\n+OK\r\n")),
     ];
