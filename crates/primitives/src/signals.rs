@@ -9,7 +9,7 @@ use super::{Body, Failure, Order, Prepared, Primitive, refused_by};
 pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "sigaction",
-        "the C library's: puts a handler in place of itself. The signal is the last real-time signal, which gets back what it did before",
+        "the C library's: puts a handler in place of itself. The signal is a late real-time signal, which gets back what it did before",
         install,
     ),
     row(

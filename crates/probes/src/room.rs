@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
-use tiermark_model::{Bytes, IdSet, MIB, Machine, NodeId, Refusal, Scope, count_of, total};
+use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope, count_of, total};
 
 /// A DRAM buffer is this many times all caches in reach: what is left in them then serves under a quarter of the accesses
 /// of a random walk, and in steady state far less of a longer stream.
@@ -17,6 +17,9 @@ const DRAM_BLIND: u64 = 512 * MIB;
 const FILLED_IN_A_SECOND: f64 = 1.5e9;
 /// Seconds that filling the memory behind a memory-side cache may take where no time is named: a survey takes about a minute.
 const MOST_FILLING: f64 = 30.0;
+
+/// Bytes of a huge page of x86-64, and of aarch64 with base pages of 4 KiB.
+const HUGE: u64 = 2 * MIB;
 
 /// Where the pages of all threads of a step go together: how many of each round go to each node.
 pub(crate) type Shares = BTreeMap<NodeId, u64>;
@@ -63,7 +66,7 @@ pub(crate) fn dram_bytes_over(
     let (wanted, rule) = if caches == 0 {
         (DRAM_BLIND, format!("{} (no cache is declared)", Bytes(DRAM_BLIND)))
     } else {
-        let wanted = (DRAM_FACTOR * caches).max(DRAM_FLOOR);
+        let wanted = DRAM_FACTOR.saturating_mul(caches).max(DRAM_FLOOR);
         (wanted, format!("{DRAM_FACTOR} x {} of caches in reach, at least {}", Bytes(caches), Bytes(DRAM_FLOOR)))
     };
     let cap = memory_cap_over(machine, on, scope);
@@ -107,12 +110,17 @@ fn footprint(
         return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(caches)));
     }
     let threads = cpus.len().max(1) as u64;
-    // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed.
-    let pages =
-        if cap < wanted { (total / threads / (2 * MIB)).max(1) } else { total.div_ceil(threads).div_ceil(2 * MIB) };
-    let each = pages * 2 * MIB;
+    // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed. Many threads may have
+    // less than a huge page each.
+    let up = total.div_ceil(threads).checked_next_multiple_of(HUGE).unwrap_or(u64::MAX);
+    let down = |multiple: u64| total / threads / multiple * multiple;
+    let each = match down(HUGE) {
+        _ if up.saturating_mul(threads) <= cap && cap >= wanted => up,
+        0 => down(4 * KIB),
+        whole => whole,
+    };
     let capped = if cap < wanted { format!(", capped to {} ({why})", Bytes(cap)) } else { String::new() };
-    Ok((each, format!("{} for {} = {rule}{capped}", Bytes(each * threads), count_of(threads, "thread"))))
+    Ok((each, format!("{} for {} = {rule}{capped}", Bytes(each.saturating_mul(threads)), count_of(threads, "thread"))))
 }
 
 /// The most memory a step may take, and what limits it.
@@ -132,7 +140,7 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
         let free = machine.node(*id)?.free_bytes?;
         Some((u128::from(free) * u128::from(round) / u128::from((*share).max(1))).min(u128::from(u64::MAX)) as u64)
     };
-    if let Some(free) = on.iter().map(holds).collect::<Option<Vec<u64>>>().and_then(|free| free.into_iter().min()) {
+    if let Some(free) = on.iter().filter_map(holds).min() {
         let nodes: IdSet = on.keys().copied().collect();
         cap(free, format!("the {} free on node {nodes}", Bytes(free)));
     }
@@ -175,6 +183,18 @@ mod tests {
     }
 
     #[test]
+    fn many_threads_stay_within_the_limit() {
+        let cpus: IdSet = (0..400).collect();
+        for mib in [100, 512, 700, 900] {
+            let scope = Scope { max_mem: Some(Bytes(mib * MIB)), ..Scope::default() };
+            let mut machine = machine(400, MIB, 32 * MIB);
+            machine.caches.clear();
+            let (bytes, _) = dram_bytes(&machine, &cpus, None, &scope).unwrap();
+            assert!(bytes > 0 && bytes * 400 <= mib * MIB, "{bytes} for each of 400 threads, of {mib} MiB");
+        }
+    }
+
+    #[test]
     fn the_node_that_is_full_first_limits_pages_of_several() {
         let node = |id: NodeId, gib: u64| tiermark_model::Node {
             id,
@@ -187,5 +207,10 @@ mod tests {
         // A page on each in turn: both hold as much as the smaller one.
         assert_eq!(cap(&[(0, 1), (1, 1)]), 4 << 30);
         assert_eq!(cap(&[(0, 1), (1, 3)]), 8 << 30);
+        // What one node does not report limits no other.
+        let mut machine = machine.clone();
+        machine.nodes[1].free_bytes = None;
+        let both = [(0, 1), (1, 1)].into_iter().collect();
+        assert_eq!(memory_cap_over(&machine, &both, &Scope::default()).0, 4 << 30);
     }
 }
