@@ -151,7 +151,7 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
         && let Some(limit) = cgroup.memory_limit
     {
         let left = limit.saturating_sub(cgroup.memory_used.unwrap_or(0));
-        cap(left, format!("what the cgroup has left, {}", Bytes(left)));
+        cap(left, format!("the free part of the cgroup's limit, {}", Bytes(left)));
     }
     if let Some(max) = scope.max_mem {
         caps.push((max.0, "--max-mem".into()));
