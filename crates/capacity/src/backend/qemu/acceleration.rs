@@ -21,7 +21,8 @@ impl Acceleration {
 
     /// The parameters of the guest's kernel.
     pub(super) fn kernel_line(self, khz: Option<u64>) -> String {
-        let every = "console=ttyS0 quiet panic=-1 rdinit=/init";
+        // A tmpfs would hold half of the memory at most, which is less than a large agent with its libraries.
+        let every = "console=ttyS0 quiet panic=-1 rootfstype=ramfs rdinit=/init";
         let clock = khz.map_or_else(String::new, |khz| format!(" tsc=reliable tsc_early_khz={khz}"));
         match self {
             Self::Kvm => every.to_owned(),
