@@ -119,7 +119,7 @@ struct Deaf {
 }
 
 impl Deaf {
-    /// One that answers the PING of each connection, or of none.
+    /// A server that answers the PING of each connection, or no PING at all.
     fn new(answers: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -52,7 +52,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.tasks = None;
-        // Panics of jobs are caught where they happen, so the join has none to report.
+        // Panics of jobs are caught where they happen, so the join cannot report one.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Family {
     family: u32,
     /// CPUID models, first and last.
     models: &'static [(u32, u32)],
-    /// Parts of the marketing name, one of which must be there; none where any name will do.
+    /// The marketing name must contain one of these; empty if any name fits.
     names: &'static [&'static str],
     /// What people call it.
     pub(crate) called: &'static str,

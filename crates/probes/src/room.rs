@@ -6,8 +6,8 @@ use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope, count_of, total};
 
-/// A DRAM buffer is this many times all caches in reach: what is left in them then serves under a quarter of the accesses
-/// of a random walk, and in steady state far less of a longer stream.
+/// A DRAM buffer is this many times all caches in reach: the caches then serve under a quarter of the accesses of a
+/// random walk, and in steady state far less of a longer stream.
 const DRAM_FACTOR: u64 = 4;
 /// The smallest DRAM buffer: machines and guests that hide their caches have some all the same.
 const DRAM_FLOOR: u64 = 64 * MIB;
@@ -97,7 +97,10 @@ pub(crate) fn behind_cache_bytes(
     footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), cap, all)
 }
 
-/// Footprint of each thread: what is wanted of all together, up to a limit, if that is twice the caches.
+/// Footprint of each thread, from what all threads want together, up to a limit.
+///
+/// # Errors
+/// A [`Refusal`] if the limit is not even twice the caches.
 fn footprint(
     name: &str,
     cpus: &IdSet,
@@ -131,7 +134,7 @@ pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, 
 /// The most memory a step with pages on these nodes may take, and what limits it.
 pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> (u64, String) {
     let mut caps: Vec<(u64, String)> = Vec::new();
-    // Half of what is free, unless the user says how much: then all but a tenth, which the system needs to breathe.
+    // Half of the free memory, unless the user sets a limit: then all but a tenth, which the system needs.
     let (part, words) = if scope.max_mem.is_some() { (0.9, "nine tenths") } else { (0.5, "half") };
     let mut cap = |bytes: u64, of: String| caps.push(((bytes as f64 * part) as u64, format!("{words} of {of}")));
     let round: u64 = on.values().sum();

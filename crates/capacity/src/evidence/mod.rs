@@ -36,9 +36,9 @@ pub struct Host {
     pub ticks: Option<CpuTimes>,
     /// Areas that are swapped to.
     pub swaps: Option<Vec<SwapArea>>,
-    /// Counters of the tier's block device; `None` if the tier has none, or the kernel does not report them.
+    /// Counters of the tier's block device; `None` if the tier has no such device, or the kernel does not report them.
     pub disk: Option<Disk>,
-    /// Sizes of the tier's zram device; `None` if the tier has none, or the kernel does not report them.
+    /// Sizes of the tier's zram device; `None` if the tier has no zram, or the kernel does not report them.
     pub zram: Option<Zram>,
     /// Sizes of zswap; `None` before Linux 5.19.
     pub zswap: Option<Zswap>,

@@ -27,7 +27,7 @@ impl Pools {
         Self { zswap: self.zswap.or(other.zswap), ..self }
     }
 
-    /// Bytes of memory that they take beside what the group counts; `None` where there are none.
+    /// Bytes of memory that the pools take beside what the group counts; `None` if the tier has no pool.
     ///
     /// # Errors
     /// A sentence that names the file of a pool that does not tell.

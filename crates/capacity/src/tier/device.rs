@@ -80,7 +80,7 @@ fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
     }
 }
 
-/// The user of a device in words, from the files that every user may read; `None` if it has none.
+/// What uses a device, in words, from files that every user may read; `None` if nothing uses it.
 fn use_of(path: &str, root: &Root) -> Option<String> {
     let text = |file: &str| root.text(file).unwrap_or_default();
     if swap_names(&text("proc/swaps")).any(|name| name == path) {

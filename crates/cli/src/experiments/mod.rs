@@ -57,7 +57,7 @@ pub(crate) fn names(subject: Subject) -> Vec<&'static str> {
 /// A command of one probe. Id and summary of the probe are its name and its line in the help.
 struct Row {
     probe: &'static dyn Probe,
-    /// Text of `--help` below the options; empty: none.
+    /// Text of `--help` below the options; empty if `--help` shows nothing there.
     examples: &'static str,
     /// Descriptions of `--quick` and `--full`.
     quick: &'static str,

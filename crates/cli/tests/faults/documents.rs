@@ -38,7 +38,7 @@ fn place(user: &User) -> String {
     user.path("wanted").display().to_string()
 }
 
-/// All of them; of a load as short as it can be, of a server that is none.
+/// All commands; the load is the shortest possible one, to a socket on which no server listens.
 fn all(user: &User) -> [Written; 4] {
     let socket = user.path("server");
     serve(UnixListener::bind(&socket).unwrap());

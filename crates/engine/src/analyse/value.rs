@@ -3,7 +3,7 @@
 use super::track::Track;
 use crate::accounting::{Gauge, Work};
 
-/// The value of some threads in a window; `None` if it holds none of their blocks.
+/// The value of some threads in a window; `None` if no block of theirs lies in the window.
 pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], window: (f64, f64), stamp_ns: f64) -> Option<f64> {
     let turns = || tracks.iter().map(|track| turn(track, window, stamp_ns)).collect::<Option<Vec<f64>>>();
     match gauge {

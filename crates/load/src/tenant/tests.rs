@@ -73,7 +73,7 @@ fn a_server_that_reads_nothing_takes_no_memory_of_the_client() {
     assert_eq!(tenant.under_way(), 1, "nor in a closed loop");
 }
 
-/// So many connections, each of which would keep a value of its own for a server that reads none.
+/// A tenant with this many connections to a server that never reads, each of which would hold one value.
 #[test]
 fn all_connections_together_keep_no_more_than_is_allowed() {
     let all = Buffers::of(3 << 20);

@@ -80,7 +80,7 @@ pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<Theor
     Some(TheoreticalPeak { bytes_per_second: sum(&channels), how })
 }
 
-/// The channels of modules, by a name for the channel of each; `None` where there are none, or one has no speed.
+/// Channels by name, from the channel of each module; `None` if there is no module, or a module has no speed.
 fn rates(modules: &[(usize, &Dimm)], name: impl Fn(usize) -> String) -> Option<BTreeMap<String, Rate>> {
     let mut channels: BTreeMap<String, Rate> = BTreeMap::new();
     for (index, dimm) in modules {

@@ -1,0 +1,121 @@
+//! What firmware and the kernel declare of modules, byte order, caches in front of memory, and ways.
+
+use crate::*;
+
+/// An SMBIOS table of modules: their slots' names, MiB and MT/s (0 for unknown).
+fn smbios(modules: &[(&str, u16, u16)]) -> Vec<u8> {
+    let mut table = Vec::new();
+    for (index, (locator, mib, speed)) in modules.iter().enumerate() {
+        let mut device = [0u8; 0x22];
+        device[..4].copy_from_slice(&[17, 0x22, index as u8, 0x11]);
+        device[0x0a..0x0c].copy_from_slice(&64u16.to_le_bytes());
+        device[0x0c..0x0e].copy_from_slice(&mib.to_le_bytes());
+        device[0x10] = 1;
+        device[0x18] = 2;
+        device[0x20..0x22].copy_from_slice(&speed.to_le_bytes());
+        table.extend(device);
+        table.extend(format!("{locator}\0SN-{index}-private\0\0").bytes());
+    }
+    table.extend([127, 4, 0, 0, 0, 0]);
+    table
+}
+
+#[test]
+fn modules_labels_and_their_peak() {
+    let with = |modules: &[(&str, u16, u16)]| {
+        let text = Synth::default().files().into_iter().map(|(path, text)| (path, text.into_bytes()));
+        let mut files: Vec<(String, Vec<u8>)> = text.collect();
+        files.push(("sys/firmware/dmi/tables/DMI".into(), smbios(modules)));
+        files.push(("sys/devices/system/edac/mc/mc0/dimm0/dimm_label".into(), "CPU0 CPU0_DIMM_B1".into()));
+        Root::from_files("test", files)
+    };
+    let root = with(&[
+        ("CPU0_DIMM_A1", 8192, 4800),
+        ("CPU0_DIMM_A2", 8192, 4800),
+        ("CPU0_DIMM_B1", 8192, 4400),
+        ("CPU0_DIMM_B2", 0, 0),
+    ]);
+    let m = found(&root);
+    assert_eq!((m.dimms.len(), m.dimms.iter().filter(|d| d.populated).count()), (4, 3));
+    assert_eq!(m.dimms[2].edac_label.as_deref(), Some("CPU0 CPU0_DIMM_B1"));
+    let peak = m.theoretical_peak.clone().unwrap();
+    assert_eq!(peak.bytes_per_second, (4800e6 + 4400e6) * 8.0);
+    assert_eq!(
+        peak.how,
+        "1 channel x 4400 MT/s x 8 bytes + 1 channel x 4800 MT/s x 8 bytes; 3 modules, channels told by slot names"
+    );
+    // The same from a capture, in which no serial number is left.
+    let mut archive = Vec::new();
+    capture(&root, &LiveFacts::default(), &mut archive).unwrap();
+    let copy = Root::from_archive("copy", &archive).unwrap();
+    assert_eq!(found(&copy).dimms, m.dimms);
+    let table = copy.read("sys/firmware/dmi/tables/DMI").unwrap().unwrap();
+    assert!(table.contains("CPU0_DIMM_A1") && !table.contains("private"), "{table:?}");
+
+    let virtual_board = found(&with(&[("DIMM 0", 8192, 0)]));
+    assert_eq!(virtual_board.theoretical_peak, None);
+    unseen(&virtual_board, &codes::peak_unknown);
+}
+
+/// A POWER8 or later runs in either byte order: the tree says which, or nobody does.
+#[test]
+fn the_byte_order_of_power_is_read_and_not_guessed() {
+    for (generation, path, text, arch) in [
+        (9, "sys/kernel/cpu_byteorder", "little", Some("ppc64le")),
+        (9, "sys/kernel/cpu_byteorder", "big", Some("ppc64")),
+        (9, "proc/hwloc-nofile-info", "Architecture: ppc64le", Some("ppc64le")),
+        (9, "proc/sys/kernel/arch", "ppc64", Some("ppc64")),
+        (9, "sys/unused", "", None),
+        (7, "sys/unused", "", Some("ppc64")),
+    ] {
+        let cpuinfo = format!("processor\t: 0\ncpu\t\t: POWER{generation}, altivec supported\nfirmware\t: OPAL\n");
+        let files = [("proc/cpuinfo", cpuinfo), (path, format!("{text}\n"))];
+        let root = Root::from_files("power", files.map(|(path, text)| (path.to_owned(), text.into_bytes())));
+        assert_eq!(found(&root).cpu_model.arch.as_deref(), arch, "POWER{generation}, {path}: {text}");
+    }
+}
+
+#[test]
+fn caches_in_front_of_memory_are_read() {
+    let synth = Synth { side_cache_bytes: 3 << 30, ..Synth::default() };
+    let mut files = synth.files();
+    let direct = SideCache {
+        level: 1,
+        bytes: Some(3 << 30),
+        line_bytes: Some(64),
+        indexing: Some(CacheIndexing::Direct),
+        write_policy: Some(WritePolicy::Back),
+    };
+    assert_eq!(of(files.clone()).nodes[0].side_caches, std::slice::from_ref(&direct));
+    // A second one, of which firmware says little.
+    let dir = "sys/devices/system/node/node0/memory_side_cache/index2";
+    for (name, text) in [("size", "0"), ("line_size", "0"), ("indexing", "2"), ("write_policy", "1")] {
+        files.insert(format!("{dir}/{name}"), format!("{text}\n"));
+    }
+    let (indexing, write_policy) = (Some(CacheIndexing::Other), Some(WritePolicy::Through));
+    let other = SideCache { level: 2, indexing, write_policy, ..SideCache::default() };
+    let m = of(files);
+    assert_eq!(m.nodes[0].side_caches, [direct, other]);
+    assert_eq!(m.nodes[0].side_cache_bytes(), 3 << 30);
+}
+
+#[test]
+fn ways_that_contradict_the_size_are_left_out() {
+    let with_ways = |ways: &str| {
+        let mut files = Synth::default().files();
+        for cpu in 0..8 {
+            let dir = format!("sys/devices/system/cpu/cpu{cpu}/cache/index3");
+            files.insert(format!("{dir}/ways_of_associativity"), format!("{ways}\n"));
+            files.insert(format!("{dir}/number_of_sets"), "16384\n".into());
+        }
+        of(files)
+    };
+    let ways = |m: &Machine| m.cache_of(0, 3).unwrap().ways;
+    assert_eq!(
+        (ways(&with_ways("16")), with_ways("16").unseen.len()),
+        (Some(16), of(Synth::default().files()).unseen.len())
+    );
+    let wrong = with_ways("15");
+    assert_eq!(ways(&wrong), None);
+    assert_eq!(unseen(&wrong, &codes::ways_contradict).data["ways"], 15);
+}
