@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FsWord, Mode, OFlags, openat, statfs, unlinkat};
 use tiermark_model::{KIB, Sweep};
@@ -60,6 +62,27 @@ pub(super) fn used_directory() -> Option<String> {
     Some(format!("{}, {kind}", place.display()))
 }
 
+/// Removes the directories that killed runs of this user left: their process is gone, and nothing was made in them for an hour. In another
+/// PID namespace that shares the place, a process may live that is not visible here, but no run leaves its directory unused for so long.
+fn remove_left(place: &Path, now: SystemTime) {
+    const UNUSED: Duration = Duration::from_secs(3600);
+    let own = rustix::process::geteuid().as_raw();
+    for path in fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let pid = path.file_name().and_then(|name| name.to_str()?.strip_prefix("tiermark-")?.split_once('-'));
+        let Some((pid, _)) = pid.filter(|(pid, number)| [pid, number].iter().all(|n| n.parse::<u32>().is_ok())) else {
+            continue;
+        };
+        let is_unused = fs::symlink_metadata(&path).is_ok_and(|found| {
+            let age = found.modified().ok().and_then(|made| now.duration_since(made).ok());
+            found.is_dir() && found.uid() == own && age.is_some_and(|age| age > UNUSED)
+        });
+        if is_unused && !Path::new("/proc").join(pid).exists() {
+            // Whoever else cleans up may be faster.
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
 /// A directory of our own, removed with what is in it when it is dropped.
 #[derive(Debug)]
 struct Directory {
@@ -70,8 +93,9 @@ struct Directory {
 impl Directory {
     fn new() -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        remove_left(&place(), SystemTime::now());
         let name = || format!("tiermark-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-        // A run that was killed may have left one, and its process's number come back.
+        // A run that was killed may have left one less than an hour ago, and its process's number may be in use again.
         let made = (0..TRIES).map(|_| place().join(name())).find_map(|path| match fs::create_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             made => Some(made.map(|()| path)),
@@ -174,6 +198,24 @@ mod tests {
         assert_eq!(fs::metadata(path.join("whole")).unwrap().len(), 10 << 10);
         drop(files);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn directories_of_killed_runs_are_removed_after_an_hour() {
+        // Above the highest number that Linux gives a process (PID_MAX_LIMIT), and the number of this one.
+        let (gone, alive) = (1u32 << 23, std::process::id());
+        let place = tempfile::tempdir().unwrap();
+        let names =
+            [format!("tiermark-{gone}-0"), format!("tiermark-{alive}-0"), format!("tiermark-{gone}"), "x".into()];
+        for name in &names {
+            fs::create_dir(place.path().join(name)).unwrap();
+            fs::write(place.path().join(name).join("0"), "left").unwrap();
+        }
+        let left = || names.each_ref().map(|name| place.path().join(name).exists());
+        remove_left(place.path(), SystemTime::now());
+        assert_eq!(left(), [true; 4]);
+        remove_left(place.path(), SystemTime::now() + Duration::from_secs(3700));
+        assert_eq!(left(), [false, true, true, true]);
     }
 
     #[test]

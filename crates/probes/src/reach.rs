@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_engine::admit::admit_node;
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::rules;
-use tiermark_model::{CpuId, IdSet, Machine, NodeId, Note};
+use tiermark_model::{CpuId, IdSet, Machine, Node, NodeId, Note};
 
 /// Whether a cpu gets memory of the node that it belongs to.
 pub(crate) fn is_local(machine: &Machine, cpu: CpuId) -> bool {
@@ -45,7 +45,7 @@ pub(crate) fn own_memory(machine: &Machine, cpu: CpuId) -> (String, Option<NodeI
 
 /// All that firmware and kernel say of a node's memory, seen from a cpu: nodes of which they say the same are of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct MemoryKind {
+pub(crate) struct MemoryKind {
     without_cpus: bool,
     distance: Option<u32>,
     tier: Option<u32>,
@@ -54,22 +54,28 @@ struct MemoryKind {
     side_cache_bytes: u64,
 }
 
-/// The given nodes by kind, nearest kinds first, those without cpus last.
-pub(crate) fn kinds(machine: &Machine, nodes: &IdSet, distance: impl Fn(NodeId) -> Option<u32>) -> Vec<IdSet> {
-    let mut kinds: BTreeMap<MemoryKind, IdSet> = BTreeMap::new();
-    for node in nodes.iter().filter_map(|id| machine.node(id)) {
+impl MemoryKind {
+    /// The kind of a node's memory at this distance.
+    pub(crate) fn of(node: &Node, distance: Option<u32>) -> Self {
         let best = node.hmat.iter().min_by_key(|access| access.class);
-        let kind = MemoryKind {
+        Self {
             without_cpus: node.cpus.is_empty(),
-            distance: distance(node.id),
+            distance,
             tier: node.memory_tier,
             hmat: best.map(|best| {
                 [best.read_latency_ns, best.write_latency_ns, best.read_bandwidth, best.write_bandwidth]
                     .map(|figure| figure.map(f64::to_bits))
             }),
             side_cache_bytes: node.side_cache_bytes(),
-        };
-        kinds.entry(kind).or_default().insert(node.id);
+        }
+    }
+}
+
+/// The given nodes by kind, nearest kinds first, those without cpus last.
+pub(crate) fn kinds(machine: &Machine, nodes: &IdSet, distance: impl Fn(NodeId) -> Option<u32>) -> Vec<IdSet> {
+    let mut kinds: BTreeMap<MemoryKind, IdSet> = BTreeMap::new();
+    for node in nodes.iter().filter_map(|id| machine.node(id)) {
+        kinds.entry(MemoryKind::of(node, distance(node.id))).or_default().insert(node.id);
     }
     kinds.into_values().collect()
 }

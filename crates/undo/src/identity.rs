@@ -22,6 +22,11 @@ pub(crate) fn device(root: &Root, path: &str) -> Option<String> {
     of_name(root, name).or_else(size)
 }
 
+/// Whether the device at this path is known by more than its name and its size, which another disk may have after a reboot.
+pub(crate) fn is_lasting(root: &Root, path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| of_name(root, name).is_some())
+}
+
 /// An identifier of the block device with the kernel's name `name` (`sda1`).
 pub(crate) fn of_name(root: &Root, name: &str) -> Option<String> {
     let dir = format!("sys/class/block/{name}");

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{IdSet, Machine, Node, NodeId};
+use tiermark_model::{CoreKind, IdSet, Machine, Node, NodeId};
 
-use crate::reach::kinds;
+use crate::reach::{MemoryKind, kinds};
 
 /// The unit that the cpus of one row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -55,15 +55,22 @@ impl Group {
     }
 }
 
-/// The first of the groups that are alike: as many cpus and cores, and as many homes and kinds of far memory.
+/// The first of the groups that are alike: as many cpus and cores of the same kinds, homes of the same kinds, and the same kinds of far memory.
 pub(super) fn of_each_kind(groups: Vec<Group>, targets: &IdSet, machine: &Machine) -> Vec<Group> {
     let mut known = BTreeSet::new();
     let kind = |group: &Group| {
         let far = group.far_kinds(targets, machine);
-        let kind = |node: &NodeId| (memory_only(*node, machine), group.distance(*node, machine));
-        let mut distances: Vec<_> = far.iter().map(kind).collect();
-        distances.sort_unstable();
-        (group.cpus.len(), machine.one_per_core(&group.cpus).len(), group.homes.len(), distances)
+        let kinds = |nodes: &mut dyn Iterator<Item = NodeId>| {
+            let of = |id| Some(MemoryKind::of(machine.node(id)?, group.distance(id, machine)));
+            let mut kinds: Vec<MemoryKind> = nodes.filter_map(of).collect();
+            kinds.sort_unstable();
+            kinds
+        };
+        let cores: BTreeSet<Option<CoreKind>> =
+            group.cpus.iter().filter_map(|id| Some(machine.cpu(id)?.kind)).collect();
+        let homes = kinds(&mut group.homes.iter());
+        let far = kinds(&mut far.iter().copied());
+        (group.cpus.len(), machine.one_per_core(&group.cpus).len(), cores, homes, far)
     };
     groups.into_iter().filter(|group| known.insert(kind(group))).collect()
 }
@@ -143,5 +150,24 @@ mod tests {
         assert_eq!(first.distance(2, &machine), Some(12));
         let socket = &groups(&machine, &machine.allowed_cpus, Origin::Socket)[1];
         assert_eq!((socket.homes.to_string().as_str(), socket.distance(4, &machine)), ("4,6", Some(10)));
+    }
+
+    #[test]
+    fn rows_of_one_kind_have_the_same_cores_and_memory() {
+        let names = |machine: &Machine, from| {
+            let groups = groups(machine, &machine.allowed_cpus, from);
+            let kept = of_each_kind(groups, &memory_nodes(machine), machine);
+            kept.into_iter().map(|group| group.name).collect::<Vec<_>>()
+        };
+        let mut machine = machine();
+        assert_eq!(names(&machine, Origin::Llc), ["llc:0"]);
+        // The cpus of one last-level cache are smaller, and a node has memory of another tier.
+        for cpu in machine.cpus.iter_mut().filter(|cpu| cpu.llc == Some(1)) {
+            cpu.kind = Some(CoreKind::Efficiency);
+        }
+        assert_eq!(names(&machine, Origin::Llc), ["llc:0", "llc:1"]);
+        assert_eq!(names(&machine, Origin::Node).len(), 2, "node:0 alone has small cores");
+        machine.nodes[1].memory_tier = Some(9);
+        assert!(names(&machine, Origin::Node).contains(&"node:2".to_owned()));
     }
 }

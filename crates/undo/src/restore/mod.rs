@@ -240,7 +240,7 @@ fn after_reboot(journal: &mut Journal, writer: &mut dyn SystemWriter, how: Resto
     for (index, change) in others {
         let done = match &change {
             Change::Swap { remove_file: true, .. } => swap::remove(&change, writer),
-            Change::SwapHeader { .. } => swap::wipe(&change, writer),
+            Change::SwapHeader { .. } => swap::wipe(&change, false, writer),
             _ => row(&change, ChangeOutcome::Gone, Some(notes::gone_with_reboot())),
         };
         journal.settle(index, done.outcome);

@@ -154,7 +154,7 @@ pub(super) fn headers(journal: &mut Journal, writer: &mut dyn SystemWriter) -> V
     let noted = journal.left(|change| matches!(change, Change::SwapHeader { .. }).then(|| change.clone()));
     let mut rows = Vec::new();
     for (index, change) in noted {
-        let done = wipe(&change, writer);
+        let done = wipe(&change, true, writer);
         journal.settle(index, done.outcome);
         rows.push(done);
     }
@@ -162,7 +162,7 @@ pub(super) fn headers(journal: &mut Journal, writer: &mut dyn SystemWriter) -> V
 }
 
 /// Wipes the swap header of a device, whatever its name is by now. One that is not found is done with only where its device is there.
-pub(super) fn wipe(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRow {
+pub(super) fn wipe(change: &Change, same_boot: bool, writer: &mut dyn SystemWriter) -> ChangeRow {
     let Change::SwapHeader { path, uuid, device } = change else {
         return row(change, ChangeOutcome::Already, None);
     };
@@ -170,7 +170,12 @@ pub(super) fn wipe(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRow 
     let names = || identity::devices(writer.root()).into_iter().map(|name| format!("dev/{name}"));
     let Some(found) = [path.clone()].into_iter().chain(names()).find(has_header) else {
         // One of the same name may be another disk.
-        let is_it = |path: &String| device.is_some() && identity::device(writer.root(), path) == *device;
+        let is_it = |path: &String| {
+            let root = writer.root();
+            device.is_some()
+                && identity::device(root, path) == *device
+                && (same_boot || identity::is_lasting(root, path))
+        };
         return match names().find(is_it).map(|path| writer.swap_header(&path)) {
             Some(Ok(_)) => row(change, ChangeOutcome::Already, None),
             Some(Err(why)) => row(change, ChangeOutcome::Failed, Some(said(&why))),

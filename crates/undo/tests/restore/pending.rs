@@ -91,6 +91,18 @@ fn a_device_is_known_by_what_the_kernel_says_of_it() {
     assert_eq!((device("dev/vda").as_deref(), device("dev/none")), (Some("vda of 1 sectors"), None));
 }
 
+/// In one boot a device keeps its name. After a reboot another disk of the same size may have it.
+#[test]
+fn a_disk_that_only_name_and_size_describe_is_the_same_one_until_a_reboot() {
+    for (boot, outcome) in [("boot-1", ChangeOutcome::Already), ("boot-2", ChangeOutcome::Left)] {
+        let mut fake = Fake::new(&[("dev/vda", "short"), ("sys/class/block/vda/size", "8")]);
+        leave(&fake, vec![Change::swap_header("dev/vda", UUID, fake.root())]);
+        fake.put(BOOT, boot);
+        let found = take_back(&mut fake);
+        assert_eq!(outcomes(&found.rows), [outcome], "{boot}: {found:?}");
+    }
+}
+
 /// Pages of others that come back from swap count against the limits of their groups.
 #[test]
 fn swap_is_not_taken_away_from_a_group_whose_limit_has_no_room_for_it() {
