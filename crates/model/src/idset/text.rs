@@ -18,11 +18,13 @@ pub struct ListError {
     pub text: String,
     /// What is wrong with it.
     pub why: String,
+    /// An example of the format.
+    pub format: &'static str,
 }
 
 impl fmt::Display for ListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "list '{}': {}; the format is 0-3,8,16-30:2/4", self.text, self.why)
+        write!(f, "list '{}': {}; the format is {}", self.text, self.why, self.format)
     }
 }
 
@@ -31,7 +33,7 @@ impl std::error::Error for ListError {}
 impl ListError {
     /// With the start of the list.
     fn new(text: &str, why: &str) -> Self {
-        Self { text: text.chars().take(80).collect(), why: why.to_owned() }
+        Self { text: text.chars().take(80).collect(), why: why.to_owned(), format: "0-3,8,16-30:2/4" }
     }
 }
 
@@ -65,7 +67,8 @@ impl IdSet {
     /// A [`ListError`] for anything else.
     pub fn from_plain_list(text: &str) -> Result<Self, ListError> {
         if text.contains(':') {
-            return Err(ListError::new(text, "strides are for options only"));
+            let refused = ListError::new(text, "only options and plans may have strides (:)");
+            return Err(ListError { format: "0-3,8", ..refused });
         }
         text.parse()
     }
@@ -171,6 +174,6 @@ impl schemars::JsonSchema for IdSet {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "description": "ids in the kernel's list format, such as 0-3,8", "pattern": "^[0-9,:/-]*$" })
+        schemars::json_schema!({ "type": "string", "description": "ids in the kernel's list format, such as 0-3,8", "pattern": "^[0-9,-]*$" })
     }
 }
