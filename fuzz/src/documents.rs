@@ -8,11 +8,11 @@ use std::{fs, io};
 use serde_json::Value;
 use tempfile::TempDir;
 use tiermark_capacity::guest::protocol::{Lines, Reply};
-use tiermark_capacity::saved::Saved;
+use tiermark_capacity::saved::SavedRun;
 use tiermark_machine::Root;
 use tiermark_undo::{Asked, Change, Journal, JournalHeader, StateDir, SystemWriter, is_noted, pending, restore_all};
 
-use crate::input::{Input, edited, edited_lines};
+use super::input::{Input, edited, edited_lines};
 
 /// A directory in memory for the files of this process.
 static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
@@ -67,7 +67,7 @@ pub fn journal(bytes: &[u8]) {
 /// Capacity runs to go on with.
 pub fn saved(bytes: &[u8]) {
     let path = file("run.jsonl", include_str!("../seeds/saved.jsonl"), bytes);
-    if let Ok(saved) = Saved::open(&path, true) {
+    if let Ok(saved) = SavedRun::open(&path, true) {
         let pending = saved.pending();
         let _ = (pending.tiers.len(), pending.scenario.searches().len(), saved.is_whole());
     }
@@ -99,7 +99,7 @@ static CHANGES: LazyLock<String> = LazyLock::new(|| {
             old: text("60"),
             new: text("1"),
         },
-        Change::Cgroup { path: text("sys/fs/cgroup/tiermark-7") },
+        Change::Cgroup { path: text("sys/fs/cgroup/tiermark-7"), top: None },
         Change::Swap { path: text("var/tmp/tiermark.swap"), remove_file: true, file_system: None },
         Change::SwapHeader { path: text("dev/vdb"), uuid: text("1-2-3"), device: Some(text("wwid:naa.1")) },
         Change::Zram { number: 0, sure: true, size: Some(1 << 30), sequence: Some(9) },
@@ -181,8 +181,8 @@ impl SystemWriter for Nothing {
     fn wipe_swap_header(&mut self, _: &str, _: &str) -> io::Result<bool> {
         Ok(true)
     }
-    fn swap_header(&self, _: &str) -> Option<String> {
-        None
+    fn swap_header(&self, _: &str) -> io::Result<Option<String>> {
+        Ok(None)
     }
     fn swapoff(&mut self, _: &str) -> Result<(), String> {
         Ok(())

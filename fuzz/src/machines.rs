@@ -12,7 +12,7 @@ use tiermark_machine::{LiveFacts, Root, discover, dmi, files};
 use tiermark_model::{IdSet, parse_size};
 use tiermark_report::Style;
 
-use crate::input::Input;
+use super::input::Input;
 
 /// Lists and masks of cpus, sizes, and the kernel's other short formats.
 pub fn lists(bytes: &[u8]) {
@@ -100,7 +100,7 @@ fn shown(root: &Root) {
 /// Firmware's table, bare and with the entry point of a dump; what is shown of it, and its redaction.
 pub fn smbios(bytes: &[u8]) {
     for parsed in [dmi::parse_dmi(bytes), dmi::parse_dump(bytes)].into_iter().flatten() {
-        let _ = dmi::theoretical_peak(&parsed.dimms);
+        let _ = dmi::theoretical_peak(&parsed.dimms, Some(&dmi::Channels { count: 8, whose: String::new() }));
     }
     let clean = dmi::redact(bytes);
     let _ = dmi::parse_dmi(&clean);

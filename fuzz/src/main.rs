@@ -2,37 +2,12 @@
 
 #![no_main]
 
-mod documents;
-mod input;
-mod machines;
-mod texts;
+mod targets;
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-
-/// A target by its name.
-type Target = (&'static str, fn(&[u8]));
-
-/// Every target. To add one: a function of bytes, and its row.
-const TARGETS: [Target; 16] = [
-    ("lists", machines::lists),
-    ("tree", machines::tree),
-    ("smbios", machines::smbios),
-    ("capture", machines::capture),
-    ("archive", machines::archive),
-    ("kconfig", machines::kconfig),
-    ("evidence", machines::evidence),
-    ("run", documents::run),
-    ("journal", documents::journal),
-    ("changes", documents::changes),
-    ("saved", documents::saved),
-    ("guest", documents::guest),
-    ("curves", texts::curves),
-    ("plan", texts::plan),
-    ("tenants", texts::tenants),
-    ("resp", texts::resp),
-];
+use targets::TARGETS;
 
 static CHOSEN: LazyLock<fn(&[u8])> = LazyLock::new(|| {
     let name = std::env::var("TARGET").unwrap_or_default();

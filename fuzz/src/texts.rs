@@ -38,7 +38,7 @@ pub fn tenants(bytes: &[u8]) {
 
 /// Answers of a server, in the pieces that a socket may cut them into.
 pub fn resp(bytes: &[u8]) {
-    let mut input = crate::input::Input(bytes);
+    let mut input = super::input::Input(bytes);
     let keep = input.below(4096);
     let size = input.below(bytes.len()).max(1);
     let rest = input.0;

@@ -11,7 +11,7 @@ mod dry;
 mod experiments;
 mod exports;
 mod finish;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod fuzz;
 mod glossary;
 mod harmless;

@@ -60,7 +60,6 @@ pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
 }
 
 /// The number of mistakes of a plan.
-#[cfg(fuzzing)]
 pub(crate) fn mistakes(text: &str) -> usize {
     file::read(text).map_or_else(|mistakes| mistakes.len(), |_| 0)
 }

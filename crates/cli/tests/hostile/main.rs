@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod corpora;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -238,7 +240,7 @@ fn tables_longer_than_any_kernels_are_cut() {
 
 /// A document of this program with one more cache for each list of cpus.
 fn document(lists: &[String]) -> Vec<u8> {
-    let text = include_str!("../../history/tests/fixtures/run-2.json");
+    let text = include_str!("../../../history/tests/fixtures/run-2.json");
     let mut run: Value = serde_json::from_str(text).unwrap();
     let caches = run["machine"]["caches"].as_array_mut().unwrap();
     caches.extend(lists.iter().map(|cpus| json!({ "level": 1, "kind": "data", "cpus": cpus })));

@@ -1,0 +1,31 @@
+//! Every parser of what comes from outside, as a function of bytes.
+//!
+//! The fuzzer runs them (`fuzz/run`), and the tests of the workspace on the corpora, so that they are built with every change.
+
+mod documents;
+mod input;
+mod machines;
+mod texts;
+
+/// A target by its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target. To add one: a function of bytes, and its row.
+pub const TARGETS: [Target; 16] = [
+    ("lists", machines::lists),
+    ("tree", machines::tree),
+    ("smbios", machines::smbios),
+    ("capture", machines::capture),
+    ("archive", machines::archive),
+    ("kconfig", machines::kconfig),
+    ("evidence", machines::evidence),
+    ("run", documents::run),
+    ("journal", documents::journal),
+    ("changes", documents::changes),
+    ("saved", documents::saved),
+    ("guest", documents::guest),
+    ("curves", texts::curves),
+    ("plan", texts::plan),
+    ("tenants", texts::tenants),
+    ("resp", texts::resp),
+];
