@@ -30,10 +30,11 @@ const TMPFS_MAGIC: FsWord = 0x0102_1994;
 pub(super) static PRIMITIVES: &[Primitive] = &[
     by_size(
         "file create",
-        "open of a new file in a directory of its own, write of so many bytes, and close; nothing is forced to a disk",
+        "opens a new file in a directory of its own, writes this many bytes, and closes it; nothing is synced to a \
+         disk",
         |order| files(order, Counts::Making),
     ),
-    by_size("file delete", "unlink of such a file, which nobody has open", |order| files(order, Counts::Removing)),
+    by_size("file delete", "unlinks such a file, which no process has open", |order| files(order, Counts::Removing)),
 ];
 
 const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
