@@ -84,7 +84,7 @@ pub(crate) struct PlanArgs {
     pub(crate) command: PlanCommand,
 }
 
-/// What `plan` does.
+/// Actions of `plan`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     /// List the built-in plans
@@ -159,7 +159,7 @@ pub(crate) enum Document {
     List,
 }
 
-/// What can be listed.
+/// The lists that `list` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
     /// Saved runs, in ~/.local/share/tiermark/runs or $TIERMARK_HOME/runs

@@ -23,7 +23,7 @@ const MOST: u64 = 1000;
 const TRIES: usize = 100;
 /// Memory as a file system, on every system with the C library's shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// What statfs(2) says of it.
+/// The file system type that statfs(2) returns for a tmpfs.
 const TMPFS_MAGIC: FsWord = 0x0102_1994;
 
 /// The rows of this group.

@@ -133,7 +133,8 @@ thread, musl maps and unmaps one each time",
     },
 ];
 
-/// What is measured over the memory that the process holds. Where nothing of it is copied, the curve shows that it does not matter.
+/// An operation that is measured by the memory that the process holds. If nothing of it is copied, the curve shows that the memory
+/// does not matter.
 const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     let sweeps =
         |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];

@@ -125,7 +125,7 @@ messages! {
             format!("of {} GB/s{}: {how}{part}", format_gbs(bytes_per_second), if of_node { " a node" } else { "" })
         };
 
-    /// What the link that a share is of carries in one direction.
+    /// The rate of the link in one direction, of which a number is a share.
     Note share_of_link(bytes_per_second: f64, how: &str):
         { format!("of the link's {} GB/s in one direction: {how}", format_gbs(bytes_per_second)) };
 
