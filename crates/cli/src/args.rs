@@ -84,7 +84,7 @@ pub(crate) struct PlanArgs {
     pub(crate) command: PlanCommand,
 }
 
-/// What `plan` does.
+/// Actions of `plan`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     /// List the built-in plans
@@ -131,7 +131,7 @@ pub(crate) struct MachineArgs {
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Of which documents
+    /// The kind of document whose schema to print
     #[arg(value_name = "DOCUMENT", default_value = "run")]
     pub(crate) of: Document,
 }
@@ -159,12 +159,12 @@ pub(crate) enum Document {
     List,
 }
 
-/// What can be listed.
+/// The lists that `list` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
-    /// Saved runs: those in $TIERMARK_HOME/runs, where that is set
+    /// Saved runs, in ~/.local/share/tiermark/runs or $TIERMARK_HOME/runs
     Runs,
-    /// Saved runs of capacity: those in $TIERMARK_HOME/capacity, where that is set
+    /// Saved runs of capacity, in ~/.local/share/tiermark/capacity or $TIERMARK_HOME/capacity
     Capacity,
     /// Probes: everything that can be measured
     Probes,
@@ -207,6 +207,6 @@ pub(crate) struct CompletionsArgs {
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The directory; it is made where it is not there. One that has the name of a command is written with a slash: ./latency
+    /// The directory, which is created if it does not exist; write ./latency for one with the name of a command
     pub(crate) directory: PathBuf,
 }

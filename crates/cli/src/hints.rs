@@ -55,7 +55,7 @@ pub(crate) fn meant_by_h(arguments: &[OsString]) -> Option<clap::Error> {
         arguments.get(load + at + 1).copied().filter(|value| !value.starts_with('-'))
     };
     let (host, port) = (after("-h")?, after("-p").unwrap_or("6379"));
-    let text = format!("servers are named by --target, not by -h: tiermark load --target {host}:{port}");
+    let text = format!("name servers with --target, not -h: tiermark load --target {host}:{port}");
     Some(Cli::command().error(ErrorKind::UnknownArgument, text))
 }
 
@@ -69,7 +69,7 @@ fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 fn elsewhere(words: &[&str]) -> Option<String> {
     let row = glossary::here(words)?;
     let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
-    Some(format!("`{}` does that here{note}", row.here))
+    Some(format!("use `{}`{note}", row.here))
 }
 
 /// A layout of the report that is an option of its own.

@@ -89,7 +89,7 @@ fn crates_depend_exactly_along_the_documented_arrows() {
         "–" => BTreeSet::new(),
         list => names(list),
     };
-    let rows = documented("Rooms and arrows");
+    let rows = documented("Crates");
     let table: BTreeMap<String, BTreeSet<String>> =
         rows.iter().map(|row| (row[0].trim_matches('`').to_owned(), allowed(&row[2]))).collect();
     assert_eq!(found, table, "cargo metadata on the left, docs/ARCHITECTURE.md on the right");

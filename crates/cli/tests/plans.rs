@@ -77,7 +77,7 @@ fn little_time_leaves_points_out_and_not_visits() {
         let run = User::new().run(&["os", "--quick", "--no-save", "--json=-", "--simulate", tree]).expect(0).json();
         let experiment = &run["experiments"][0];
         let rules = experiment["plan"]["rules"].to_string();
-        assert!(rules.contains("--quick: ") && rules.contains("the first of every primitive"), "{rules}");
+        assert!(rules.contains("--quick measures ") && rules.contains("the first point of every primitive"), "{rules}");
         assert!(run["seconds"].as_f64().unwrap() <= 20.0, "{}", run["seconds"]);
         let seen = experiment["observations"].as_array().unwrap();
         assert!(seen.len() > 60, "{} points", seen.len());

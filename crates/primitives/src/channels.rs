@@ -39,10 +39,11 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         sweeps: pipe_sweeps,
         ..bandwidth(
             "pipe",
-            "a child process writes blocks, this one reads blocks of the same size: copied in and copied out by the kernel, counted once, \
-when they are read, in any number of pieces; the capacity is set (F_SETPIPE_SZ). Neither side reads the contents. Each side \
-reuses one block, so small blocks stay in the caches of their cpu. Where each side waits until the other has finished, the rate is \
-that of wake-ups: in a guest, an idle cpu takes tens of µs to wake",
+            "a child process writes blocks, and this process reads blocks of the same size. The kernel copies each \
+             byte in and out; the byte counts once, when it is read, however many pieces a block arrives in. The \
+             capacity of the pipe is set (F_SETPIPE_SZ). Neither side reads the contents. Each side reuses one block, \
+             so small blocks stay in the caches of its cpu. If each side waits until the other has finished, the rate \
+             is that of wake-ups: an idle cpu of a guest takes tens of µs to wake",
             |order| stream(order, Kind::Pipe),
         )
     },
@@ -60,9 +61,9 @@ that of wake-ups: in a guest, an idle cpu takes tens of µs to wake",
         sweeps: ring_sweeps,
         ..bandwidth(
             "shared memory",
-            "a ring in shared memory: one side copies in, the other copies out, both at the same time; each side publishes its progress at least every eighth \
-of the ring. A side that finds the ring full or empty sleeps on a futex at once, without spinning. While neither side sleeps, the kernel \
-is not entered",
+            "a ring in shared memory: one side copies in while the other copies out. Each side publishes its progress \
+             at least every eighth of the ring. A side that finds the ring full or empty sleeps on a futex at once, \
+             without spinning. While neither side sleeps, there is no system call",
             |order| stream(order, Kind::Ring),
         )
     },
@@ -105,15 +106,16 @@ small block comes from this cpu's own caches; a block that a child has just writ
         sweeps: |_| Vec::new(),
         ..latency(
             "tcp loopback connect",
-            "connect to a listening socket on the loopback interface, accept, and close of both ends, all by one thread. The first close is \
-abortive (SO_LINGER of 0, one more call), so that no connection stays in TIME_WAIT: thousands a second would use up all ports",
+            "one thread connects to a listening socket on the loopback interface, accepts, and closes both ends. The \
+             first close is abortive (SO_LINGER of 0, one more call), because connections in TIME_WAIT, thousands a \
+             second, would use up all ports",
             connect::connects,
         )
     },
     latency(
         "shared memory ping-pong",
-        "a byte there and one back over two rings in shared memory: both sides sleep on a futex, without spinning. What lines cost \
-between cpus that spin is in c2c",
+        "a byte there and one back over two rings in shared memory. Both sides sleep on a futex, without spinning; \
+         `tiermark c2c` measures cpus that spin",
         |order| ping_pong(order, Kind::Ring),
     ),
     latency("vmsplice ping-pong", "a byte there and one back over two pipes, as references to pages", |order| {

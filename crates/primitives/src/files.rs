@@ -23,17 +23,18 @@ const MOST: u64 = 1000;
 const TRIES: usize = 100;
 /// Memory as a file system, on every system with the C library's shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// What statfs(2) says of it.
+/// The file system type that statfs(2) returns for a tmpfs.
 const TMPFS_MAGIC: FsWord = 0x0102_1994;
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[
     by_size(
         "file create",
-        "open of a new file in a directory of its own, write of so many bytes, and close; nothing is forced to a disk",
+        "opens a new file in a directory of its own, writes this many bytes, and closes it; nothing is synced to a \
+         disk",
         |order| files(order, Counts::Making),
     ),
-    by_size("file delete", "unlink of such a file, which nobody has open", |order| files(order, Counts::Removing)),
+    by_size("file delete", "unlinks such a file, which no process has open", |order| files(order, Counts::Removing)),
 ];
 
 const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {

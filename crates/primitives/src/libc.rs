@@ -31,24 +31,26 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "memcpy",
         Metric::Bandwidth,
-        "the same bytes again and again, from caches as far as they fit, both sides at lines of a cache; each byte counts once. What the C \
-library chooses for this processor and size: streaming stores for large ones, or none. Base pages; the largest size is four times the \
-largest cache (64 to 256 MiB)",
+        "copies the same bytes again and again, so they come from the caches if they fit. Each byte counts once. \
+         Source and destination begin at cache lines of base pages. The C library chooses the method for this \
+         processor and size, such as streaming stores for large sizes. The largest size is four times the largest \
+         cache (64 to 256 MiB)",
         sizes,
         copying,
     ),
     row(
         "memset",
         Metric::Bandwidth,
-        "the same bytes again and again, on base pages; sizes as of memcpy",
+        "sets the same bytes again and again, on base pages; sizes as for memcpy",
         sizes,
         setting,
     ),
     row(
         "malloc+free",
         Metric::Latency,
-        "of this many bytes, never touched and freed at once: the same block comes back each time. Large ones are mappings of their own \
-in glibc, until the first has been freed (its threshold follows, to 32 MiB: what is larger is a mapping each time)",
+        "allocates this many bytes and frees them at once, without touching them, so malloc returns the same block \
+         each time. glibc gives a large block a mapping of its own until the first such block is freed. Then its \
+         threshold rises to that size, up to 32 MiB; larger blocks are mapped each time",
         |_| vec![Sweep::Bytes(vec![64, 4 * KIB, MIB, 64 * MIB])],
         allocating,
     ),

@@ -9,7 +9,8 @@ use super::{Failure, Order, Prepared, Primitive, refused_by};
 pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "fcntl lock+unlock",
-        "a record lock (F_SETLK) on a whole file in memory and its release, two calls; nobody else wants it, so that nobody waits",
+        "a record lock (F_SETLK) on a whole file in memory and its release, two calls. No other process wants the \
+         lock, so no call waits",
         record,
     ),
     row("flock lock+unlock", "the same by flock, whose lock belongs to the open file and not to the process", whole),

@@ -34,18 +34,21 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepa
 pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "move_pages",
-        "base pages of the process itself, all in one call (MPOL_MF_MOVE): copied to the other node. The move back does not count",
+        "moves base pages of this process to the other node, all in one call (MPOL_MF_MOVE). The move back does not \
+         count",
         by_list,
     ),
     row(
         "migrate_pages",
-        "the same for a child that has written this memory and sleeps: the call goes through all mappings of the child, inherited from this \
-process. CAP_SYS_NICE is dropped for the call, so that pages shared with other processes do not move",
+        "moves the memory that a child has written; the child sleeps. The call goes through all mappings of the \
+         child, including those inherited from this process. CAP_SYS_NICE is dropped for the call, so that pages \
+         shared with other processes do not move",
         of_child,
     ),
     row(
         "mbind",
-        "the same for a mapping whose policy changes to the other node (MPOL_BIND with MPOL_MF_MOVE and MPOL_MF_STRICT)",
+        "moves the pages of a mapping by changing its policy to the other node (MPOL_BIND with MPOL_MF_MOVE and \
+         MPOL_MF_STRICT)",
         by_policy,
     ),
 ];

@@ -31,24 +31,24 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepa
 pub(super) static PRIMITIVES: &[Primitive] = &[
     resident(
         "fork+exit",
-        "the C library's fork of a separate process with one thread that holds this much memory (and 256 KiB more), a child that ends at \
-once on the same cpu, and the wait for the child. The parent writes nothing between two forks, so its page tables are write-protected \
-already. More than 256 MiB with --full",
+        "the C library's fork of a separate process that has one thread and this much memory (and 256 KiB more). The \
+         child ends at once on the same cpu, and the parent waits for it. The parent writes nothing between two \
+         forks, so its page tables are write-protected already. More than 256 MiB only with --full",
         |_| children("fork", Child::fork_and_end),
     ),
     Primitive {
         sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
         ..row(
             "fork+exit written",
-            "as fork+exit, but between two forks the parent writes every base page of this much memory (not counted), as a database \
-does between two snapshots: each page has to be write-protected again",
+            "as fork+exit, but the parent writes every base page of this memory between two forks (not counted), as a \
+             database does between two snapshots. So each fork has to write-protect every page again",
             fork_written,
         )
     },
     resident(
         "fork+exec",
-        "fork, execve of this program with an argument that ends it at once, and the wait for it: includes the loader, unless this program \
-is static, and the start of Rust's runtime",
+        "fork, execve of this program with an argument that ends it at once, and the wait for it. Includes the loader \
+         (unless this program is static) and the start of Rust's runtime",
         |_| {
             let program = itself("fork+exec")?;
             children("fork+exec", move || program.fork_and_exec())
@@ -56,8 +56,8 @@ is static, and the start of Rust's runtime",
     ),
     row(
         "fork+exec tiny",
-        "as fork+exec, of a static program of three instructions in a file in memory (memfd): the kernel's part, without loader and \
-runtime",
+        "as fork+exec, of a static program of three instructions in a file in memory (memfd). The number is the \
+         kernel's part, without loader and runtime",
         |_| {
             let program = TinyProgram::new().map_err(|error| no_more("memfd_create", &error))?;
             children("fork+exec tiny", move || program.fork_and_exec())
@@ -65,8 +65,8 @@ runtime",
     ),
     resident(
         "vfork+exit",
-        "clone with CLONE_VM and CLONE_VFORK, as vfork: the child shares the memory and ends at once, in assembly, while the parent is \
-suspended; and the wait for it",
+        "clone with CLONE_VM and CLONE_VFORK, as vfork does it. The child shares the memory of its parent and ends at \
+         once (in assembly). The parent is suspended meanwhile, and then waits for the child",
         |_| children("clone", vfork_and_end),
     ),
     resident(
@@ -80,8 +80,9 @@ copy of the page tables",
     ),
     resident(
         "shell",
-        "posix_spawn of /bin/sh -c, which runs this program with an argument that ends it at once, and waiting for it: the start of a shell \
-beside that of the program, which many shells become instead of making another child",
+        "posix_spawn of /bin/sh -c, which runs this program with an argument that ends it at once, and the wait for \
+         it. The number adds the start of a shell to that of the program: many shells replace themselves with the \
+         program instead of starting another child",
         |_| {
             able("shell")?;
             let program = Program::shell(END_AT_ONCE).map_err(|error| no_more("shell", &error))?;
@@ -90,8 +91,8 @@ beside that of the program, which many shells become instead of making another c
     ),
     resident(
         "clone3",
-        "with CLONE_VM: the child shares the memory, runs beside its parent on its own stack and ends at once, in assembly; and \
-the wait for it",
+        "clone3 with CLONE_VM: the child shares the memory of its parent, runs beside it on its own stack and ends at \
+         once (in assembly). The parent waits for the child",
         |_| {
             let mut clone = SharingClone::prepare().map_err(|error| no_more("clone3", &error))?;
             children("clone3", move || clone.child())
@@ -108,8 +109,8 @@ thread, musl maps and unmaps one each time",
         subprocess: false,
         ..row(
             "swapcontext pair",
-            "the C library's: from one user-level context to another and back, two switches; each saves and sets the signal mask, a system \
-call",
+            "two switches by the C library's swapcontext, from one user-level context to another and back. Each \
+             switch saves and sets the signal mask by a system call",
             swapcontext,
         )
     },
@@ -118,8 +119,8 @@ call",
         subprocess: false,
         ..row(
             "own switch pair",
-            "the same by a few instructions of this program, there and back: callee-saved registers and the stack pointer, no signal mask and no \
-system call",
+            "the same two switches by a few instructions of this program, which save and load the callee-saved \
+             registers and the stack pointer. They leave the signal mask alone and make no system call",
             |_| {
                 let contexts = OwnContexts::prepare();
                 let mut contexts = contexts.map_err(|error| no_more("a context switch", &error))?;
@@ -132,7 +133,8 @@ system call",
     },
 ];
 
-/// What is measured over the memory that the process holds. Where nothing of it is copied, the curve shows that it does not matter.
+/// An operation that is measured by the memory that the process holds. If nothing of it is copied, the curve shows that the memory
+/// does not matter.
 const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     let sweeps =
         |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];

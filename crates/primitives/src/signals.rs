@@ -9,12 +9,14 @@ use super::{Body, Failure, Order, Prepared, Primitive, refused_by};
 pub(super) static PRIMITIVES: &[Primitive] = &[
     row(
         "sigaction",
-        "the C library's: puts a handler in place of itself. The signal is a late real-time signal, which gets back what it did before",
+        "the C library's sigaction replaces a handler by the same handler. The signal is a late real-time signal, \
+         whose earlier handling is restored afterwards",
         install,
     ),
     row(
         "signal to itself",
-        "tgkill of the calling thread, a handler that counts, and the way back from it (sigreturn). The signal of another process would also have to wake this one",
+        "tgkill of the calling thread: the kernel runs a handler that counts, and the handler returns (sigreturn). A \
+         signal from another process would also have to wake this one",
         catch,
     ),
 ];

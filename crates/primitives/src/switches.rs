@@ -37,9 +37,9 @@ const fn switch_by_pipe(id: &'static str, text: &'static str, make: fn(&Order<'_
 pub(super) static PRIMITIVES: &[Primitive] = &[
     switch_by_pipe(
         "process switch pipe",
-        "there and back between two processes, by a byte through a pipe each way: two switches, two writes, two reads. Each side changes a \
-word of every line of its working set before it answers; the time of both walks in a warm cache is subtracted. On two cpus the number \
-includes the wake-up of a cpu that may sleep, in place of a switch",
+        "two processes pass a byte to and fro through a pipe each way: two switches, two writes, two reads. Each side \
+         changes a word of every line of its working set before it answers; the time of these changes in warm caches \
+         is subtracted. On two cpus the number includes the wake-up of a cpu that may sleep, instead of a switch",
         |order| pair(order, WakeBy::Pipe, Other::Process),
     ),
     switch_by_pipe("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
@@ -63,20 +63,24 @@ includes the wake-up of a cpu that may sleep, in place of a switch",
         sweeps: |_| vec![Sweep::Count(RING.to_vec()), Sweep::WorkingSet(RING_SETS.to_vec())],
         ..row(
             "process ring",
-            "one pass of a token from a process to the next, in a ring of so many on one cpu, through a pipe to each: a switch, a write and a \
-read. Each changes a word of every line of its working set before it passes the token on; what that takes in a warm cache is taken out",
+            "a token passes from process to process in a ring on one cpu, through a pipe to each process. The number \
+             is one pass: a switch, a write and a read. Each process changes a word of every line of its working set \
+             before it passes the token on; the time of these changes in warm caches is subtracted",
             ring,
         )
     },
     row(
         "sleep 50us",
-        "how much later than requested a clock_nanosleep of 50 µs returns, with Linux's default timer slack of 50 µs: the slack, the timer's \
-interrupt, the exit from the idle state and the switch (a thread of a real-time policy has no slack)",
+        "how much later than requested clock_nanosleep returns from a sleep of 50 µs, with Linux's default timer \
+         slack of 50 µs. The delay is the slack, the timer's interrupt, the exit from the idle state and the switch. \
+         A thread with a real-time policy has no slack",
         |order| sleep(order, 50_000, USUAL_SLACK),
     ),
-    row("sleep 1ms", "as sleep 50us, of 1 ms: deeper idle states, the same slack of 50 µs", |order| {
-        sleep(order, 1_000_000, USUAL_SLACK)
-    }),
+    row(
+        "sleep 1ms",
+        "as sleep 50us, but of 1 ms: the cpu may reach deeper idle states; the slack is the same 50 µs",
+        |order| sleep(order, 1_000_000, USUAL_SLACK),
+    ),
     row(
         "sleep 50us slack 1ns",
         "as sleep 50us, with a timer slack of 1 ns: without the delay that the kernel may add",

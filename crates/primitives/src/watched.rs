@@ -25,14 +25,16 @@ const fn watch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Pre
 pub(super) static PRIMITIVES: &[Primitive] = &[
     watch(
         "select",
-        "of so many descriptors of one idle TCP connection over the loopback interface, without waiting: nothing is there to be read, and \
-each is looked at. Descriptors of many sockets would also miss in caches",
+        "checks this many descriptors of one idle TCP connection over the loopback interface, without waiting. None \
+         of them has anything to read, and select looks at each. Descriptors of many sockets would also miss in the \
+         caches",
         by_select,
     ),
     watch("poll", "as select, by poll", by_poll),
     watch(
         "epoll_wait of many",
-        "as select, by epoll_wait: the kernel keeps a list of those with something to read, and looks at no other",
+        "as select, by epoll_wait: the kernel keeps a list of the descriptors that have something to read, and looks \
+         at no other",
         by_epoll,
     ),
 ];

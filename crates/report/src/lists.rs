@@ -109,10 +109,10 @@ pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> String {
 /// The method page of a primitive: how it is measured, its dimensions here, and why it cannot be measured here.
 pub fn primitive(info: &PrimitiveInfo, style: &Style) -> String {
     let unit = match info.metric {
-        Metric::Latency => "time of one",
+        Metric::Latency => "time of one operation",
         Metric::Bandwidth => "useful bytes a second",
     };
-    let title = format!("{}: {unit}, one of the {} of `tiermark os`", info.id, info.group);
+    let title = format!("{}: {unit}, in the group {} of `tiermark os`", info.id, info.group);
     let over: Vec<String> = info.sweeps.iter().map(sweep).collect();
     let refused = info.refusal.as_ref().map(ToString::to_string).unwrap_or_default();
     let usage =
@@ -141,14 +141,17 @@ fn sweep(sweep: &Sweep) -> String {
         Sweep::Resident(all) => sizes("memory that the process holds", all),
         Sweep::WorkingSet(all) => sizes("working set of each side", all),
         Sweep::Count(all) => {
-            format!("how many take part: {}", all.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+            format!(
+                "number of descriptors or processes: {}",
+                all.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+            )
         }
         Sweep::Pages(all) => {
             format!("page size: {}", all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         }
-        Sweep::Partner => "place of the other side: a cpu of every relation there is, and the same cpu".to_owned(),
+        Sweep::Partner => "place of the other side: one cpu of each relation to this cpu, and the same cpu".to_owned(),
         Sweep::Bystanders => "threads of the process on other cpus: none, one, two, four and so on to all".to_owned(),
-        Sweep::NodePairs => "pairs of nodes that memory moves between".to_owned(),
+        Sweep::NodePairs => "pairs of nodes between which memory moves".to_owned(),
     }
 }
 

@@ -176,7 +176,7 @@ fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
     };
     let text = run(&run_of(&made), &Style { width: 120, ..Style::default() });
     assert!(text.contains("RESULT  as expected"), "{text}");
-    assert_eq!(text.matches("Not all memory could be kept between visits: that of 1 of ").count(), 1, "{text}");
+    assert_eq!(text.matches("Not all memory could be kept between visits: 1 of ").count(), 1, "{text}");
     assert!(text.contains("raise --max-mem, which is 64 MiB"), "{text}");
     made.warnings = vec![Warning {
         code: tiermark_model::Code::new("ksm"),

@@ -56,7 +56,7 @@ pub(crate) struct CapacityArgs {
     pub(crate) dry_run: bool,
     /// Continue the newest run that was stopped, or the one in this file
     ///
-    /// It continues with its own options.
+    /// The run keeps the options that it was begun with.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = BEGUN_WITH)]
     pub(crate) resume: Option<Option<PathBuf>>,
     /// With --resume: accept a file of another user. The run starts the programs that it names: read it first
@@ -127,7 +127,7 @@ pub(crate) struct TenantArgs {
     /// Run each server in a container of this image, by podman, in the tenant's control group
     #[arg(hide_short_help = true, long, value_name = "IMAGE", conflicts_with = "wrap")]
     pub(crate) podman: Option<String>,
-    /// Command in front of the server's, {N} is the tenant's number; it must stay in its control group: 'numactl -i all'
+    /// Command in front of the server's command, as in 'numactl -i all'; {N} is the tenant's number. The server must stay in its control group
     #[arg(hide_short_help = true, long, value_name = "WORDS")]
     pub(crate) wrap: Option<String>,
     /// Port of the first tenant, the others follow [default: free ports]
@@ -151,7 +151,7 @@ pub(crate) struct TenantArgs {
     /// Memory of all tenants together, in place of the server's DRAM
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) dram_budget: Option<Bytes>,
-    /// Part of the budget that is kept for system and clients
+    /// Part of the budget that is reserved for system and clients
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) reserve: Option<Bytes>,
     /// Size of the zram device and of swap files [default: four times the budget]
@@ -182,7 +182,7 @@ pub(crate) struct AskedArgs {
     pub(crate) arrivals: Option<Spread>,
     /// Percent of GETs, the others are SETs; one or several
     ///
-    /// Each has its own search.
+    /// Each percentage has its own search.
     #[arg(long, value_name = "LIST", alias = "mix", value_delimiter = ',', value_parser = percentage)]
     pub(crate) gets: Vec<f64>,
     /// Draw GETs and SETs as the published swap-tier test does: --gets 70 then gives 29 % of SETs
@@ -194,7 +194,7 @@ pub(crate) struct AskedArgs {
     /// Most requests in flight on a connection; with more the tenant is overloaded
     #[arg(hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) pipeline_depth: Option<u32>,
-    /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeat it for a search each
+    /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeatable, one search for each
     #[arg(hide_short_help = true, long, value_name = "DIST")]
     pub(crate) key_dist: Vec<KeyDist>,
     /// Whether equally popular keys are neighbours

@@ -89,8 +89,8 @@ pub(crate) struct PlaceArgs {
     pub(crate) cpus: Option<String>,
     /// Count the numbers in --cpus as hwloc's logical indexes
     ///
-    /// That is from 0, core after core with its hardware threads, whatever the numbers of the operating system are. Results always name
-    /// the latter.
+    /// Logical indexes count from 0, core after core, the hardware threads of a core one after the other. Results always have the
+    /// numbers of the operating system.
     #[arg(long, requires = "cpus", hide_short_help = true)]
     pub(crate) logical: bool,
     /// Only cpus of these NUMA nodes, as in 0-1,3
@@ -110,12 +110,12 @@ pub(crate) struct PlaceArgs {
     pub(crate) pages: Vec<PageKind>,
     /// Most memory to use [default: half of the free memory]
     ///
-    /// The limit is nine tenths of the free memory, on each node and in the control group.
+    /// At most nine tenths of the free memory, on each node and in the control group.
     #[arg(long, value_name = "SIZE", value_parser = parse::size, hide_short_help = true)]
     pub(crate) max_mem: Option<Bytes>,
-    /// Most time to take: seconds, or 2m
+    /// Longest time of the run: seconds, or 2m
     ///
-    /// Headline figures come first; the report lists the skipped steps.
+    /// Headline figures are measured first; the report lists the steps that were skipped.
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
     /// Wanted half-width of the 95 % interval, in percent of the value

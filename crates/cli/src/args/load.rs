@@ -38,9 +38,9 @@ impl From<Spread> for Arrivals {
 /// When a client looks again and again instead of sleeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// After an answer of a closed loop, for as long as the next ones come soon
+    /// After an answer of a closed loop, as long as the next answers come soon
     Auto,
-    /// After every answer, and shortly before a request is due: punctual, and it takes the cpu
+    /// After every answer, and shortly before a request is due: punctual, but uses more cpu time
     Always,
     /// Never: the client sleeps until a request is due or an answer arrives
     Never,
@@ -85,9 +85,9 @@ pub(crate) struct LoadArgs {
     /// User to authenticate as
     #[arg(hide_short_help = true, long, value_name = "NAME", requires = "password")]
     pub(crate) user: Option<String>,
-    /// Password; better in the environment
+    /// Password; the environment hides it from other users
     ///
-    /// Other users see the words of a command, and not its environment.
+    /// Other users can see the words of a command, but not its environment.
     #[arg(short = 'a', long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub(crate) struct PaceArgs {
     /// the answer to the last one (closed loop).
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
-    /// How they are spread in time
+    /// How requests are spread in time
     #[arg(hide_short_help = true, long, value_name = "SPREAD", default_value = "constant", requires = "rps")]
     pub(crate) arrivals: Spread,
     /// Connections to each tenant
@@ -137,7 +137,7 @@ pub(crate) struct PaceArgs {
     /// Requests of each tenant, instead of a time
     #[arg(hide_short_help = true, short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
-    /// Time to load before measuring, with other keys, in seconds; 0 for none
+    /// Warm-up under load before measuring, with other keys, in seconds; 0 for none
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "1", value_parser = seconds_or_none)]
     pub(crate) warmup: f64,
 }

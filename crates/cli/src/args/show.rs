@@ -9,8 +9,10 @@ use super::{Format, PlaceArgs, RunArgs, View};
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set; of tenants in $TIERMARK_HOME/capacity) or its beginning, `last`,
-    /// or - for standard input; a file whose name ends in .csv holds curves in the layout of the Mess benchmark
+    /// `last`, the id of a saved run or its beginning, a file, or - for standard input
+    ///
+    /// `tiermark list runs` and `tiermark list capacity` print the ids. A file whose name ends in .csv holds curves in the layout of
+    /// the Mess benchmark.
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
     /// Layout of the report
@@ -22,7 +24,7 @@ pub(crate) struct ShowArgs {
     /// Leave out names that identify the machine and its owner
     #[arg(long)]
     pub(crate) redact: bool,
-    /// Make every estimate again from the saved windows, with the methods of this version; -v names what differs
+    /// Estimate again from the saved windows, with the methods of this version; -v lists the differences
     #[arg(long)]
     pub(crate) reanalyse: bool,
     #[command(flatten)]
@@ -63,8 +65,8 @@ impl FromArgMatches for PartArgs {
 }
 
 pub(crate) const RERUN_EXAMPLES: &str = "\
-Every request of the document is made again, with its options and its seed. Cpus, nodes and page sizes are those of the document:
-parts that this machine does not have are refused, the rest is measured (exit code 5; with --allow-partial 0).
+Measures every request of the document again, with the same options and the same seed, on the same cpus, nodes and page sizes.
+Requests that need a part which this machine lacks are refused, the others are measured (exit code 5; with --allow-partial 0).
 Examples:
   tiermark rerun last
   tiermark rerun before.json --json=after.json
@@ -74,7 +76,7 @@ Examples:
 /// Arguments of `rerun`.
 #[derive(Debug, Args)]
 pub(crate) struct RerunArgs {
-    /// A file, the id of a saved run or its beginning, `last`, or - for standard input
+    /// `last`, the id of a saved run or its beginning, a file, or - for standard input
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     #[command(flatten)]

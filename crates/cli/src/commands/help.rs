@@ -74,7 +74,7 @@ fn of_the_system(
     })
 }
 
-/// What the glossary says of another tool; of a command of one where it is no term.
+/// The table of the glossary for another tool; for a command of one, its row, unless the word is a term too.
 fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<String> {
     let mut found = glossary::tool(topic);
     if found.is_empty() && commands_too {
@@ -102,7 +102,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     ))
 }
 
-/// Pages of what is no probe.
+/// Pages of topics that are not probes.
 const PAGES: [(&str, &str); 7] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),

@@ -48,9 +48,9 @@ struct BandwidthArgs {
     /// cores is one thread on each physical core, cpus one on each hardware thread.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
     threads: Vec<ThreadCount>,
-    /// What memory holds: random or zeros [default: random]
+    /// Contents of the memory: random or zeros [default: random]
     ///
-    /// Stores write the same. Some memory systems treat zeros apart.
+    /// Stores write the same data. Some memory systems store zeros faster.
     #[arg(long, value_name = "KIND", value_parser = parse::data)]
     data: Option<DataKind>,
 }

@@ -22,9 +22,9 @@ Numbers of cas and flag are round trips; tools that print one-way figures divide
 /// Arguments of `c2c`.
 #[derive(Debug, Args)]
 struct C2cArgs {
-    /// How turns are passed: cas, flag, one-way [default: cas]
+    /// How two cpus pass turns: cas, flag, one-way [default: cas]
     ///
-    /// Between all pairs. Without the option the others are measured for one pair of each relation.
+    /// These are measured for all pairs. Without this option, flag and one-way are measured for one pair of each relation.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
     op: Vec<PingOp>,
     /// Pairs of each relation, or all [default: as time allows]

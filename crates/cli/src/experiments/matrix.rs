@@ -38,7 +38,7 @@ struct MatrixArgs {
     /// What the cpus of a row share: node, socket or llc (last-level cache)
     #[arg(long, value_name = "WHAT", default_value = "node", value_parser = parse::origin)]
     from: Origin,
-    /// latency, jobs (read, write, copy), operations, kernels [default: by effort]
+    /// latency, jobs (read, copy …), operations, kernels [default: by --quick, --full]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::matrix_operation)]
     op: Vec<String>,
     /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
@@ -52,7 +52,7 @@ struct MatrixArgs {
     /// Interleave pages over these nodes, or all (repeatable)
     #[arg(long, value_name = "NODES", value_parser = parse::nodes_or_all)]
     interleave: Vec<OrUsual<IdSet>>,
-    /// Weights to deal pages out by, as in 0:3,1:1, or sweep (repeatable)
+    /// Interleave pages over nodes by weight, as in 0:3,1:1, or sweep (repeatable)
     #[arg(long, value_name = "WEIGHTS", value_parser = parse::weights_or_sweep)]
     weighted_interleave: Vec<OrUsual<Weights>>,
     /// Percent of the threads with remote memory, as in 25,50
@@ -68,7 +68,7 @@ struct MatrixArgs {
     sizes: Vec<Bytes>,
     /// One row of each kind, against one node of each kind of memory
     ///
-    /// For machines with many nodes: rows with as many cpus and the same distances are of one kind.
+    /// For machines with many nodes: rows with the same number of cpus and the same distances are of one kind.
     #[arg(hide_short_help = true, long)]
     sample: bool,
     /// Write the pairs of nodes as CSV beside those of the firmware (HMAT)

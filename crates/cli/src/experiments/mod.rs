@@ -133,17 +133,17 @@ trait Experiment: Debug {
     }
 }
 
-/// What channels and links carry in theory, where it is not to be read from the machine.
+/// Theoretical rates of memory channels and links, for machines that do not report them.
 #[derive(Debug, Clone, Copy, Args)]
 struct CeilingArgs {
     /// Theoretical peak of one node's memory, as in 8.53GB/s
     ///
-    /// By default, what the memory modules say (SMBIOS, readable for root).
+    /// Default: from the memory modules (SMBIOS, readable by root).
     #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
     peak: Option<f64>,
-    /// What the link between two sockets carries in one direction, as in 9.6GB/s
+    /// Rate of the link between two sockets in one direction, as in 9.6GB/s
     ///
-    /// By default, what the processor's family has at most.
+    /// Default: the highest rate of the processor's family.
     #[arg(hide_short_help = true, long, value_name = "RATE", value_parser = crate::parse::rate)]
     link_rate: Option<f64>,
 }

@@ -23,7 +23,8 @@ Examples:
 struct OsArgs {
     /// Groups or primitives, such as syscalls,fork [default: all]
     ///
-    /// Groups are syscalls, processes, switches, channels, faults, numa and libc; a prefix selects all names that start with it.
+    /// Groups are syscalls, processes, switches, channels, faults, numa, libc and arithmetic; a prefix selects all names that start
+    /// with it.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::primitive)]
     only: Vec<Chosen>,
 }

@@ -27,7 +27,7 @@ Examples:
 struct ScaleArgs {
     /// Operations: read, write.nt, copy, triad … [default: read]
     ///
-    /// Each is done by its plain kernel.
+    /// Each operation runs with its plain kernel (`tiermark list kernels`).
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
     op: Vec<String>,
     /// Touch all memory first from this cpu, instead of binding it to a node

@@ -111,7 +111,7 @@ fn memory_that_cannot_all_be_kept_is_measured_all_the_same() {
     assert_eq!(tiermark_model::memory_not_kept(&[plenty]), None);
     let warning = tiermark_model::memory_not_kept(&[scarce]).expect("a warning");
     assert_eq!(warning.code, tiermark_model::messages::run::codes::memory_not_kept);
-    assert!(warning.text.contains(" steps was allocated and filled again, "), "{}", warning.text);
+    assert!(warning.text.contains(" steps allocated and filled memory again "), "{}", warning.text);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_is_left_out_says_why_and_what_to_do() {
     let (experiment, _) = in_time(0.03);
     let (number, point) = (refusal(&experiment.observations[11]), refusal(&experiment.observations[12]));
     assert_eq!((number.why.as_str(), number.cure.as_str()), ("time budget used up", "raise --max-time"));
-    assert!(point.why.contains("the curve has one point less"), "{point}");
+    assert!(point.why.contains("left out of the curve"), "{point}");
     let stopped = run(&tiny(), machine(), SimOptions { stop_after: Some(0.01), ..SimOptions::default() }).0;
     let stopped = refusal(stopped.observations.iter().find(|o| o.refusal.is_some()).unwrap());
     assert_eq!(stopped.why, "the run was stopped");

@@ -15,7 +15,7 @@ messages! {
 
     /// A saved run that another process writes.
     Refusal saved_run_busy(path: &str):
-        "the saved run {path}", "another process carries it out right now", "wait until that process ends, or stop it";
+        "the saved run {path}", "another process is carrying it out", "wait until that process ends, or stop it";
 
     /// A saved run with trials that its search would not make.
     Refusal saved_run_differs(error: &str):
@@ -99,7 +99,8 @@ messages! {
 
     /// A kernel that does not tell how long tenants wait for memory.
     Warning stalls_not_counted():
-        "this system does not say how long the tenants' groups wait for memory (PSI): no trial is ended for that",
+        "this system does not report how long the tenants' control groups wait for memory (PSI): no guard can end a \
+         trial for that",
         "use Linux 4.20 or later with cgroup2 mounted, and boot with psi=1";
 
     /// Guests that are emulated.

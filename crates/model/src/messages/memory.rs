@@ -15,7 +15,8 @@ messages! {
     // Latency and bandwidth.
 
     /// A chase in fixed strides.
-    Note prefetch_assisted(): "prefetch-assisted: a fixed stride is not the latency of memory";
+    Note prefetch_assisted():
+        "prefetch-assisted: prefetchers follow a fixed stride, so the time is not the latency of memory";
 
     /// A stride below a line of 64 bytes.
     Note accesses_share_lines(accesses: u64): "{accesses} accesses share each line of 64 bytes: time per access, not per line";
@@ -42,7 +43,7 @@ messages! {
 
     /// Lines of which 8 bytes are used.
     Note lines_wasted(touched: f64, used: f64):
-        { format!("{} GB/s of lines are touched for {} GB/s that are used", format_gbs(touched), format_gbs(used)) };
+        { format!("lines are touched at {} GB/s, of which {} GB/s are used", format_gbs(touched), format_gbs(used)) };
 
     /// Accesses under way while the time still falls.
     Note chains_still_gain(alone_ns: f64, ns: f64, chains: u64):
@@ -57,7 +58,7 @@ messages! {
 
     // Threads.
 
-    /// Lines that one core keeps under way, by Little's law.
+    /// Lines that one core keeps in flight, by Little's law.
     Note lines_under_way(bytes_per_second: f64, ns: f64):
         {
             let (rate, ns) = (format_gbs(bytes_per_second), format_ns(ns));
@@ -99,7 +100,7 @@ messages! {
     Note ceiling_not_seen(): "the rate still rises where the ramp ends: the ceiling may be higher";
 
     /// A level without a local ramp.
-    Note memory_or_way_full(): "the memory or the link to it is saturated; without a local ramp it is not known which";
+    Note memory_or_way_full(): "the memory or the link to it is saturated; only a local ramp could show which";
 
     /// Cores are the limit.
     Note cores_are_the_limit(): "the number of misses that cores keep in flight is the limit: more cores still raise the rate";
@@ -124,7 +125,7 @@ messages! {
             format!("of {} GB/s{}: {how}{part}", format_gbs(bytes_per_second), if of_node { " a node" } else { "" })
         };
 
-    /// What the link that a share is of carries in one direction.
+    /// The rate of the link in one direction, of which a number is a share.
     Note share_of_link(bytes_per_second: f64, how: &str):
         { format!("of the link's {} GB/s in one direction: {how}", format_gbs(bytes_per_second)) };
 
@@ -245,7 +246,8 @@ messages! {
         {
             let ((near, at), (far, and)) = (near, far);
             format!(
-                "two groups: {near} pairs about {at:.0} ns, {far} about {and:.0} ns; the declared topology does not tell them apart"
+                "two groups: {near} pairs about {at:.0} ns, {far} about {and:.0} ns; the declared topology does not \
+                 separate them"
             )
         };
 

@@ -1,8 +1,8 @@
 //! Refusals, warnings and notes, with their data and their sentences.
 //!
-//! A row has a name (the code that documents keep), the data, and its sentences: `"…"` is a format string over the data, `{ … }` an
-//! expression. It makes a function with one argument for each datum; in documents the data stand beside code and sentences. The rows of one
-//! room are in one module, so that all that it says can be read together.
+//! A row has a name (the code that documents keep), the data, and its sentences: `"…"` is a format string over the data,
+//! `{ … }` an expression. The macro makes a function of it with one argument for each datum. Documents keep the code, the
+//! data and the sentences. The rows of one subject are in one module, so that its messages can be read together.
 
 mod rows;
 

@@ -25,7 +25,7 @@ messages! {
 
     /// A neighbour where there is one core only.
     Refusal no_neighbour(cpu: CpuId):
-        "a neighbour", "cpu {cpu} is the only core in scope", "allow another with --cpus";
+        "a neighbour on another core", "cpu {cpu} is the only core in scope", "allow another core with --cpus";
 
     /// A footprint below what can be timed.
     Refusal size_too_small(size: Bytes, least: Bytes):
@@ -55,7 +55,7 @@ messages! {
     /// A cache that is too small for all threads at once: a row of the ladder.
     Refusal cache_too_small_for_threads(tier: &str, threads: u64, cache: Bytes, above: Bytes):
         "{tier} with {threads} threads",
-        "{threads} threads share {cache}, less than twice the {above} each has above it",
+        "{threads} threads share {cache}, which does not hold twice the {above} of inner cache for each of them",
         "measure it with fewer threads: --cpus";
 
     /// Memory that caches would answer for, since there is room for too little of it.
@@ -96,7 +96,9 @@ messages! {
 
     /// Memory that does not hold a chain and the buffers of the load.
     Refusal no_room_for_load(what: &str, room: Bytes, limit: &str):
-        "{what}", "{room} ({limit}) cannot hold a chain beside buffers of twice the caches", "allow more with --max-mem, or free memory";
+        "{what}",
+        "a chain and buffers of twice the caches do not fit into {room} ({limit})",
+        "allow more with --max-mem, or free memory";
 
     /// Core to core with one cpu.
     Refusal one_cpu_only(cpus: &IdSet):

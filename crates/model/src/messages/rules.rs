@@ -38,7 +38,8 @@ messages! {
         };
 
     /// Steps that are chosen later.
-    Note geometry_follows(): "later steps bound the sizes, confirm the ways and test the sharing where the first steps point";
+    Note geometry_follows():
+        "later steps follow from the first: they bound the sizes, confirm the ways and test the sharing";
 
     /// The size of memory, and how it follows from caches and what is free.
     Note memory_size(of: &str, size: &str): "{of}: {size}";
@@ -84,7 +85,8 @@ messages! {
     Note beside_neighbour(cpu: CpuId, other: CpuId, size: &str): "chaser on cpu {cpu}, neighbour on cpu {other}: {size}";
 
     /// A footprint that is a part of a declared cache.
-    Note parts_of_cache(level: u8, bytes: Bytes): "L{level} holds {bytes} (declared): an eighth, a quarter and a half of it";
+    Note parts_of_cache(level: u8, bytes: Bytes):
+        "ranges: an eighth, a quarter and a half of L{level}, which holds {bytes} (declared)";
 
     /// A machine that declares no cache.
     Note no_cache_declared(bytes: Bytes): "no cache is declared: {bytes} stands for L1, the curve shows the rest";
@@ -97,7 +99,7 @@ messages! {
 
     /// Points that a quick run has time for.
     Note quick_points(kept: usize, all: usize, seconds: f64):
-        "--quick: {kept} of {all} points, the first of every primitive before others, so that each gets its visits in {seconds} s; for more \
+        "--quick measures {kept} of {all} points in {seconds} s, the first point of every primitive before others; for more \
          points leave --quick out, or choose fewer primitives (--only)";
 
     /// Pairs of cpus that are pinged: all.

@@ -11,7 +11,7 @@ messages! {
 
     /// A point of a curve that was skipped for lack of time.
     Refusal curve_point_skipped(step: &str):
-        "{step}", "time budget used up: the curve has one point less", "raise --max-time";
+        "{step}", "time budget used up: left out of the curve", "raise --max-time";
 
     /// A step that was not begun when the run was stopped.
     Refusal run_stopped(step: &str):
@@ -19,7 +19,7 @@ messages! {
 
     /// Other work that leaves too little of the cpus for a run to begin.
     Refusal cpus_busy(busy: f64, cpus: u64, named: &str, programs: &str, stolen: Option<f64>):
-        "measuring now",
+        "the run was not started",
         {
             let steal = stolen.map(|share| format!("; {}", steals("gives", share))).unwrap_or_default();
             format!(
@@ -27,14 +27,15 @@ messages! {
                 count_of(cpus, "cpu")
             )
         },
-        "stop that work or wait until it ends (`tiermark doctor` shows what is running), choose idle cpus with --cpus, or insist with --force";
+        "stop that work or wait until it ends, choose idle cpus with --cpus, or measure anyway with --force; \
+         `tiermark doctor` shows what is running";
 
     /// A run that takes long, before it begins: its steps, and the option that measures fewer of them where there is one.
     Warning long_run(seconds: f64, steps: usize, sample: Option<&str>):
         { format!("the run is expected to take {}: {}", long(seconds), count_of(steps as u64, "step")) },
         {
             let sample = sample.map_or_else(String::new, |sample| format!(", or fewer steps: {sample}"));
-            format!("allow less time, headline figures come first: --max-time 15m{sample}")
+            format!("limit the time (headline figures come first): --max-time 15m{sample}")
         };
 
     /// Other work beside a run.
@@ -52,8 +53,13 @@ messages! {
 
     /// Steps whose memory was allocated again, since it could not be kept between visits.
     Warning memory_not_kept(steps: usize, of: usize, times: u64, limit: Option<Bytes>):
-        "not all memory could be kept between visits: that of {steps} of {of} steps was allocated and filled again, {times} times in all, so that \
-         these steps got fewer visits in the same time",
+        {
+            let times = count_of(times, "time");
+            format!(
+                "not all memory could be kept between visits: {steps} of {of} steps allocated and filled memory again \
+                 ({times} in all), so they got fewer visits in the same time"
+            )
+        },
         {
             match limit {
                 Some(limit) => format!(

@@ -218,7 +218,8 @@ messages! {
         {
             let noun = if threads == 1 { "thread" } else { "threads" };
             format!(
-                "held by a separate process: {threads} {noun}, {resident} of other memory, {anonymous} of it anonymous, {mappings} mappings"
+                "held by a separate process with {threads} {noun}, {mappings} mappings and {resident} of other memory, of \
+                 which {anonymous} is anonymous"
             )
         };
 
@@ -264,5 +265,7 @@ messages! {
 
     /// A partner of a primitive that does not run on its cpu.
     Refusal partner_elsewhere(cpu: CpuId):
-        "a partner on cpu {cpu}", "this process may not run there", "check the affinity (taskset -p) and the cpuset of the process";
+        "a second thread or process on cpu {cpu}",
+        "this process may not run there",
+        "check the affinity (taskset -p) and the cpuset of the process";
 }

@@ -50,10 +50,11 @@ messages! {
         };
 
     /// A line by the strides of a table, where the smallest pays in full.
-    Note line_at_most(stride: Bytes): "or less: a stride of {stride} pays in full, and no smaller stride was measured";
+    Note line_at_most(stride: Bytes):
+        "or less: at a stride of {stride} each access fetches a line of its own, and no smaller stride was measured";
 
     /// A line by the strides of a table.
-    Note line_by_strides(): "by strides: accesses nearer than a line come with it";
+    Note line_by_strides(): "from the strides: accesses less than a line apart share one fetch";
 
     /// Another declared line.
     Note another_line_declared(declared: u32): "{declared} B declared";
@@ -156,11 +157,14 @@ messages! {
     Note hit_edge(bytes: Bytes, share: f64, closer: Bytes):
         {
             let percent = 100.0 * share;
-            format!("fast edge of {bytes} at the shortest wait; up to {percent:.0} % of the accesses hit in the {closer} closer to the core")
+            format!(
+                "fast edge of {bytes} at the shortest wait; up to {percent:.0} % of the accesses may hit in the {closer} \
+                 closer to the core"
+            )
         };
 
     /// Nothing limits a cache.
-    Note all_ranges_held(): "the cache holds all ranges, at every time since the touch";
+    Note all_ranges_held(): "the cache holds every range, after every wait";
 
     /// A partition limits a cache.
     Note limit_is_partition():
@@ -181,12 +185,12 @@ messages! {
     Note use_blocks_of(block: Bytes, rate: f64, most: (Bytes, f64), end: (Bytes, f64)):
         {
             let beyond = match most.0 {
-                best if best == block => "the most of all sizes".to_owned(),
-                best => format!("the most is {} GB/s, with {best}", format_gbs(most.1)),
+                best if best == block => "the highest rate of all sizes".to_owned(),
+                best => format!("the highest rate is {} GB/s, with {best}", format_gbs(most.1)),
             };
             let end = match end.0 {
                 size if size == most.0 || size == block => String::new(),
-                size => format!(", {} GB/s with {size}", format_gbs(end.1)),
+                size => format!("; the largest size, {size}, gives {} GB/s", format_gbs(end.1)),
             };
             format!("use blocks of {block}: {} GB/s; {beyond}{end}", format_gbs(rate))
         };

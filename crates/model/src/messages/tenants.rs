@@ -20,7 +20,9 @@ messages! {
 
     /// A wrapper that is not installed.
     Refusal wrapper_missing(program: &str):
-        "servers behind {program}", "{program} is not an executable program in PATH", "install it, or give other words: --wrap WORDS";
+        "servers behind {program}",
+        "{program} is not an executable program in PATH",
+        "install it, or give another command: --wrap WORDS";
 
     /// A wrapper that is no shell command.
     Refusal wrapper_unclosed():

@@ -52,7 +52,7 @@ messages! {
     /// A swap area of the system with the highest priority.
     Refusal no_higher_priority(path: &str, priority: i32):
         "swap areas above {path}, which has priority {priority}",
-        "the kernel fills areas of one priority in turn, so tenants would be on both",
+        "the kernel uses areas of equal priority in turn, so tenants would be swapped to both",
         "swapoff {path}, and turn it on again with a lower priority: swapon -p 0 {path}";
 
     /// A path that is no block device.
@@ -120,7 +120,7 @@ messages! {
     /// A kernel that does not report what zswap takes.
     Refusal zswap_not_counted():
         "the tier zswap",
-        "/proc/meminfo does not say how much memory zswap takes, which is of the DRAM budget",
+        "/proc/meminfo does not report the memory that zswap takes, which counts against the DRAM budget",
         "use Linux 5.19 or later";
 
     /// A system without swap behind zswap.
@@ -151,7 +151,9 @@ messages! {
 
     /// A device that the kernel has and /dev has not.
     Refusal device_node_missing(path: &str):
-        "the device {path}", "the kernel made the device, and no node for it appeared", "run outside of a container, or mount /dev there";
+        "the device {path}",
+        "the kernel made the device, but it has no node in /dev",
+        "run outside of a container, or mount /dev there";
 
     /// A node without memory, or the only one.
     Refusal node_missing(tier: &str, nodes: &[u32]):
@@ -182,7 +184,8 @@ messages! {
     /// Other nodes with much more memory than the budget.
     Refusal budget_below_nodes(node: u32, others: &str, free: Bytes, budget: Bytes):
         "the tier demotion:{node}",
-        "the kernel demotes pages when nodes {others} are full, which have {free} free: tenants would get that much DRAM instead of {budget}",
+        "the kernel demotes pages only when nodes {others} are full; {free} is free there, so tenants would get that \
+         much DRAM instead of {budget}",
         "set --dram-budget to that size less --memory-floor, or boot with less memory on those nodes";
 
     /// An algorithm that can only be checked on a device.

@@ -31,7 +31,7 @@ messages! {
 
     /// A journal that another process writes.
     Refusal journal_in_use(path: &str):
-        "the journal {path}", "another process writes it right now", { WAIT };
+        "the journal {path}", "another process is writing it", { WAIT };
 
     /// A journal of another user, or one that others can write to.
     Refusal journal_of_others(path: &str):
@@ -39,7 +39,7 @@ messages! {
 
     /// A journal of another machine.
     Refusal journal_of_another_machine(path: &str):
-        "the journal {path}", "it notes changes of another machine: its /etc/machine-id differs, or there is none here",
+        "the journal {path}", "it lists changes of another machine: its machine id is not that of /etc/machine-id here",
         "restore on that machine; delete the journal where that machine is gone";
 
     /// A journal that cannot be read, or makes no sense.
@@ -48,7 +48,8 @@ messages! {
 
     /// A change of a kind that is never made, in a journal.
     Refusal change_forbidden(change: &str, mark: &str):
-        "{change}", "changes are made to files below proc/sys and sys, and to groups and files whose names contain '{mark}'",
+        "{change}",
+        "tiermark changes only files below proc/sys and sys, and groups and files whose names contain '{mark}'",
         "if the journal is damaged, delete it; otherwise do not edit it";
 
     /// A knob that this user may not write.
@@ -120,8 +121,8 @@ messages! {
 
     /// A control group of a hierarchy that is not mounted here, or begins elsewhere, as in another cgroup namespace.
     Note hierarchy_absent(group: &str):
-        "the control groups in which /{group} was made are not mounted here: restore where they are; if it is gone for \
-         good, add --forget";
+        "the hierarchy of the control group /{group} is not mounted here: restore where it is mounted; if the group is gone \
+         for good, add --forget";
 
     /// Files of the kernel that are absent as a whole, so that nothing can be said about what they would show.
     Note kernel_files_absent(path: &str):

@@ -1,4 +1,4 @@
-//! Reasons in words: the one place.
+//! The sentences of reasons.
 
 use std::fmt;
 
@@ -74,11 +74,11 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the text of a refusal begins with.
+/// The beginning of the text of a refusal.
 const REFUSED: &str = "refused: ";
 
 impl Reason {
-    /// What was refused and why, where that is the reason. Documents of versions before there were types have it as a text.
+    /// The refusal and its cause, if a refusal is the reason. Documents of older versions have it as a text.
     pub fn refused(&self) -> Option<String> {
         match self {
             Self::Refused { refusal } => Some(refusal.to_string()),
@@ -87,7 +87,7 @@ impl Reason {
         }
     }
 
-    /// What is so, and the cause where several can stand behind one fact: numbers in the same doubt are then shown as one.
+    /// The fact, and its cause if one fact can have several causes: a report shows numbers with the same fact together.
     pub fn fact_and_cause(&self) -> (String, Option<String>) {
         match self {
             Self::Broken { fault } => ("broke off".to_owned(), Some(fault.clone())),
@@ -98,19 +98,19 @@ impl Reason {
         }
     }
 
-    /// What is known of the size of a tier, and why no more; `None` of any other reason.
+    /// The range of sizes that a tier can have, and why it is not narrower; `None` for any other reason.
     pub fn unresolved(&self) -> Option<String> {
         let Self::NotResolved { low, high, why } = self else { return None };
         Some(format!("{}: {}", size_range(*low, *high), why.words()))
     }
 
-    /// The words of what placement, system and probes report.
+    /// The sentences of reasons from placement, system and probes.
     fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Elsewhere { share, by_node } => {
                 let nodes: Vec<String> =
                     by_node.iter().map(|(node, pages)| format!("node {node}: {pages} pages")).collect();
-                write!(f, "{} of the pages were elsewhere ({})", percent(*share), nodes.join(", "))
+                write!(f, "{} of the pages were on other nodes ({})", percent(*share), nodes.join(", "))
             }
             Self::Dealt { node, share, wanted, of } => {
                 write!(f, "node {node} holds {:.0} % of the pages, not {wanted} of every {of}", share * 100.0)
@@ -118,7 +118,7 @@ impl Reason {
             Self::PlaceUnseen { how } => write!(f, "the nodes of the pages could not be read ({how})"),
             Self::OtherPages { asked, share } => {
                 let got = if *asked == PageKind::Base { "huge pages" } else { "base pages" };
-                write!(f, "asked for {asked} pages, got {got} for {}", percent(*share))
+                write!(f, "{asked} pages were requested; {} of the memory got {got}", percent(*share))
             }
             Self::PagesUnseen { how } => write!(f, "the page size in use could not be read ({how})"),
             Self::Migrated { shots, of } => write!(f, "a worker ran on another cpu in {shots} of {of} shots"),
@@ -132,16 +132,19 @@ impl Reason {
             }
             Self::FewPoints { points, of } => write!(f, "{points} of {of} sizes have a number"),
             Self::StillRising { by } => {
-                write!(f, "twice the working set takes {} longer: caches answer in part", percent(*by))
+                write!(f, "twice the footprint takes {} longer: caches serve some accesses", percent(*by))
             }
             Self::NoPlateau { level, bytes } => {
                 let size = bytes.map_or_else(String::new, |bytes| format!(" of {bytes}"));
                 write!(f, "L{level}{size} is declared and has no plateau of its own in the curve")
             }
-            Self::Evicted => f.write_str("other programs evict the chase as well"),
+            Self::Evicted => f.write_str("other programs evict the lines of the chase too"),
             Self::Pairs { doubted, of } => write!(f, "{doubted} of {of} pairs are not trusted"),
             Self::CachesAnswer { bytes, caches, times } => {
-                write!(f, "{bytes} is less than {times} times the caches in reach ({caches}): they answer too")
+                write!(
+                    f,
+                    "{bytes} is less than {times} times the caches in reach ({caches}), so caches serve some accesses"
+                )
             }
             _ => Ok(()),
         }

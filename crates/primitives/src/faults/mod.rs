@@ -39,29 +39,32 @@ const fn by_page(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> P
 pub(super) static PRIMITIVES: &[Primitive] = &[
     by_page(
         "fault anonymous",
-        "the first write to a page of the process's own zeros. The kernel has had the page a moment before (MADV_DONTNEED; huge ones by \
-munmap), so that its zeroing may hit caches",
+        "the first write to a page of anonymous memory of the process. The page was freed a moment before \
+         (MADV_DONTNEED; huge pages by munmap), so the kernel may zero it in the caches",
         minor::anonymous,
     ),
     row(
         "fault shared",
-        "the first write to a page of shared zeros (MAP_SHARED): it is made, zeroed and put into the page cache",
+        "the first write to a page of shared anonymous memory (MAP_SHARED): the kernel takes a page, zeroes it and \
+         puts it into the page cache",
         minor::shared,
     ),
     row(
         "fault file read",
-        "the first read of a page of a file in memory (memfd), which is in the page cache: one fault maps its neighbours as well \
-(fault-around, usually 16 pages), and only the first of them is counted",
+        "the first read of a page of a file in memory (memfd); the page is in the page cache. One fault maps the \
+         neighbouring pages too (fault-around, usually 16 pages), and only the first page counts",
         minor::file_read,
     ),
     row(
         "fault file write",
-        "the first write to a page of a shared mapping of such a file: one page is mapped, nothing copied or zeroed",
+        "the first write to a page of a shared mapping of such a file: the kernel maps one page, and neither copies \
+         nor zeroes",
         minor::file_write,
     ),
     row(
         "fault file copy",
-        "the first write to a page of a private mapping of such a file: a page is made and copied to",
+        "the first write to a page of a private mapping of such a file: the kernel takes a page and copies the page \
+         of the file to it",
         minor::file_copy,
     ),
     Primitive {
@@ -69,8 +72,8 @@ munmap), so that its zeroing may hit caches",
         refuse: minor::no_mthp,
         ..row(
             "fault mTHP",
-            "the first write to memory that is just as long as a huge page of this size, each in a mapping of its own, so that no larger \
-page fits. Sizes that /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled has off are left out",
+            "the first write to a mapping that is exactly as long as a huge page of this size, so that no larger page \
+             fits. Sizes that are off in /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled are left out",
             minor::mthp,
         )
     },
@@ -79,27 +82,27 @@ page fits. Sizes that /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled ha
         refuse: no_pools,
         ..row(
             "fault hugetlb",
-            "the first write to a reserved huge page, by a store of the kernel (clock_gettime, which is part of the time): a pool that \
-runs dry is an error then, and no signal",
+            "the first write to a reserved huge page. The kernel makes this write (in clock_gettime, which is part of \
+             the time), so that an empty pool gives an error instead of a signal",
             minor::hugetlb,
         )
     },
     row(
         "MAP_POPULATE",
-        "each base page of mappings of 512 that are there when mmap returns, the mapping itself among them; transparent huge pages are \
-off for the process meanwhile (PR_SET_THP_DISABLE)",
+        "each base page of a mapping of 512 pages that mmap fills before it returns. The time includes the mapping \
+         itself. Transparent huge pages are off for the process meanwhile (PR_SET_THP_DISABLE)",
         populate::by_mmap,
     ),
     by_page(
         "MADV_POPULATE_WRITE",
-        "each page of one call for 512 base pages, or 8 huge ones, that are not there. The kernel has had them a moment before \
-(MADV_DONTNEED): they are zeroed in caches, as far as those reach",
+        "each page of one call that fills 512 base pages or 8 huge pages. The pages were freed a moment before \
+         (MADV_DONTNEED), so the kernel zeroes them in the caches as far as they fit",
         populate::by_madvise,
     ),
     by_page(
         "copy-on-write",
-        "the first write to a page that a forked child shares, which only sleeps. Of a transparent huge page only the base page \
-that is written is copied, after the mapping has been split",
+        "the first write to a page that is shared with a forked child, which only sleeps. For a transparent huge page \
+         the kernel splits the mapping and copies only the base page that is written",
         minor::copy_on_write,
     ),
     Primitive {
@@ -114,9 +117,10 @@ that is written is copied, after the mapping has been split",
         sweeps: |_| vec![Sweep::Bytes(populate::unmapped_bytes()), Sweep::Bystanders],
         ..row(
             "munmap",
-            "of a mapping whose base pages are all there: freeing them, and having every cpu that runs a thread of the process forget \
-their translations (by interrupts on x86, by broadcast on Arm and new AMD processors; a hypervisor may leave out cpus that do not run, or do it for the guest). The other \
-threads only spin, each on its cpu",
+            "unmaps a mapping whose base pages are all present. The kernel frees the pages and makes every cpu that \
+             runs a thread of the process drop their translations: by interrupts on x86, by broadcast on Arm and new \
+             AMD processors. A hypervisor may leave out cpus that do not run, or do this for the guest. The other \
+             threads only spin, each on its cpu",
             unmap::munmap,
         )
     },
@@ -126,9 +130,10 @@ threads only spin, each on its cpu",
         refuse: no_thp,
         ..row(
             "zeroing",
-            "MADV_POPULATE_WRITE of transparent huge pages: what the kernel zeroes a second, with one fault for each page and little else. \
-It gets the pages back that it had a moment before: of four times the largest cache (64 to 512 MiB) most have left the caches, 2 MiB \
-are zeroed in them (hot)",
+            "the bytes a second that the kernel zeroes when MADV_POPULATE_WRITE fills transparent huge pages, with \
+             one fault for each page and little else. The kernel reuses pages that were freed a moment before. Of \
+             four times the largest cache (64 to 512 MiB) most have left the caches; 2 MiB are zeroed in the caches \
+             (hot)",
             populate::zeroing,
         )
     },
@@ -136,9 +141,10 @@ are zeroed in them (hot)",
         refuse: major::no_disk,
         ..row(
             "major fault",
-            "the read of a page of a temporary file that posix_fadvise has dropped from the page cache, in no order and with nothing \
-read ahead (MADV_RANDOM): the device's latency and the fault. The pages cannot be compressed. In a guest the host may still have them \
-cached; file systems of a network, of FUSE and in memory are refused",
+            "reads pages of a temporary file, which posix_fadvise has dropped from the page cache, in random order \
+             and without read-ahead (MADV_RANDOM). The number is the device's latency and the fault. The pages cannot \
+             be compressed. In a guest the host may still cache them. File systems of a network, of FUSE and in \
+             memory are refused",
             major::from_file,
         )
     },
@@ -146,8 +152,8 @@ cached; file systems of a network, of FUSE and in memory are refused",
         refuse: major::no_swap,
         ..row(
             "swap-in",
-            "the read of a page that MADV_PAGEOUT has swapped out, each in another 256 KiB, in no order; at least 9 of 10 are major. The \
-pages cannot be compressed: zram and zswap keep them whole, or pass them on",
+            "reads pages that MADV_PAGEOUT has swapped out, one in each 256 KiB, in random order. At least 9 of 10 \
+             faults are major. The pages cannot be compressed: zram and zswap keep them uncompressed, or pass them on",
             major::swap_in,
         )
     },
@@ -156,8 +162,8 @@ pages cannot be compressed: zram and zswap keep them whole, or pass them on",
         refuse: user::no_userfaultfd,
         ..row(
             "userfaultfd",
-            "the first write to a page that another thread brings: the fault, its message (poll, read), UFFDIO_COPY of a page, and the \
-waking of the thread that waits",
+            "the first write to a page that another thread provides: the fault, its message (poll, read), UFFDIO_COPY \
+             of a page, and the wake-up of the waiting thread",
             user::round_trip,
         )
     },

@@ -1,4 +1,5 @@
-//! Whether places in memory differ or moments do: of figures that are bounds or less precise than wanted.
+//! Whether the visits of a figure differ by place in memory or from moment to moment: of figures that are bounds or less
+//! precise than wanted.
 
 use std::collections::BTreeMap;
 
@@ -67,22 +68,22 @@ impl Spread {
         let places = self.places;
         match self.differ {
             Differ::Moments if self.between.is_none() => {
-                format!("moments differ by {within}; measured at one place in memory")
+                format!("visits differ by {within}; measured at one place in memory")
             }
             Differ::Neither if self.between.is_none() => {
-                format!("moments differ by only {within}; measured at one place in memory")
+                format!("visits differ by only {within}; measured at one place in memory")
             }
             Differ::Places => {
-                format!("its {places} places in memory differ by {between}, moments within one by {within}")
+                format!("its {places} places in memory differ by {between}, visits to one place by {within}")
             }
             Differ::Both => {
-                format!("both: its {places} places in memory differ by {between}, moments within one by {within}")
+                format!("both: its {places} places in memory differ by {between}, visits to one place by {within}")
             }
-            Differ::Moments => format!("moments differ by {within}, its {places} places in memory by {between}"),
+            Differ::Moments => format!("visits to one place differ by {within}, {places} places by {between}"),
             Differ::Neither => {
-                format!("neither: its {places} places in memory differ by {between}, moments within one by {within}")
+                format!("neither: its {places} places in memory differ by {between}, visits to one place by {within}")
             }
-            Differ::Unknown => "too few visits to each place in memory to separate the two".to_owned(),
+            Differ::Unknown => "too few visits to each place in memory to compare places".to_owned(),
         }
     }
 }
@@ -149,7 +150,7 @@ pub(crate) fn table(run: &Run, style: &Style) -> String {
     for (name, spread) in &rows {
         table.row(vec![Cell::new(name), Cell::new(spread.words())]);
     }
-    let mut out = heading("Places in memory or moments: standard deviations of the visits' medians", style);
+    let mut out = heading("How visits differ: standard deviations of their medians, by place in memory", style);
     out.push_str(&table.render(style));
     if matches!(rows[0].1.differ, Differ::Places | Differ::Both) {
         let arrow = style.glyph("→", "->");
@@ -210,7 +211,7 @@ mod tests {
         let told = Spread::of(&seen(&fresh, Some(0.2), None), 0.01).expect("a spread");
         assert_eq!(
             (told.differ, told.words().as_str()),
-            (Differ::Unknown, "too few visits to each place in memory to separate the two")
+            (Differ::Unknown, "too few visits to each place in memory to compare places")
         );
     }
 
@@ -221,13 +222,13 @@ mod tests {
         };
         assert_eq!(
             words(&[&FAST, &FAST, &SLOW], Some(0.041), Some(0.01)),
-            "its 3 places in memory differ by 4.1 %, moments within one by 1.0 %"
+            "its 3 places in memory differ by 4.1 %, visits to one place by 1.0 %"
         );
         assert_eq!(
             words(&[&FAST, &SLOW], Some(0.005), Some(0.12)),
-            "moments differ by 12 %, its 2 places in memory by 0.5 %"
+            "visits to one place differ by 12 %, 2 places by 0.5 %"
         );
-        assert_eq!(words(&[&FAST], None, Some(0.12)), "moments differ by 12 %; measured at one place in memory");
+        assert_eq!(words(&[&FAST], None, Some(0.12)), "visits differ by 12 %; measured at one place in memory");
         assert!(Spread::of(&seen(&[], None, None), 0.01).is_none());
     }
 }

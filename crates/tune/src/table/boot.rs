@@ -12,10 +12,11 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::boot("rcu_nocbs=", "rcu_nocbs", "cpus whose RCU callbacks run on other cpus")
         .swap_tier(Advice::By(rcu))
         .latency(Advice::By(rcu)),
-    Knob::boot("nohz_full=", "nohz_full", "cpus without a timer tick while one task runs")
-        .latency(Advice::Keep("pays for cpus that run one busy thread each; leave out those that share cpus")),
+    Knob::boot("nohz_full=", "nohz_full", "cpus without a timer tick while one task runs").latency(Advice::Keep(
+        "useful for cpus that run one busy thread each; leave out cpus that several threads share",
+    )),
     Knob::boot("isolcpus=", "isolcpus", "cpus that the scheduler leaves alone")
-        .latency(Advice::Keep("pays for cpus whose threads are all pinned; cpusets do the same without a reboot")),
+        .latency(Advice::Keep("useful for cpus whose threads are all pinned; cpusets do the same without a reboot")),
     Knob::boot("nohz=", "nohz", "whether idle cpus stop their tick").swap_tier(Advice::Keep(
         "nohz=off was advised for guests of 2018, to save VM exits; leave it out, unless a measurement shows a gain",
     )),
@@ -25,7 +26,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::boot("lapic=", "lapic", "the timer of each cpu").swap_tier(Advice::Keep(
         "lapic=notscdeadline was advised for guests of 2018; leave it out, unless a measurement shows a gain",
     )),
-    Knob::boot("mitigations=", "mitigations", "what the kernel does against faults of the processor")
+    Knob::boot("mitigations=", "mitigations", "the kernel's protection against vulnerabilities of the processor")
         .swap_tier(Advice::Keep(
             "compare only runs with the same mitigations; do not turn them off for a better number",
         ))

@@ -8,7 +8,8 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::file("vm.page-cluster", "proc/sys/vm/page-cluster", Number, "pages read ahead from swap, as a power of two")
         .swap_tier(Advice::To(
             &["0"],
-            "a random access needs one page, and waits while its neighbours are read too; no effect on zram, which never reads ahead",
+            "a random access needs one page, but waits until the pages read ahead with it are there; no effect on zram, which never \
+             reads ahead",
         ))
         .default(&["3"]),
     Knob::file(
@@ -19,7 +20,8 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .swap_tier(Advice::To(
         &["400"],
-        "kswapd begins at 4 % free rather than 0.1 %, so that fewer page faults reclaim by themselves; it does not act on limits of control groups",
+        "kswapd begins at 4 % free memory instead of 0.1 %, so fewer page faults have to reclaim memory themselves; no effect on \
+         the limits of control groups",
     ))
     .default(&["10"]),
     Knob::file(

@@ -3,8 +3,8 @@
 use crate::knob::{Advice, Knob};
 use tiermark_undo::Syntax::{Choice, Number};
 
-const NO_SPLIT: &str = "no huge pages to be put together, and split before they are swapped; programs that opt out by themselves, as \
-Redis since 6.2, see no change, guests' memory does";
+const NO_SPLIT: &str = "the kernel need not assemble huge pages and split them again before it swaps them; programs \
+    that opt out, as Redis since 6.2, see no change, but the memory of guests does";
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::file(
@@ -19,7 +19,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "transparent_hugepage/defrag",
         "sys/kernel/mm/transparent_hugepage/defrag",
         Choice,
-        "whether a page fault waits for a huge page to be made free",
+        "whether a page fault waits while the kernel frees a huge page",
     )
     .swap_tier(Advice::To(&["never"], "no page fault waits for compaction, which competes with reclaim"))
     .latency(Advice::To(&["madvise", "defer+madvise", "never"], "only programs that request huge pages (madvise) wait"))

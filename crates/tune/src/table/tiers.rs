@@ -39,7 +39,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "weighted_interleave",
         "sys/kernel/mm/mempolicy/weighted_interleave/node*",
         Number,
-        "pages in a row that each node gets, where a program interleaves by weight",
+        "successive pages that a node gets when a program interleaves by weight",
     )
     .reach(Reach::Check)
     .swap_tier(Advice::Keep("`tiermark matrix` places pages by weight itself, and shows which weights are fastest")),
