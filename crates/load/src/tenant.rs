@@ -166,11 +166,11 @@ impl Tenant {
         self.key.clear();
         self.key.extend_from_slice(&self.form.prefix);
         resp::decimal(key, self.form.digits, &mut self.key);
-        let (text, value) = (&self.key, self.form.value);
+        let (text, value) = (&self.key, &self.form.value);
         let Some(conn) = &mut self.conns[conn] else { return };
         conn.make(due, key, is_set, |out| {
             if is_set {
-                resp::set(text, value.bytes, |out| value.append(key, nonce, out), out);
+                resp::set(text, value.bytes(key, nonce), |out| value.append(key, nonce, out), out);
             } else {
                 resp::get(text, out);
             }

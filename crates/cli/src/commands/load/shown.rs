@@ -30,7 +30,7 @@ fn title(run: &LoadRun) -> String {
         n => format!("{n} tenants"),
     };
     if run.measured.is_none() {
-        return format!("{tenants}, filled with {} keys of {} bytes each", asked.keys, asked.value_bytes);
+        return format!("{tenants}, filled with {} keys of {} bytes each", asked.keys, sizes(run));
     }
     let poisson = if asked.arrivals.as_deref() == Some("poisson") { " (Poisson)" } else { "" };
     let pace = match asked.requests_per_second {
@@ -47,8 +47,18 @@ fn title(run: &LoadRun) -> String {
     };
     format!(
         "{tenants}, {pace}, {length}, {connections} × {} under way, {} % GET, {} keys {}, {} B",
-        asked.pipeline_depth, asked.mix.get_percent, asked.keys, asked.key_dist, asked.value_bytes
+        asked.pipeline_depth,
+        asked.mix.get_percent,
+        asked.keys,
+        asked.key_dist,
+        sizes(run)
     )
+}
+
+/// Sizes of values in bytes, as the document has them.
+fn sizes(run: &LoadRun) -> String {
+    let asked = &run.workload;
+    asked.value_sizes.clone().unwrap_or_else(|| asked.value_bytes.to_string())
 }
 
 fn line(name: &str, seen: &LoadTenant, run: &LoadRun) -> LoadLine {

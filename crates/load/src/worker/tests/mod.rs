@@ -13,7 +13,7 @@ use crate::keys::{KeyDist, KeyOrder, Keys};
 use crate::schedule::Arrivals;
 use crate::stream::Stream;
 use crate::tenant::{Source, TenantPace};
-use crate::values::ValueShape;
+use crate::values::{ValueShape, Values};
 use crate::workload::{Mix, Pace};
 
 /// Nanoseconds in a millisecond.
@@ -41,7 +41,7 @@ impl Load {
     /// Requests at a constant rate a second, for so many ms.
     fn open(rate: f64, ms: u64) -> Self {
         let pace = Pace::Open { arrivals: Arrivals::Constant, rate };
-        let value = ValueShape { bytes: 4, compressible: 0.0 };
+        let value = ValueShape::of(4, 0.0);
         Self { pace, depth: 1000, lasts: ms * MS, requests: None, value, gets: 100.0, most: 256 << 20, away: None }
     }
 
@@ -73,13 +73,13 @@ impl Load {
 
     fn tenant(&self, index: usize, stream: Stream, buffers: &Buffers) -> Tenant {
         let pace = TenantPace::new(self.pace, self.depth, self.requests, 0.0, 1 + index as u64);
-        let keys = Keys::new(KeyDist::default(), KeyOrder::default(), 1000).unwrap();
+        let keys = Keys::new(KeyDist::default(), KeyOrder::default(), 0, 1000).unwrap();
         let source = Source::Drawn { keys, mix: Mix { get_percent: self.gets, brief: false } };
         Tenant::new(
             index,
             vec![Conn::new(stream, 0, buffers)],
             source,
-            Form { value: self.value, ..Form::small() },
+            Form { value: Values::new(self.value.clone(), 0, 1000), ..Form::small() },
             pace,
         )
     }
@@ -122,7 +122,7 @@ fn with_room_under_way_nothing_is_sent_late_for_a_stall() {
 #[test]
 fn a_socket_that_takes_no_more_holds_requests_back() {
     // The server reads nothing for 200 ms; 40 values of 256 KiB are more than the buffers of both sockets hold.
-    let value = ValueShape { bytes: 256 << 10, compressible: 1.0 };
+    let value = ValueShape::of(256 << 10, 1.0);
     let load = Load { value, gets: 0.0, ..Load::open(200.0, 1000) };
     let seen = load.against(|number, words| Reply::polite(words, if number == 5 { 200 * MS } else { 0 }));
     assert_eq!((seen.scheduled, seen.done, &seen.fault), (200, 200, &None));
@@ -135,7 +135,7 @@ fn a_socket_that_takes_no_more_holds_requests_back() {
 /// after 300 ms.
 #[test]
 fn who_waits_for_the_memory_of_others_goes_on_when_there_is_some() {
-    let value = ValueShape { bytes: 512 << 10, compressible: 1.0 };
+    let value = ValueShape::of(512 << 10, 1.0);
     let common = Load { value, gets: 0.0, depth: 4, most: 300 << 10, ..Load::open(100.0, 1000) };
     for load in [common.clone(), Load { pace: Pace::Closed, requests: Some(20), ..common }] {
         let stuck = Server::new(|_, words| Reply::polite(words, 10_000 * MS));
