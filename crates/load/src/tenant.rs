@@ -10,7 +10,7 @@ use crate::hold::Hold;
 use crate::judge::Judge;
 use crate::keys::Keys;
 use crate::resp;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Spaced, first_without};
 use crate::tally::TenantResult;
 use crate::workload::{Mix, Pace};
 
@@ -244,6 +244,28 @@ impl Tenant {
         self.tally.held += u64::from(now.saturating_sub(due).saturating_sub(late) > self.form.late_after);
     }
 
+    /// Counts requests that are never sent, as of `until` on the clock. There may be 10¹⁰ of them.
+    fn never_sent(&mut self, due: &Spaced, until: u64, is_lost: bool) {
+        let (count, after) = (due.count(), self.form.late_after);
+        let at = |number| self.start + due.due(number);
+        let waited = |number| until.saturating_sub(at(number));
+        let late = |number| if is_lost { 0 } else { self.hold.late(at(number), until) };
+        let tally = &mut self.tally;
+        tally.response.record_falling(count, waited);
+        tally.unsent += count;
+        // What is due later has waited less, for the client and for the server.
+        tally.late += first_without(0..count, |number| late(number) > after);
+        tally.held += first_without(0..count, |number| waited(number).saturating_sub(late(number)) > after);
+        tally.max_late_ns = tally.max_late_ns.max(late(0));
+        let bends = self.hold.bends().map(|time| first_without(0..count, |number| at(number) < time));
+        for (from, to) in [(0, bends[0]), (bends[0], bends[1]), (bends[1], count)] {
+            if from < to {
+                let sum = (u128::from(late(from)) + u128::from(late(to - 1))) * u128::from(to - from) / 2;
+                tally.late_sum_ns = tally.late_sum_ns.saturating_add(u64::try_from(sum).unwrap_or(u64::MAX));
+            }
+        }
+    }
+
     /// Gives the tenant up, at `now` on the clock.
     pub(crate) fn give_up(&mut self, why: String, now: u64) {
         let waiting: Vec<Pending> = self.conns.iter().flatten().flat_map(Conn::unanswered).copied().collect();
@@ -296,12 +318,13 @@ impl Tenant {
         // that was sent, requests due later do not count.
         let until = if waiting.is_empty() { now.min(self.start.saturating_add(end)) } else { now };
         let is_lost = self.tally.fault.is_some();
-        while self.left != Some(0) && self.schedule.as_ref().is_some_and(|schedule| schedule.due() < end) {
-            let due = self.start + self.schedule.as_mut().map_or(0, Schedule::take);
-            self.left = self.left.map(|left| left - 1);
-            let late = if is_lost { 0 } else { self.hold.late(due, until) };
-            self.unsent(due, late, until);
-            self.tally.response.record(until.saturating_sub(due));
+        let rest = |tenant: &mut Self| {
+            let left = tenant.left.unwrap_or(u64::MAX);
+            tenant.schedule.as_mut().and_then(|schedule| schedule.take_before(end, left))
+        };
+        while let Some(due) = rest(&mut self) {
+            self.left = self.left.map(|left| left - due.count());
+            self.never_sent(&due, until, is_lost);
         }
         self.tally.scheduled = self.tally.sent + self.tally.unsent;
         (self.index, self.tally)
