@@ -29,7 +29,7 @@ pub struct ClientBytes {
 #[must_use]
 pub fn client_bytes(tenants: u64, workload: &Workload, threads: usize) -> ClientBytes {
     let value = workload.value.sizes.largest() as u64;
-    let request = value + workload.key_prefix.len() as u64 + 64;
+    let request = workload.largest_request() as u64;
     let queue = (workload.depth * size_of::<Pending>()) as u64;
     // A value that is checked is kept until it is whole.
     let checked = if workload.verify { value + 1 } else { 0 };

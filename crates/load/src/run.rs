@@ -10,7 +10,7 @@ use tiermark_model::Refusal;
 use tiermark_model::load::Spin;
 use tiermark_model::messages::load as says;
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Part};
 use crate::clock;
 use crate::conn::Conn;
 use crate::cpus::pin;
@@ -118,10 +118,11 @@ fn carry_out(
         return Err(says::no_target());
     }
     let threads = client.threads.min(targets.len());
-    let buffers = Buffers::default();
+    let buffers = Buffers::new(targets.len());
     let mut dealt: Vec<Vec<Tenant>> = (0..threads).map(|_| Vec::new()).collect();
     for (index, target) in targets.iter().enumerate() {
-        let conns = connections(target, workload, client.timeout, watch.stop, &buffers)?;
+        let conns =
+            connections(target, workload, client.timeout, watch.stop, &buffers.part(workload.largest_request()))?;
         let stagger = index as f64 / targets.len() as f64;
         // Filling is neither a warm-up nor a measurement; its values come from a stream of their own.
         let number = target.number.unwrap_or(index as u64);
@@ -141,7 +142,7 @@ fn carry_out(
     let live = Live::new(targets.len(), threads, clock::now());
     let stop = AtomicBool::new(false);
     let timeout = u64::try_from(client.timeout.as_nanos()).unwrap_or(u64::MAX);
-    let shared = Shared { stop: &stop, live: &live, buffers: &buffers, spin: client.spin, timeout };
+    let shared = Shared { stop: &stop, live: &live, spin: client.spin, timeout };
     thread::scope(|scope| run_clients(scope, dealt, &shared, client, end, watch))
 }
 
@@ -151,11 +152,11 @@ fn connections(
     workload: &Workload,
     timeout: Duration,
     stop: &AtomicBool,
-    buffers: &Buffers,
+    memory: &Part,
 ) -> Result<Vec<Conn>, Refusal> {
     // One byte more than a value has, so that a longer one is seen to be another.
     let keep = if workload.verify { workload.value.sizes.largest() + 1 } else { 0 };
-    let connect = |_| Ok(Conn::new(Client::connect(target, timeout, stop)?.into_stream(), keep, buffers));
+    let connect = |_| Ok(Conn::new(Client::connect(target, timeout, stop)?.into_stream(), keep, memory));
     (0..workload.connections).map(connect).collect()
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Tenant {
     pub(crate) tally: TenantResult,
     /// Since when requests that are due wait for answers.
     hold: Hold,
-    /// Whether it made no request because those of others take all the memory: no answer of its own wakes it then.
+    /// Whether it made no request for want of memory: no answer of its own wakes it then.
     pub(crate) starved: bool,
     /// Where the next request goes.
     pub(crate) turn: usize,
@@ -111,9 +111,7 @@ impl Tenant {
                 return Next::Due(due);
             }
             let Some(conn) = self.free_conn() else {
-                self.hold.found_no_room(self.start + now);
-                self.starve();
-                self.tally.overloads += 1;
+                self.found_no_room(self.start + now);
                 return Next::Blocked;
             };
             let at = self.start + self.schedule.as_mut().map_or(due, Schedule::take);
@@ -142,9 +140,28 @@ impl Tenant {
         }
     }
 
-    /// Takes down whom requests that found no room wait for.
-    fn starve(&mut self) {
-        self.starved |= self.conns.iter().flatten().any(|conn| conn.has_own_room(self.depth));
+    /// Takes down whom requests wait for that are due and found no room, at `now` on the clock.
+    fn found_no_room(&mut self, now: u64) {
+        let has_used_up = |conn: &Conn| conn.memory().is_used_up();
+        if self.starve() && !self.conns.iter().flatten().any(has_used_up) {
+            self.hold.lacks_memory();
+            self.tally.starved += 1;
+        } else {
+            self.hold.found_no_room(now);
+            self.tally.overloads += 1;
+        }
+    }
+
+    /// Whether it is memory that is missing, and not room on its connections; what it waits for is taken down.
+    fn starve(&mut self) -> bool {
+        let starves = self.conns.iter().flatten().any(|conn| conn.has_own_room(self.depth));
+        self.starved |= starves;
+        starves
+    }
+
+    /// Whether there still is no memory for the requests of one that is starved.
+    pub(crate) fn lacks_memory(&self) -> bool {
+        self.conns.iter().flatten().next().is_some_and(|conn| conn.memory().is_full())
     }
 
     /// The next connection in turn that has room.

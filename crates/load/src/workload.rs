@@ -121,6 +121,11 @@ impl Default for Workload {
 }
 
 impl Workload {
+    /// Bytes of the largest request, with the words of the protocol.
+    pub(crate) fn largest_request(&self) -> usize {
+        self.value.sizes.largest() + self.key_prefix.len() + 4 * MOST_DIGITS
+    }
+
     /// Whether the client can run this workload.
     ///
     /// # Errors

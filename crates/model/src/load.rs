@@ -202,6 +202,9 @@ pub struct LoadTenant {
     pub held: u64,
     /// Times that requests were due and as many were under way as are allowed.
     pub overloads: u64,
+    /// Times that requests were due and the client had no memory for them, since requests to other servers held it.
+    #[serde(default)]
+    pub starved: u64,
     /// Requests that were due and not sent before the end.
     pub unsent: u64,
     /// Requests that were sent and never answered.

@@ -111,6 +111,7 @@ fn tenant(name: &str, seen: &TenantResult, histograms: bool) -> LoadTenant {
         late_answers: seen.late_answers,
         held: seen.held,
         overloads: seen.overloads,
+        starved: seen.starved,
         unsent: seen.unsent,
         unanswered: seen.unanswered,
         windows: windows.collect(),

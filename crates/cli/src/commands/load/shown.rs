@@ -172,8 +172,12 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
     let us = run.client.late_after_seconds * 1e6;
     if let Some(late) = late(all).filter(|late| *late > PUNCTUAL) {
         warnings.push(format!(
-            "the client sent {:.1} % of the requests more than {us:.0} µs late: the client or its cpu is too busy (--threads, --client-cpus)",
-            late * 100.0
+            "the client sent {:.1} % of the requests more than {us:.0} µs late: {}",
+            late * 100.0,
+            match all.starved {
+                0 => "the client or its cpu is too busy (--threads, --client-cpus)",
+                _ => "requests to slow servers held its memory (fewer --connections, smaller values, or load the servers apart)",
+            }
         ));
     }
     let lain = (all.done > 0).then(|| all.late_answers as f64 / all.done as f64);
