@@ -79,6 +79,39 @@ fn an_open_loop_reports_both_latencies_rate_and_cost() {
     }
 }
 
+/// Of a distribution by percentile: the last row's count and the lines behind the rows.
+fn percentiles(text: &str) -> (u64, Vec<&str>) {
+    let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(rows[0].split_whitespace().next(), Some("Value"), "{text}");
+    let last = rows.last().unwrap().split_whitespace().nth(2).unwrap();
+    (last.parse().unwrap(), text.lines().filter(|line| line.starts_with('#')).collect())
+}
+
+#[test]
+fn values_of_several_sizes_and_a_range_of_keys_are_recorded_and_written_by_percentile() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let user = User::new();
+    let common = ["-t", redis.target.as_str(), "--warmup", "0", "-n", "600", "--verify", "--fill", "--gets", "50"];
+    let sized = ["-d", "16-64:3,1K", "--value-order", "rising", "-k", "1000-1199", "--key-dist", "sequential"];
+    let run = document(&user, &[&common[..], &sized, &["--hgrm", "r.hgrm", "--hgrm-service", "s.hgrm"]].concat(), 0);
+    let asked = &run["workload"];
+    assert_eq!((&asked["value_sizes"], &asked["value_order"]), (&"16-64:3,1024".into(), &"rising".into()));
+    assert_eq!((asked["value_bytes"].as_u64(), asked["value_mean_bytes"].as_f64()), (Some(1024), Some(286.0)));
+    assert_eq!((asked["first_key"].as_u64(), asked["keys"].as_u64()), (Some(1000), Some(200)));
+    let seen = &run["measured"]["tenants"][0];
+    assert_eq!((seen["misses"].as_u64(), seen["mismatches"].as_u64()), (Some(0), Some(0)));
+    for (file, what) in [("r.hgrm", "Response times of 1 tenant"), ("s.hgrm", "Service times of 1 tenant")] {
+        let text = std::fs::read_to_string(user.path(file)).unwrap();
+        let (counted, lines) = percentiles(&text);
+        assert_eq!((counted, lines.len()), (600, 4), "{text}");
+        assert!(lines[3].contains(what) && lines[3].contains("milliseconds"), "{text}");
+    }
+    let shown = user.run(&[&["load"], &common[..], &["--hgrm", "-"]].concat()).expect(0);
+    assert_eq!(percentiles(&shown.out).0, 600);
+    let twice = user.run(&[&["load"], &common[..], &["--hgrm", "-", "--json"]].concat()).expect(2);
+    assert!(twice.err.contains("standard output"), "{}", twice.err);
+}
+
 #[test]
 fn doubts_and_bad_answers_are_told_and_leave_a_code() {
     let Some(redis) = Redis::start(&["--maxmemory", "2500kb"]) else { return };
@@ -232,6 +265,10 @@ fn what_cannot_be_loaded_is_refused_with_a_cure() {
         (vec!["load", "-t", "h", "--key-dist", "zipfian"], "zipf:0.99"),
         (vec!["load", "-t", "h", "--arrivals", "poisson"], "--rps"),
         (vec!["load", "-t", "h", "--histograms"], "--json"),
+        (vec!["load", "-t", "h", "-d", "4K-32"], "32-4096"),
+        (vec!["load", "-t", "h", "-k", "9-5"], "1000-1999"),
+        (vec!["load", "-t", "h", "--hgrm", "/nonexistent/x"], "cannot be written"),
+        (vec!["load", "-t", "h", "--hgrm", "x", "--fill-only"], "cannot be used with"),
         (vec!["load", "-t", "h", "-n", "5", "--duration", "5"], "cannot be used with"),
     ] {
         let refused = user.run(&arguments).expect(2);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
-use crate::buffers::{Buffers, Share};
+use crate::buffers::{Part, Share};
 use crate::clock::Clock;
 use crate::resp::{Parser, Reply};
 use crate::stream::Stream;
@@ -94,16 +94,16 @@ pub(crate) enum Took {
 }
 
 impl Conn {
-    /// A connection that keeps at most so many bytes of each value that comes back, and whose requests take memory of
-    /// `buffers`.
-    pub(crate) fn new(stream: Stream, keep: usize, buffers: &Buffers) -> Self {
+    /// A connection that keeps at most so many bytes of each value that comes back, and whose requests take memory of its
+    /// tenant's part.
+    pub(crate) fn new(stream: Stream, keep: usize, memory: &Part) -> Self {
         Self {
             stream,
             parser: Parser::new(keep),
             pending: VecDeque::new(),
             unsent: 0,
             out: Vec::new(),
-            share: buffers.share(),
+            share: memory.share(),
             written: 0,
             before: 0,
             waits_to_write: false,
@@ -131,12 +131,17 @@ impl Conn {
 
     /// Whether a queue of at most `depth` requests takes another one, in number and in bytes.
     pub(crate) fn has_room(&self, depth: usize) -> bool {
-        self.has_own_room(depth) && !self.share.is_barred()
+        self.has_own_room(depth) && !self.share.is_barred(self.out.len(), self.out.capacity())
     }
 
     /// The same, were it the only connection. One that has no room all the same waits for others.
     pub(crate) fn has_own_room(&self, depth: usize) -> bool {
         self.pending.len() < depth && self.out.len() - self.written < MOST_UNWRITTEN
+    }
+
+    /// The part of its tenant in the memory of all connections.
+    pub(crate) fn memory(&self) -> &Part {
+        self.share.part()
     }
 
     /// Whether there is something to write.

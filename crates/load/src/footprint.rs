@@ -28,8 +28,8 @@ pub struct ClientBytes {
 /// What a client of so many tenants needs for a workload, with so many threads.
 #[must_use]
 pub fn client_bytes(tenants: u64, workload: &Workload, threads: usize) -> ClientBytes {
-    let value = workload.value.bytes as u64;
-    let request = value + workload.key_prefix.len() as u64 + 64;
+    let value = workload.value.sizes.largest() as u64;
+    let request = workload.largest_request() as u64;
     let queue = (workload.depth * size_of::<Pending>()) as u64;
     // A value that is checked is kept until it is whole.
     let checked = if workload.verify { value + 1 } else { 0 };
@@ -57,7 +57,7 @@ mod tests {
         let of = |tenants| client_bytes(tenants, &workload, 1);
         let each = (of(1001).usual - of(1).usual) / 1000;
         assert!((500 << 10..700 << 10).contains(&each), "{each}");
-        let large = Workload { value: crate::ValueShape { bytes: 16 << 20, compressible: 0.0 }, ..workload.clone() };
+        let large = Workload { value: crate::ValueShape::of(16 << 20, 0.0), ..workload.clone() };
         let more = client_bytes(1, &large, 1);
         assert!(more.usual - of(1).usual == (16 << 20) - 1024 && more.most < 2 << 30, "{more:?}");
         assert_eq!(of(u64::MAX).most, u64::MAX);
@@ -66,7 +66,7 @@ mod tests {
     /// A thousand connections of values of 16 MiB: 16 GiB, if each might hold its own at once.
     #[test]
     fn many_connections_share_what_requests_may_take() {
-        let value = crate::ValueShape { bytes: 16 << 20, compressible: 0.0 };
+        let value = crate::ValueShape::of(16 << 20, 0.0);
         let many = Workload { value, connections: 1000, depth: 1, ..Workload::default() };
         let of = |workload: &Workload, threads| client_bytes(1, workload, threads);
         let one = of(&many, 1);

@@ -22,6 +22,19 @@ impl Hold {
         self.is_full = true;
     }
 
+    /// A request is due, and the memory that it would take is held by requests to other servers: no fault of its own
+    /// server. Whatever waits from now on waits for the client.
+    pub(crate) fn lacks_memory(&mut self) {
+        self.since = None;
+        self.is_full = true;
+    }
+
+    /// Times, ns, between which excuse and delay of a request change evenly with the time at which it was due.
+    pub(crate) fn bends(&self) -> [u64; 2] {
+        let since = self.since.unwrap_or(0);
+        [since, self.room.max(since)]
+    }
+
     /// An answer made room, and the client saw it at `now`. Whether there had been none.
     pub(crate) fn found_room(&mut self, now: u64) -> bool {
         if self.is_full {
@@ -71,6 +84,18 @@ mod tests {
         assert_eq!(hold.excuse(250), 0, "it is due after there was room");
         hold.caught_up();
         assert_eq!([hold.excuse(230), hold.late(230, 260)], [0, 30]);
+    }
+
+    #[test]
+    fn want_of_memory_is_the_clients_own() {
+        let mut hold = Hold::default();
+        hold.lacks_memory();
+        assert_eq!(hold.late(10, 150), 140);
+        assert!(hold.found_room(210), "it waited");
+        assert_eq!([hold.excuse(10), hold.late(10, 215)], [0, 205]);
+        // The server leaves no room either, from 220 on.
+        hold.found_no_room(220);
+        assert_eq!([hold.late(10, 300), hold.late(230, 300)], [210, 0]);
     }
 
     #[test]

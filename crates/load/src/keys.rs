@@ -1,5 +1,4 @@
-//! Which keys are requested: distributions over `0..count`, and whether neighbours in popularity are neighbours in
-//! order.
+//! Which keys are requested: distributions over a range, and whether neighbours in popularity are neighbours in order.
 
 mod brief;
 mod scramble;
@@ -28,11 +27,12 @@ pub enum KeyDist {
     /// exp(−(t − 50)²/2D²), t uniform in 0..=100. A mixture of 101 uniform distributions, not a normal one: 1 % of the
     /// requests are for the middle key alone. 0 is uniform.
     Brief(u32),
-    /// Normal, drawn again where it falls outside; in keys. Without numbers the deviation is a sixth of the keys, the mean their middle.
+    /// Normal, drawn again where it falls outside. Without numbers the deviation is a sixth of the keys, the mean their
+    /// middle.
     Normal {
         /// Standard deviation in keys; `None`: a sixth of the keys.
         sigma: Option<f64>,
-        /// Mean key; `None`: the middle one.
+        /// Number of the mean key; `None`: the middle one.
         mean: Option<f64>,
     },
     /// The key of rank r (from 1) as often as r^−theta.
@@ -44,13 +44,15 @@ pub enum KeyDist {
         /// Share of the requests, 0 to 1.
         requests: f64,
     },
+    /// Each key once, in order, then again from the first: all connections of a tenant go through them together.
+    Sequential,
 }
 
 /// Widest normal distribution, in numbers of keys: one draw in 25 falls on a key.
 const WIDEST: f64 = 10.0;
 
 /// Names of the distributions.
-const NAMES: [&str; 5] = ["uniform", "brief", "normal", "zipf", "hotspot"];
+const NAMES: [&str; 6] = ["uniform", "brief", "normal", "zipf", "hotspot", "sequential"];
 
 /// Whether keys that are alike in popularity lie together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -66,6 +68,7 @@ pub enum KeyOrder {
 /// Draws keys of a distribution.
 #[derive(Debug, Clone)]
 pub(crate) struct Keys {
+    first: u64,
     count: u64,
     sampler: Sampler,
     scramble: Option<Scramble>,
@@ -78,17 +81,21 @@ enum Sampler {
     Normal { sigma: f64, mean: f64 },
     Zipf(Zipf),
     Hotspot { hot: u64, requests: f64 },
+    Sequential { next: u64 },
 }
 
 impl Keys {
-    /// A sampler of `0..count`.
+    /// A sampler of `count` keys from `first` on.
     ///
     /// # Errors
     /// A [`Refusal`] where the numbers make no distribution.
-    pub(crate) fn new(dist: KeyDist, order: KeyOrder, count: u64) -> Result<Self, Refusal> {
+    pub(crate) fn new(dist: KeyDist, order: KeyOrder, first: u64, count: u64) -> Result<Self, Refusal> {
         let refuse = |why: &str, cure: &str| Err(says::workload_impossible(&format!("keys {dist}"), why, cure));
         if count == 0 {
             return refuse("there are no keys to draw from", "use at least 1 key");
+        }
+        if first.checked_add(count).is_none() {
+            return refuse("the last of them is above the largest number of 64 bits", "use smaller numbers");
         }
         let sampler = match dist {
             KeyDist::Brief(_) if count > i32::MAX as u64 => {
@@ -97,7 +104,8 @@ impl Keys {
             KeyDist::Uniform | KeyDist::Brief(0) => Sampler::Uniform,
             KeyDist::Brief(width) => Sampler::Brief(Brief::new(width, count)),
             KeyDist::Normal { sigma, mean } => {
-                let (sigma, mean) = (sigma.unwrap_or(count as f64 / 6.0), mean.unwrap_or(count as f64 / 2.0));
+                let sigma = sigma.unwrap_or(count as f64 / 6.0);
+                let mean = mean.map_or(count as f64 / 2.0, |key| key - first as f64);
                 // Draws outside are repeated: with the mean outside they would have no end, and with a deviation of many times the keys
                 // as good as none.
                 if !(sigma > 0.0 && sigma <= WIDEST * count as f64 && (0.0..count as f64).contains(&mean)) {
@@ -123,20 +131,28 @@ impl Keys {
                 // If all keys are hot, no request goes to other keys.
                 Sampler::Hotspot { hot, requests: if hot == count { 1.0 } else { requests } }
             }
+            KeyDist::Sequential => Sampler::Sequential { next: 0 },
         };
-        Ok(Self { count, sampler, scramble: (order == KeyOrder::Scrambled).then(|| Scramble::new(count)) })
+        Ok(Self { first, count, sampler, scramble: (order == KeyOrder::Scrambled).then(|| Scramble::new(count)) })
+    }
+
+    /// Lets a sequence begin with its middle key; draws have no beginning.
+    pub(crate) fn begin_in_the_middle(&mut self) {
+        if let Sampler::Sequential { next } = &mut self.sampler {
+            *next = self.count / 2;
+        }
     }
 
     /// Draws a key.
-    pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
-        let key = match &self.sampler {
+    pub(crate) fn draw(&mut self, rng: &mut Rng) -> u64 {
+        let key = match &mut self.sampler {
             Sampler::Uniform => below(rng, self.count),
             Sampler::Brief(brief) => {
                 let key = below(rng, self.count);
                 brief.map(key, below(rng, brief::DRAWS) as usize)
             }
             Sampler::Normal { sigma, mean } => loop {
-                let key = (mean + sigma * rng.normal()).floor();
+                let key = (*mean + *sigma * rng.normal()).floor();
                 if key >= 0.0 && key < self.count as f64 {
                     break key as u64;
                 }
@@ -146,11 +162,16 @@ impl Keys {
                 if rng.unit() < *requests {
                     below(rng, *hot)
                 } else {
-                    hot + below(rng, self.count - hot)
+                    *hot + below(rng, self.count - *hot)
                 }
             }
+            Sampler::Sequential { next } => {
+                let key = *next;
+                *next = if key + 1 < self.count { key + 1 } else { 0 };
+                key
+            }
         };
-        self.scramble.as_ref().map_or(key, |scramble| scramble.of(key))
+        self.first + self.scramble.as_ref().map_or(key, |scramble| scramble.of(key))
     }
 }
 
@@ -169,6 +190,7 @@ impl fmt::Display for KeyDist {
             Self::Normal { sigma: Some(sigma), mean: Some(mean) } => write!(f, "normal:{sigma},{mean}"),
             Self::Zipf(theta) => write!(f, "zipf:{theta}"),
             Self::Hotspot { keys, requests } => write!(f, "hotspot:{keys},{requests}"),
+            Self::Sequential => f.write_str("sequential"),
         }
     }
 }
@@ -196,7 +218,7 @@ impl FromStr for KeyDist {
             let near = if NAMES.contains(&name) { String::new() } else { nearest(name, &NAMES) };
             format!(
                 "'{text}' is no distribution of keys{near}; \
-                 use uniform, brief:25, normal, normal:SIGMA,MEAN, zipf:0.99 or hotspot:0.2,0.8"
+                 use uniform, brief:25, normal, normal:SIGMA,MEAN, zipf:0.99, hotspot:0.2,0.8 or sequential"
             )
         };
         let numbers: Vec<f64> = match numbers {
@@ -217,6 +239,7 @@ impl FromStr for KeyDist {
             ("normal", [sigma]) => Ok(Self::Normal { sigma: Some(*sigma), mean: None }),
             ("normal", [sigma, mean]) => Ok(Self::Normal { sigma: Some(*sigma), mean: Some(*mean) }),
             ("zipf", [theta]) => Ok(Self::Zipf(*theta)),
+            ("sequential", []) => Ok(Self::Sequential),
             ("hotspot", [keys, requests]) => Ok(Self::Hotspot { keys: *keys, requests: *requests }),
             _ => Err(usage()),
         }

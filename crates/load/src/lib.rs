@@ -12,6 +12,7 @@ mod conn;
 mod cpus;
 mod footprint;
 mod form;
+mod hgrm;
 mod histogram;
 mod hold;
 mod judge;
@@ -39,7 +40,7 @@ pub use schedule::Arrivals;
 pub use seed::{Phase, seed};
 pub use tally::{TenantResult, Window, pooled};
 pub use target::{Address, Answer, Client, Target};
-pub use values::{SMALLEST_CHECKED, ValueShape};
+pub use values::{SMALLEST_CHECKED, SizeOrder, Sizes, ValueShape};
 pub use workload::{ClientSetup, Length, Mix, Pace, Workload};
 
 /// For fuzzing: parses replies from pieces of bytes, keeps so many bytes of each, and returns the number of replies

@@ -10,7 +10,7 @@ use tiermark_model::Refusal;
 use tiermark_model::load::Spin;
 use tiermark_model::messages::load as says;
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Part};
 use crate::clock;
 use crate::conn::Conn;
 use crate::cpus::pin;
@@ -21,6 +21,7 @@ use crate::seed::{Phase, seed};
 use crate::tally::TenantResult;
 use crate::target::{Client, Target};
 use crate::tenant::{Source, Tenant, TenantPace};
+use crate::values::Values;
 use crate::worker::{Shared, ThreadUse, Worker};
 use crate::workload::{ClientSetup, Length, Pace, Workload};
 
@@ -80,7 +81,7 @@ pub fn fill(
         pace: Pace::Closed,
         length: Length::Requests(workload.keys),
         connections: 1,
-        depth: (FILL_BYTES / workload.value.bytes.max(1)).clamp(1, FILL_DEPTH),
+        depth: (FILL_BYTES / workload.value.sizes.largest().max(1)).clamp(1, FILL_DEPTH),
         ..workload.clone()
     };
     // The fill is not timed.
@@ -117,10 +118,11 @@ fn carry_out(
         return Err(says::no_target());
     }
     let threads = client.threads.min(targets.len());
-    let buffers = Buffers::default();
+    let buffers = Buffers::new(targets.len());
     let mut dealt: Vec<Vec<Tenant>> = (0..threads).map(|_| Vec::new()).collect();
     for (index, target) in targets.iter().enumerate() {
-        let conns = connections(target, workload, client.timeout, watch.stop, &buffers)?;
+        let conns =
+            connections(target, workload, client.timeout, watch.stop, &buffers.part(workload.largest_request()))?;
         let stagger = index as f64 / targets.len() as f64;
         // Filling is neither a warm-up nor a measurement; its values come from a stream of their own.
         let number = target.number.unwrap_or(index as u64);
@@ -140,7 +142,7 @@ fn carry_out(
     let live = Live::new(targets.len(), threads, clock::now());
     let stop = AtomicBool::new(false);
     let timeout = u64::try_from(client.timeout.as_nanos()).unwrap_or(u64::MAX);
-    let shared = Shared { stop: &stop, live: &live, buffers: &buffers, spin: client.spin, timeout };
+    let shared = Shared { stop: &stop, live: &live, spin: client.spin, timeout };
     thread::scope(|scope| run_clients(scope, dealt, &shared, client, end, watch))
 }
 
@@ -150,29 +152,30 @@ fn connections(
     workload: &Workload,
     timeout: Duration,
     stop: &AtomicBool,
-    buffers: &Buffers,
+    memory: &Part,
 ) -> Result<Vec<Conn>, Refusal> {
     // One byte more than a value has, so that a longer one is seen to be another.
-    let keep = if workload.verify { workload.value.bytes + 1 } else { 0 };
-    let connect = |_| Ok(Conn::new(Client::connect(target, timeout, stop)?.into_stream(), keep, buffers));
+    let keep = if workload.verify { workload.value.sizes.largest() + 1 } else { 0 };
+    let connect = |_| Ok(Conn::new(Client::connect(target, timeout, stop)?.into_stream(), keep, memory));
     (0..workload.connections).map(connect).collect()
 }
 
 /// Which requests a phase makes.
 fn source(workload: &Workload, phase: Option<Phase>) -> Result<Source, Refusal> {
-    Ok(match phase {
-        None => Source::Fill { next: 0 },
-        Some(_) => {
-            Source::Drawn { keys: Keys::new(workload.key_dist, workload.key_order, workload.keys)?, mix: workload.mix }
-        }
-    })
+    let Some(phase) = phase else { return Ok(Source::Fill { next: workload.first_key }) };
+    let mut keys = Keys::new(workload.key_dist, workload.key_order, workload.first_key, workload.keys)?;
+    if matches!(phase, Phase::WarmUp(_)) {
+        // The measurement begins with the first key, which the warm-up leaves alone if it is short.
+        keys.begin_in_the_middle();
+    }
+    Ok(Source::Drawn { keys, mix: workload.mix })
 }
 
 fn form(workload: &Workload, phase: Option<Phase>, client: &ClientSetup) -> Form {
     Form {
         prefix: workload.key_prefix.clone().into_bytes(),
         digits: workload.key_digits,
-        value: workload.value,
+        value: Values::new(workload.value.clone(), workload.first_key, workload.keys),
         verify: workload.verify && phase.is_some(),
         stops_on_error: phase.is_none(),
         late_after: u64::try_from(client.late_after.as_nanos()).unwrap_or(u64::MAX),

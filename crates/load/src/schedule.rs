@@ -1,5 +1,7 @@
 //! When requests are due: the intended starts of an open loop.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use tiermark_stats::Rng;
 
@@ -14,6 +16,50 @@ pub enum Arrivals {
     Constant,
     /// A Poisson process: gaps independent and exponential, as from many independent users.
     Poisson,
+}
+
+/// Requests of a Poisson process that are counted one by one. Chance changes the number of more by less than a
+/// thousandth (the deviation of a million is a thousand), so that those are taken at even distances.
+const ONE_BY_ONE: u64 = 1_000_000;
+
+/// Requests that are due at even distances, at least one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spaced {
+    /// When request 0 is or would have been due, ns after the common start.
+    offset: f64,
+    /// ns.
+    gap: f64,
+    /// The number of the first.
+    first: u64,
+    count: u64,
+}
+
+impl Spaced {
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// When one of them is due, counted from 0: ns after the common start.
+    pub(crate) fn due(&self, number: u64) -> u64 {
+        // From the number of the request, not by adding gaps: no error adds up. 2^53 ns are 104 days.
+        (self.offset + (self.first + number) as f64 * self.gap) as u64
+    }
+}
+
+/// The first number of a range for which something does not hold that holds for all before and for none after; the end
+/// of the range if it holds for all.
+pub(crate) fn first_without(range: Range<u64>, holds: impl Fn(u64) -> bool) -> u64 {
+    let Range { start: mut low, end: mut high } = range;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 /// The intended starts of one tenant's requests, ns after the common start.
@@ -44,8 +90,7 @@ impl Schedule {
     /// When the next request is due.
     pub(crate) fn due(&self) -> u64 {
         match self.arrivals {
-            // From the number of the request, not by adding gaps: no error adds up. 2^53 ns are 104 days.
-            Arrivals::Constant => (self.offset + self.taken as f64 * self.gap) as u64,
+            Arrivals::Constant => self.spaced(self.taken, 1).due(0),
             Arrivals::Poisson => self.offset as u64,
         }
     }
@@ -67,10 +112,46 @@ impl Schedule {
 
     /// Requests that are due before `now`, those that were taken included.
     pub(crate) fn due_before(&mut self, now: u64) -> u64 {
-        while self.due() < now {
-            self.take();
-        }
+        while self.take_before(now, u64::MAX).is_some() {}
         self.taken
+    }
+
+    /// Takes requests that are due before `end`, at most so many, as far as they lie at even distances; `None` if there
+    /// is none. Of a Poisson process these are single ones, unless more than a million are left: then all of them,
+    /// their number and times as expected.
+    pub(crate) fn take_before(&mut self, end: u64, most: u64) -> Option<Spaced> {
+        if most == 0 || self.due() >= end {
+            return None;
+        }
+        let Some(left) = self.evenly_before(end) else {
+            return Some(Spaced { offset: self.take() as f64, gap: 0.0, first: 0, count: 1 });
+        };
+        let spaced = match self.arrivals {
+            Arrivals::Constant => self.spaced(self.taken, left.min(most)),
+            Arrivals::Poisson => self.spaced(0, left.min(most)),
+        };
+        self.taken += spaced.count;
+        if self.arrivals == Arrivals::Poisson {
+            self.offset += spaced.count as f64 * self.gap;
+        }
+        Some(spaced)
+    }
+
+    /// How many requests before `end` are taken at even distances; `None` where they are drawn one by one.
+    fn evenly_before(&self, end: u64) -> Option<u64> {
+        let gaps = |time: f64| (time / self.gap) as u64;
+        match self.arrivals {
+            Arrivals::Constant => {
+                // Rounding moves the quotient by less than two.
+                let beyond = gaps(end as f64).saturating_add(2).max(self.taken);
+                Some(first_without(self.taken..beyond, |n| self.spaced(n, 1).due(0) < end) - self.taken)
+            }
+            Arrivals::Poisson => Some(gaps(end as f64 - self.offset)).filter(|left| *left > ONE_BY_ONE),
+        }
+    }
+
+    fn spaced(&self, first: u64, count: u64) -> Spaced {
+        Spaced { offset: self.offset, gap: self.gap, first, count }
     }
 
     fn exponential(&mut self) -> f64 {
@@ -112,6 +193,41 @@ mod tests {
                 assert_eq!(ahead.due_before(now), taken);
                 assert_eq!(ahead.due_before(now), taken, "asking changes nothing");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_due_is_taken_together_as_it_is_one_by_one() {
+        for (rate, stagger) in [(1000.0, 0.25), (3.7, 0.0), (1e8, 0.5)] {
+            let (mut together, mut single) = (Schedule::new(Arrivals::Constant, rate, stagger, 1), Vec::new());
+            let mut one_by_one = together.clone();
+            let end = (2000.0 * 1e9 / rate) as u64;
+            while one_by_one.due() < end {
+                single.push(one_by_one.take());
+            }
+            let first = together.take_before(end, 700).unwrap();
+            let rest = together.take_before(end, u64::MAX).unwrap();
+            assert_eq!((first.count(), rest.count()), (700, single.len() as u64 - 700), "{rate}");
+            let taken: Vec<u64> = [first, rest].iter().flat_map(|s| (0..s.count()).map(|n| s.due(n))).collect();
+            assert_eq!(taken, single, "{rate}");
+            assert!(together.take_before(end, u64::MAX).is_none());
+            assert_eq!((together.taken(), together.due()), (one_by_one.taken(), one_by_one.due()), "{rate}");
+        }
+    }
+
+    /// Ten minutes at the highest rate: 6 × 10¹⁰ requests, which nobody counts one by one.
+    #[test]
+    fn a_long_rest_is_counted_at_once() {
+        let end = 600 * SECOND;
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let mut schedule = Schedule::new(arrivals, 1e8, 0.0, 3);
+            let began = schedule.take_before(end, 10).unwrap();
+            let mut last = began.due(began.count() - 1);
+            while let Some(spaced) = schedule.take_before(end, u64::MAX) {
+                assert!(last <= spaced.due(0) && spaced.due(spaced.count() - 1) < end);
+                last = spaced.due(spaced.count() - 1);
+            }
+            assert!(schedule.taken().abs_diff(60_000_000_000) < 100, "{arrivals:?}: {}", schedule.taken());
         }
     }
 

@@ -1,11 +1,12 @@
 //! Connections to servers, whose every wait has an end: a limit of time, or somebody who wants to stop.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,9 @@ use crate::target::Address;
 const SLICE: Duration = Duration::from_millis(250);
 /// How often a unix socket is tried whose queue is full: no file tells when it has room.
 const RETRY: Duration = Duration::from_millis(5);
+/// Longest look-up of a name. The system's resolver asks again 5 s after a question that got lost (resolv.conf), and
+/// gives up after 30 s if no name server answers.
+pub(crate) const LOOK_UP: Duration = Duration::from_secs(6);
 
 /// A wait that has begun: it ends after some time, or when it is to stop.
 #[derive(Debug, Clone, Copy)]
@@ -103,23 +107,64 @@ impl AsFd for Stream {
 
 impl Stream {
     /// Connects, to each of a host's addresses in turn; each may take `timeout`.
-    ///
-    /// # Errors
-    /// As [`Wait::slice`], and what the system says of the last address. The look-up of a name takes as long as the
-    /// system's resolver does.
-    pub(crate) fn open(address: &Address, timeout: Duration, stop: &AtomicBool) -> io::Result<Self> {
+    pub(crate) fn open(address: &Address, timeout: Duration, stop: &AtomicBool) -> Result<Self, Unopened> {
         match address {
-            Address::Unix(path) => unix(path, &Wait::begin(timeout, stop)).map(Self::Unix),
+            Address::Unix(path) => Ok(unix(path, &Wait::begin(timeout, stop)).map(Self::Unix)?),
             Address::Tcp(host, port) => {
                 let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
-                for address in (host.as_str(), *port).to_socket_addrs()? {
+                for address in addresses(host, *port, stop).map_err(Unopened::Name)? {
                     match tcp(&address, &Wait::begin(timeout, stop)) {
                         Ok(stream) => return Ok(Self::Tcp(stream)),
                         Err(error) => last = error,
                     }
                 }
-                Err(last)
+                Err(last.into())
             }
+        }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum Unopened {
+    /// The look-up of the host's name: as [`Wait::slice`], and what the system's resolver says.
+    Name(io::Error),
+    /// The connection: as [`Wait::slice`], and what the system says of the last address.
+    Connection(io::Error),
+}
+
+impl From<io::Error> for Unopened {
+    fn from(error: io::Error) -> Self {
+        Self::Connection(error)
+    }
+}
+
+/// The addresses of a host.
+fn addresses(host: &str, port: u16, stop: &AtomicBool) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    let named = (host.to_owned(), port);
+    looked_up(move || Ok(named.to_socket_addrs()?.collect()), &Wait::begin(LOOK_UP, stop))
+}
+
+/// What a look-up finds. Nothing interrupts the system's resolver, so it has a thread of its own, which is left alone
+/// when the wait ends before it.
+///
+/// # Errors
+/// As [`Wait::slice`], and those of the look-up.
+fn looked_up<T: Send + 'static>(
+    look_up: impl FnOnce() -> io::Result<T> + Send + 'static,
+    wait: &Wait<'_>,
+) -> io::Result<T> {
+    let (send, found) = mpsc::channel();
+    // Nobody receives it once the wait has ended.
+    thread::Builder::new().name("look-up".into()).spawn(move || drop(send.send(look_up())))?;
+    loop {
+        match found.recv_timeout(wait.slice()?) {
+            Ok(found) => return found,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("the look-up of the name ended")),
         }
     }
 }
@@ -187,6 +232,33 @@ mod tests {
         assert_eq!(unix(&path, &Wait::begin(HOUR, &goes_on)).unwrap_err().kind(), ErrorKind::ConnectionRefused);
     }
 
+    /// A resolver that says nothing until a test ends.
+    fn silent() -> (mpsc::Sender<()>, impl FnOnce() -> io::Result<u8> + Send + 'static) {
+        let (over, waits) = mpsc::channel::<()>();
+        let blocks = move || {
+            let _ = waits.recv();
+            Ok(7)
+        };
+        (over, blocks)
+    }
+
+    #[test]
+    fn a_resolver_that_says_nothing_is_not_waited_for() {
+        let (goes_on, short) = (AtomicBool::new(false), Duration::from_millis(50));
+        let (over, blocks) = silent();
+        assert_eq!(looked_up(blocks, &Wait::begin(short, &goes_on)).unwrap_err().kind(), ErrorKind::TimedOut);
+        drop(over);
+        let (over, answers) = silent();
+        drop(over);
+        assert_eq!(looked_up(answers, &Wait::begin(HOUR, &goes_on)).unwrap(), 7);
+        let refuses = || Err::<u8, _>(ErrorKind::NotFound.into());
+        assert_eq!(looked_up(refuses, &Wait::begin(HOUR, &goes_on)).unwrap_err().kind(), ErrorKind::NotFound);
+        // Numbers need no resolver, so that they are found even by one that is to stop.
+        let stopped = AtomicBool::new(true);
+        assert_eq!(addresses("::1", 5, &stopped).unwrap(), ["[::1]:5".parse().unwrap()]);
+        assert_eq!(addresses("name.invalid", 5, &stopped).unwrap_err().kind(), ErrorKind::Interrupted);
+    }
+
     /// A signal that comes while a server is waited for: the wait of an hour ends, in whatever part of it.
     #[test]
     fn every_wait_ends_when_it_is_to_stop() {
@@ -198,7 +270,10 @@ mod tests {
         let silent = tcp(&silent.local_addr().unwrap(), &Wait::begin(HOUR, &stop)).map(|stream| (stream, silent));
         let (silent, _listener) = silent.unwrap();
         thread::scope(|scope| {
+            let (_over, blocks) = silent();
+            let look_up = scope.spawn(|| looked_up(blocks, &Wait::begin(HOUR, &stop)).map(drop));
             let waits = [
+                look_up,
                 scope.spawn(|| unix(&path, &Wait::begin(HOUR, &stop)).map(drop)),
                 scope.spawn(|| Wait::begin(HOUR, &stop).until_ready(&silent, PollFlags::IN)),
             ];

@@ -70,6 +70,10 @@ pub struct TenantResult {
     pub held: u64,
     /// Times that requests were due and as many were under way as are allowed.
     pub overloads: u64,
+    /// Times that requests were due and the client had no memory for them, since requests to other servers held it. What
+    /// waits then is late: it is the client's delay.
+    #[serde(default)]
+    pub starved: u64,
     /// Requests that were due and not sent before the end.
     pub unsent: u64,
     /// Requests that were sent and never answered.
@@ -146,6 +150,7 @@ pub fn pooled(tenants: &[TenantResult]) -> TenantResult {
         all.max_late_ns = all.max_late_ns.max(tenant.max_late_ns);
         all.held += tenant.held;
         all.overloads += tenant.overloads;
+        all.starved += tenant.starved;
         all.unsent += tenant.unsent;
         all.unanswered += tenant.unanswered;
         all.response_squares += tenant.response_squares;

@@ -12,7 +12,7 @@ use tiermark_model::Refusal;
 use tiermark_model::messages::load as says;
 
 use crate::resp::{self, Parser, Reply, shown};
-use crate::stream::{Stream, Wait};
+use crate::stream::{LOOK_UP, Stream, Unopened, Wait};
 
 /// Redis's default port.
 const PORT: u16 = 6379;
@@ -132,11 +132,11 @@ pub enum Answer {
 
 impl<'a> Client<'a> {
     /// Connects, authenticates and makes sure that a Redis server answers. No step takes longer than `timeout`; all of
-    /// them end within a quarter of a second once `stop` is set, but for the system's look-up of a host's name.
+    /// them end within a quarter of a second once `stop` is set. The look-up of a host's name takes 6 s at most.
     ///
     /// # Errors
-    /// A [`Refusal`] that tells which: nobody listens, wrong password, no Redis server, no answer, still loading,
-    /// stopped.
+    /// A [`Refusal`] that tells which: no address of this name, nobody listens, wrong password, no Redis server, no
+    /// answer, still loading, stopped.
     pub fn connect(target: &Target, timeout: Duration, stop: &'a AtomicBool) -> Result<Self, Refusal> {
         let address = target.address.clone();
         let stream = Stream::open(&address, timeout, stop).map_err(|error| unreachable_server(&address, &error))?;
@@ -226,8 +226,14 @@ fn owned(reply: Reply<'_>) -> Answer {
     }
 }
 
-fn unreachable_server(address: &Address, error: &io::Error) -> Refusal {
+fn unreachable_server(address: &Address, error: &Unopened) -> Refusal {
     let address = address.to_string();
+    let error = match error {
+        Unopened::Name(error) if error.kind() == ErrorKind::TimedOut => {
+            return says::name_unanswered(&address, LOOK_UP.as_secs());
+        }
+        Unopened::Name(error) | Unopened::Connection(error) => error,
+    };
     match error.kind() {
         ErrorKind::Interrupted => says::load_stopped(),
         ErrorKind::ConnectionRefused => says::nobody_listens(&address),
@@ -273,6 +279,16 @@ mod tests {
         for bad in ["", ":6379", "host:", "host:0", "host:65536", "host:x", "unix:", "[::1]x"] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_resolver_that_says_nothing_is_told_from_a_host_that_does_not_answer() {
+        use tiermark_model::messages::load::codes;
+        let host = Address::Tcp("redis.internal".into(), 6379);
+        let code = |error: Unopened| unreachable_server(&host, &error).code;
+        assert_eq!(code(Unopened::Name(ErrorKind::TimedOut.into())), codes::name_unanswered);
+        assert_eq!(code(Unopened::Connection(ErrorKind::TimedOut.into())), codes::connecting_timed_out);
+        assert_eq!(code(Unopened::Name(ErrorKind::Interrupted.into())), codes::load_stopped);
     }
 
     #[test]

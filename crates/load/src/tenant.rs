@@ -10,7 +10,7 @@ use crate::hold::Hold;
 use crate::judge::Judge;
 use crate::keys::Keys;
 use crate::resp;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Spaced, first_without};
 use crate::tally::TenantResult;
 use crate::workload::{Mix, Pace};
 
@@ -44,7 +44,7 @@ pub(crate) struct Tenant {
     pub(crate) tally: TenantResult,
     /// Since when requests that are due wait for answers.
     hold: Hold,
-    /// Whether it made no request because those of others take all the memory: no answer of its own wakes it then.
+    /// Whether it made no request for want of memory: no answer of its own wakes it then.
     pub(crate) starved: bool,
     /// Where the next request goes.
     pub(crate) turn: usize,
@@ -111,9 +111,7 @@ impl Tenant {
                 return Next::Due(due);
             }
             let Some(conn) = self.free_conn() else {
-                self.hold.found_no_room(self.start + now);
-                self.starve();
-                self.tally.overloads += 1;
+                self.found_no_room(self.start + now);
                 return Next::Blocked;
             };
             let at = self.start + self.schedule.as_mut().map_or(due, Schedule::take);
@@ -142,9 +140,28 @@ impl Tenant {
         }
     }
 
-    /// Takes down whom requests that found no room wait for.
-    fn starve(&mut self) {
-        self.starved |= self.conns.iter().flatten().any(|conn| conn.has_own_room(self.depth));
+    /// Takes down whom requests wait for that are due and found no room, at `now` on the clock.
+    fn found_no_room(&mut self, now: u64) {
+        let has_used_up = |conn: &Conn| conn.memory().is_used_up();
+        if self.starve() && !self.conns.iter().flatten().any(has_used_up) {
+            self.hold.lacks_memory();
+            self.tally.starved += 1;
+        } else {
+            self.hold.found_no_room(now);
+            self.tally.overloads += 1;
+        }
+    }
+
+    /// Whether it is memory that is missing, and not room on its connections; what it waits for is taken down.
+    fn starve(&mut self) -> bool {
+        let starves = self.conns.iter().flatten().any(|conn| conn.has_own_room(self.depth));
+        self.starved |= starves;
+        starves
+    }
+
+    /// Whether there still is no memory for the requests of one that is starved.
+    pub(crate) fn lacks_memory(&self) -> bool {
+        self.conns.iter().flatten().next().is_some_and(|conn| conn.memory().is_full())
     }
 
     /// The next connection in turn that has room.
@@ -166,11 +183,11 @@ impl Tenant {
         self.key.clear();
         self.key.extend_from_slice(&self.form.prefix);
         resp::decimal(key, self.form.digits, &mut self.key);
-        let (text, value) = (&self.key, self.form.value);
+        let (text, value) = (&self.key, &self.form.value);
         let Some(conn) = &mut self.conns[conn] else { return };
         conn.make(due, key, is_set, |out| {
             if is_set {
-                resp::set(text, value.bytes, |out| value.append(key, nonce, out), out);
+                resp::set(text, value.bytes(key, nonce), |out| value.append(key, nonce, out), out);
             } else {
                 resp::get(text, out);
             }
@@ -244,6 +261,28 @@ impl Tenant {
         self.tally.held += u64::from(now.saturating_sub(due).saturating_sub(late) > self.form.late_after);
     }
 
+    /// Counts requests that are never sent, as of `until` on the clock. There may be 10¹⁰ of them.
+    fn never_sent(&mut self, due: &Spaced, until: u64, is_lost: bool) {
+        let (count, after) = (due.count(), self.form.late_after);
+        let at = |number| self.start + due.due(number);
+        let waited = |number| until.saturating_sub(at(number));
+        let late = |number| if is_lost { 0 } else { self.hold.late(at(number), until) };
+        let tally = &mut self.tally;
+        tally.response.record_falling(count, waited);
+        tally.unsent += count;
+        // What is due later has waited less, for the client and for the server.
+        tally.late += first_without(0..count, |number| late(number) > after);
+        tally.held += first_without(0..count, |number| waited(number).saturating_sub(late(number)) > after);
+        tally.max_late_ns = tally.max_late_ns.max(late(0));
+        let bends = self.hold.bends().map(|time| first_without(0..count, |number| at(number) < time));
+        for (from, to) in [(0, bends[0]), (bends[0], bends[1]), (bends[1], count)] {
+            if from < to {
+                let sum = (u128::from(late(from)) + u128::from(late(to - 1))) * u128::from(to - from) / 2;
+                tally.late_sum_ns = tally.late_sum_ns.saturating_add(u64::try_from(sum).unwrap_or(u64::MAX));
+            }
+        }
+    }
+
     /// Gives the tenant up, at `now` on the clock.
     pub(crate) fn give_up(&mut self, why: String, now: u64) {
         let waiting: Vec<Pending> = self.conns.iter().flatten().flat_map(Conn::unanswered).copied().collect();
@@ -296,12 +335,13 @@ impl Tenant {
         // that was sent, requests due later do not count.
         let until = if waiting.is_empty() { now.min(self.start.saturating_add(end)) } else { now };
         let is_lost = self.tally.fault.is_some();
-        while self.left != Some(0) && self.schedule.as_ref().is_some_and(|schedule| schedule.due() < end) {
-            let due = self.start + self.schedule.as_mut().map_or(0, Schedule::take);
-            self.left = self.left.map(|left| left - 1);
-            let late = if is_lost { 0 } else { self.hold.late(due, until) };
-            self.unsent(due, late, until);
-            self.tally.response.record(until.saturating_sub(due));
+        let rest = |tenant: &mut Self| {
+            let left = tenant.left.unwrap_or(u64::MAX);
+            tenant.schedule.as_mut().and_then(|schedule| schedule.take_before(end, left))
+        };
+        while let Some(due) = rest(&mut self) {
+            self.left = self.left.map(|left| left - due.count());
+            self.never_sent(&due, until, is_lost);
         }
         self.tally.scheduled = self.tally.sent + self.tally.unsent;
         (self.index, self.tally)

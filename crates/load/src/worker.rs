@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use tiermark_model::load::Spin;
 
-use crate::buffers::Buffers;
 use crate::clock::{self, Clock, Event, Monotonic};
 use crate::conn::{Took, Wrote};
 use crate::live::{Live, TenantNow};
@@ -29,7 +28,6 @@ const BUFFER: usize = 64 << 10;
 pub(crate) struct Shared<'a> {
     pub(crate) stop: &'a AtomicBool,
     pub(crate) live: &'a Live,
-    pub(crate) buffers: &'a Buffers,
     pub(crate) spin: Spin,
     /// Longest wait for an answer, ns.
     pub(crate) timeout: u64,
@@ -159,16 +157,18 @@ impl<'a, C: Clock> Worker<'a, C> {
 
     /// Goes on with the tenants that waited for memory, once there is some.
     fn resume(&mut self) -> io::Result<()> {
-        if !self.starved || self.shared.buffers.are_full() || self.elapsed() >= self.end {
+        if !self.starved || self.elapsed() >= self.end {
             return Ok(());
         }
         self.starved = false;
         let now = self.clock.now();
         for slot in 0..self.tenants.len() {
             let tenant = &mut self.tenants[slot];
-            if !std::mem::take(&mut tenant.starved) {
+            if !tenant.starved || tenant.lacks_memory() {
+                self.starved |= tenant.starved;
                 continue;
             }
+            tenant.starved = false;
             if tenant.schedule.is_none() {
                 self.refill(slot)?;
             } else if let Some(due) = tenant.unblock(now) {

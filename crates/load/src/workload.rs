@@ -14,8 +14,6 @@ use crate::resp::MOST_DIGITS;
 use crate::schedule::Arrivals;
 use crate::values::{SMALLEST_CHECKED, ValueShape};
 
-/// Longest value of Redis, bytes.
-const LARGEST_VALUE: usize = 512 << 20;
 /// Most requests a second that a schedule is made for: more than any client sends.
 const HIGHEST_RATE: f64 = 1e8;
 
@@ -78,7 +76,9 @@ pub struct Workload {
     /// Most requests under way on a connection. In a closed loop so many are; in an open one more than this are not sent
     /// before an answer comes, and the tenant counts as overloaded.
     pub depth: usize,
-    /// Keys of each tenant, `0..keys` in decimal digits.
+    /// Number of the first key of each tenant.
+    pub first_key: u64,
+    /// Keys of each tenant, from the first key on: their numbers in decimal digits.
     pub keys: u64,
     /// Text in front of each key.
     pub key_prefix: String,
@@ -106,13 +106,14 @@ impl Default for Workload {
             length: Length::Time(Duration::from_secs(10)),
             connections: 1,
             depth: 1000,
+            first_key: 0,
             keys: 1_000_000,
             key_prefix: String::new(),
             key_digits: 0,
             key_dist: KeyDist::Uniform,
             key_order: KeyOrder::Clustered,
             mix: Mix { get_percent: 100.0, brief: false },
-            value: ValueShape { bytes: 1024, compressible: 0.0 },
+            value: ValueShape::of(1024, 0.0),
             verify: false,
             seed: 1,
         }
@@ -120,6 +121,11 @@ impl Default for Workload {
 }
 
 impl Workload {
+    /// Bytes of the largest request, with the words of the protocol.
+    pub(crate) fn largest_request(&self) -> usize {
+        self.value.sizes.largest() + self.key_prefix.len() + 4 * MOST_DIGITS
+    }
+
     /// Whether the client can run this workload.
     ///
     /// # Errors
@@ -150,19 +156,15 @@ impl Workload {
             let what = format!("keys of {} digits", self.key_digits);
             return refuse(what, "key numbers have at most 20 digits", "use 20 or fewer");
         }
-        if self.value.bytes > LARGEST_VALUE || !(0.0..=1.0).contains(&self.value.compressible) {
-            let what = format!("values of {} bytes, {} compressible", self.value.bytes, self.value.compressible);
-            return refuse(
-                what,
-                "a value of Redis has at most 512 MiB, and a share is from 0 to 1",
-                "use smaller numbers",
-            );
+        if !(0.0..=1.0).contains(&self.value.compressible) {
+            let what = format!("values, {} of each compressible", self.value.compressible);
+            return refuse(what, "a share is from 0 to 1", "use a smaller number");
         }
-        if self.verify && self.value.bytes < SMALLEST_CHECKED {
-            let what = format!("checking values of {} bytes", self.value.bytes);
+        if self.verify && self.value.sizes.smallest() < SMALLEST_CHECKED {
+            let what = format!("checking values of {} bytes", self.value.sizes.smallest());
             return refuse(what, "the values are too short to hold a checksum", "use 16 bytes or more");
         }
-        Keys::new(self.key_dist, self.key_order, self.keys).map(|_| ())
+        Keys::new(self.key_dist, self.key_order, self.first_key, self.keys).map(|_| ())
     }
 }
 
@@ -249,9 +251,9 @@ mod tests {
             Workload { key_digits: 21, ..usual.clone() },
             Workload { key_dist: KeyDist::Zipf(-1.0), ..usual.clone() },
             Workload { mix: Mix { get_percent: 101.0, brief: false }, ..usual.clone() },
-            Workload { value: ValueShape { bytes: 8, compressible: 0.0 }, verify: true, ..usual.clone() },
-            Workload { value: ValueShape { bytes: 8, compressible: 1.5 }, ..usual.clone() },
-            Workload { value: ValueShape { bytes: 1 << 30, compressible: 0.0 }, ..usual },
+            Workload { first_key: u64::MAX, keys: 2, ..usual.clone() },
+            Workload { value: ValueShape::of(8, 0.0), verify: true, ..usual.clone() },
+            Workload { value: ValueShape::of(8, 1.5), ..usual },
         ];
         for workload in bad {
             assert!(workload.check().is_err(), "{workload:?}");

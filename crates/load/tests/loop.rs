@@ -186,7 +186,7 @@ fn filling_asks_for_every_key_once_in_order() {
         }
         polite(words)
     });
-    let value = ValueShape { bytes: 100, compressible: 0.5 };
+    let value = ValueShape::of(100, 0.5);
     let workload = Workload { keys: 500, key_prefix: "k:".into(), key_digits: 3, value, ..Workload::default() };
     let filled = only(unwatched(|watch| fill(&[fake.target()], &workload, &ClientSetup::default(), watch)).unwrap());
     assert_eq!((filled.done, filled.sets, filled.fault), (500, 500, None));
@@ -240,7 +240,7 @@ fn what_a_socket_does_not_take_at_once_follows_when_it_does() {
     let workload = Workload {
         depth: 8,
         mix: Mix { get_percent: 20.0, brief: false },
-        value: ValueShape { bytes: BYTES, compressible: 0.0 },
+        value: ValueShape::of(BYTES, 0.0),
         ..closed(40)
     };
     let seen = only(run_on(&[fake.target()], &workload).unwrap());

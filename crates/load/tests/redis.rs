@@ -98,7 +98,7 @@ fn workload() -> Workload {
         length: Length::Requests(20_000),
         depth: 8,
         keys: 5000,
-        value: ValueShape { bytes: 300, compressible: 0.5 },
+        value: ValueShape::of(300, 0.5),
         mix: Mix { get_percent: 70.0, brief: false },
         verify: true,
         ..Workload::default()

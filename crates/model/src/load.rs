@@ -54,18 +54,31 @@ pub struct LoadWorkload {
     pub pipeline_depth: usize,
     /// Number of keys of each tenant.
     pub keys: u64,
+    /// The number that is the first key; the others follow.
+    #[serde(default)]
+    pub first_key: u64,
     /// Text in front of the number of each key.
     pub key_prefix: String,
     /// Least number of digits of a key's number, padded with zeros.
     pub key_digits: usize,
-    /// Distribution of requests over keys: `uniform`, `zipf:0.99`.
+    /// Distribution of requests over keys: `uniform`, `zipf:0.99`, `sequential`.
     pub key_dist: String,
     /// Whether equally popular keys are neighbours: `clustered` or `scrambled`.
     pub key_order: String,
     /// Share of GETs among the requests.
     pub mix: LoadMix,
-    /// Size of each value, bytes.
+    /// Size of each value, bytes; the largest where there are several.
     pub value_bytes: usize,
+    /// Sizes with their weights, bytes: `1024`, `32-4096`, `64:80,1024:20`. `None` in documents of programs that had
+    /// one size.
+    #[serde(default)]
+    pub value_sizes: Option<String>,
+    /// Mean size, bytes; `None` as for `value_sizes`.
+    #[serde(default)]
+    pub value_mean_bytes: Option<f64>,
+    /// Which value has which of several sizes: `random` or `rising`; `None` as for `value_sizes`.
+    #[serde(default)]
+    pub value_order: Option<String>,
     /// Share of each value that compression removes.
     pub value_compressible: f64,
     /// Whether values were checked.
@@ -189,6 +202,9 @@ pub struct LoadTenant {
     pub held: u64,
     /// Times that requests were due and as many were under way as are allowed.
     pub overloads: u64,
+    /// Times that requests were due and the client had no memory for them, since requests to other servers held it.
+    #[serde(default)]
+    pub starved: u64,
     /// Requests that were due and not sent before the end.
     pub unsent: u64,
     /// Requests that were sent and never answered.

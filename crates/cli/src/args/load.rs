@@ -1,7 +1,7 @@
 //! Arguments of `load`, with the names that users of load generators for Redis know.
 
 use clap::{Args, ValueEnum};
-use tiermark_load::{Address, Arrivals, KeyDist, KeyOrder};
+use tiermark_load::{Address, Arrivals, KeyDist, KeyOrder, SizeOrder, Sizes};
 use tiermark_model::load::Spin;
 use tiermark_model::{Bytes, IdSet, parse_size};
 pub(super) use tiermark_model::{parse_count as count, parse_seconds_or_none as seconds_or_none};
@@ -74,6 +74,32 @@ impl From<Order> for KeyOrder {
     }
 }
 
+/// Which value has which of several sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ValueOrder {
+    /// Each SET draws a size
+    Random,
+    /// A key keeps its size: sizes rise from the first key to the last, a list is in its own order
+    Rising,
+}
+
+impl From<ValueOrder> for SizeOrder {
+    fn from(order: ValueOrder) -> Self {
+        match order {
+            ValueOrder::Random => Self::Random,
+            ValueOrder::Rising => Self::Rising,
+        }
+    }
+}
+
+/// Keys that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    /// The number of the first.
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
 /// Arguments of `load`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
@@ -103,6 +129,12 @@ pub(crate) struct LoadArgs {
     /// In the document: all counts of the latencies' histograms, which can be merged
     #[arg(hide_short_help = true, long, requires = "json", help_heading = "Results")]
     pub(crate) histograms: bool,
+    /// Write the response times of all tenants by percentile in HdrHistogram's text form, in ms
+    #[arg(long, value_name = "FILE", conflicts_with = "fill_only", help_heading = "Results")]
+    pub(crate) hgrm: Option<String>,
+    /// The same of the service times
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with = "fill_only", help_heading = "Results")]
+    pub(crate) hgrm_service: Option<String>,
     /// Show only results and errors, no progress
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
@@ -146,11 +178,11 @@ pub(crate) struct PaceArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct AskedArgs {
-    /// Keys of each tenant
+    /// Keys of each tenant: their number, or FIRST-LAST
     ///
-    /// Keys are the numbers from 0; K, M, G are powers of 1000.
-    #[arg(short = 'k', long, value_name = "N", default_value = "100k", value_parser = count)]
-    pub(crate) keys: u64,
+    /// Keys are numbers, from 0 without FIRST; K, M, G are powers of 1000.
+    #[arg(short = 'k', long, value_name = "N", default_value = "100k", value_parser = key_range)]
+    pub(crate) keys: KeyRange,
     /// Text in front of each key
     #[arg(hide_short_help = true, long, value_name = "TEXT", default_value = "")]
     pub(crate) key_prefix: String,
@@ -159,7 +191,7 @@ pub(crate) struct AskedArgs {
     pub(crate) key_digits: usize,
     /// Distribution of the requested keys, such as zipf:0.99
     ///
-    /// uniform, brief:WIDTH, normal[:SIGMA[,MEAN]] in keys, zipf:EXPONENT, hotspot:KEYS,REQUESTS as shares.
+    /// uniform, brief:WIDTH, normal[:SIGMA[,MEAN]] in keys, zipf:EXPONENT, hotspot:KEYS,REQUESTS as shares, sequential.
     #[arg(long, value_name = "DIST", default_value = "uniform")]
     pub(crate) key_dist: KeyDist,
     /// Whether equally popular keys are neighbours
@@ -171,9 +203,12 @@ pub(crate) struct AskedArgs {
     /// Draw GETs and SETs as the published swap-tier test does: --gets 70 then gives 29 % of SETs
     #[arg(hide_short_help = true, long, alias = "mix-brief")]
     pub(crate) gets_brief: bool,
-    /// Size of values
-    #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", default_value = "1K", value_parser = value_size)]
-    pub(crate) value_size: Bytes,
+    /// Size of values; a range such as 32-4096, or several with weights: 64:80,1K:20
+    #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", default_value = "1K")]
+    pub(crate) value_size: Sizes,
+    /// Which value has which of several sizes
+    #[arg(hide_short_help = true, long, value_name = "ORDER", default_value = "random")]
+    pub(crate) value_order: ValueOrder,
     /// Share of each value, 0 to 1, that compression removes; the rest is random
     #[arg(hide_short_help = true, long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub(crate) value_compress: f64,
@@ -233,6 +268,19 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|n| (0.0..=1.0).contains(n)).ok_or_else(|| "use a share from 0 to 1, such as 0.5".into())
 }
 
+/// A number of keys, or the first and the last key.
+fn key_range(text: &str) -> Result<KeyRange, String> {
+    let Some((first, last)) = text.split_once('-') else {
+        return count(text).map(|count| KeyRange { first: 0, count });
+    };
+    let number = |text: &str| if text == "0" { Ok(0) } else { count(text) };
+    let (first, last) = (number(first)?, number(last)?);
+    match last.checked_sub(first).and_then(|more| more.checked_add(1)) {
+        Some(count) => Ok(KeyRange { first, count }),
+        None => Err("the last key comes before the first; use FIRST-LAST, such as 1000-1999".into()),
+    }
+}
+
 pub(super) fn value_size(text: &str) -> Result<Bytes, String> {
     let size = parse_size(text).map_err(|e| e.why)?;
     if size.0 > 512 << 20 { Err("a value of Redis has at most 512M".into()) } else { Ok(size) }
@@ -247,6 +295,9 @@ mod tests {
         assert_eq!((rate("0.5"), above_zero("1000000")), (Ok(0.5), Ok(1_000_000)));
         assert_eq!((percentage("70%"), percentage("0"), share("0.25")), (Ok(70.0), Ok(0.0), Ok(0.25)));
         assert_eq!(value_size("0"), Ok(Bytes(0)));
+        assert_eq!(key_range("100k"), Ok(KeyRange { first: 0, count: 100_000 }));
+        assert_eq!(key_range("0-9"), Ok(KeyRange { first: 0, count: 10 }));
+        assert_eq!(key_range("1M-1000001"), Ok(KeyRange { first: 1_000_000, count: 2 }));
     }
 
     #[test]
@@ -257,5 +308,8 @@ mod tests {
         assert!(above_zero("0").is_err() && above_zero("1000001").is_err());
         assert!(percentage("101").is_err() && percentage("NaN").is_err() && share("1.1").is_err());
         assert!(value_size("1G").unwrap_err().contains("512M"));
+        for bad in ["0", "5-4", "-4", "4-", "0-18446744073709551615"] {
+            assert!(key_range(bad).unwrap_err().contains("use "), "{bad}");
+        }
     }
 }

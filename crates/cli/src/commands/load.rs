@@ -8,8 +8,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use tiermark_engine::admit::Fresh;
 use tiermark_load::{
-    ClientSetup, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, ValueShape, Watch, Workload, client_bytes, fill,
-    run as load,
+    ClientSetup, Latencies, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape, Watch,
+    Workload, client_bytes, fill, run as load,
 };
 use tiermark_model::messages::load as says;
 use tiermark_model::{Bytes, Exit, Refusal};
@@ -38,6 +38,7 @@ struct Done<'a> {
 /// Runs the command.
 pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let place = args.json.as_deref().map(Destination::open).transpose()?;
+    let tables = Table::open(args)?;
     let stop = Stop::listen().map_err(Failure::tool)?;
     let (started, _) = shell::started_and_id();
     let (workload, client) = (workload(args), client(args));
@@ -58,16 +59,57 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     }
     done.stopped = stop.exit();
     let document = document::of(&done);
-    let json_on_stdout = matches!(place, Some(Destination::Stdout));
+    let places = || place.iter().chain(tables.iter().map(|table| &table.place));
+    let on_stdout = places().any(|place| matches!(place, Destination::Stdout));
     if let Some(place) = place {
         place.write(&json(&document)?)?;
     }
-    if !json_on_stdout {
+    tables.into_iter().try_for_each(|table| table.write(done.measured.as_ref()))?;
+    if !on_stdout {
         print(&tiermark_report::load(&shown::view(&document), &style(&args.view)))?;
     } else if !args.quiet {
         shown::warnings(&document).iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
     }
     Ok(exit(&done))
+}
+
+/// A distribution of latencies that is written by percentile (`--hgrm`).
+struct Table {
+    place: Destination,
+    /// The file's name as the user wrote it.
+    name: String,
+    what: &'static str,
+    of: fn(&TenantResult) -> &Latencies,
+}
+
+impl Table {
+    /// Those that were asked for, with files that can be written.
+    fn open(args: &LoadArgs) -> Result<Vec<Self>, Failure> {
+        type Of = fn(&TenantResult) -> &Latencies;
+        let asked: [(&Option<String>, &'static str, Of); 2] = [
+            (&args.hgrm, "Response times", |seen| &seen.response),
+            (&args.hgrm_service, "Service times", |seen| &seen.service),
+        ];
+        let to_stdout = |name: &Option<String>| usize::from(name.as_deref() == Some("-"));
+        if to_stdout(&args.json) + asked.iter().map(|(name, ..)| to_stdout(name)).sum::<usize>() > 1 {
+            let what = "--json, --hgrm and --hgrm-service would write to standard output together";
+            return Err(Failure::usage(format!("{what}; give all but one a file: --hgrm FILE")));
+        }
+        let named = asked.into_iter().filter_map(|(name, what, of)| Some((name.clone()?, what, of)));
+        named.map(|(name, what, of)| Ok(Self { place: Destination::open(&name)?, name, what, of })).collect()
+    }
+
+    /// Writes the distribution of all tenants together.
+    fn write(self, measured: Option<&Outcome>) -> Result<(), Failure> {
+        let Some(measured) = measured else {
+            tell(format_args!("tiermark: warning: nothing was measured: '{}' is not written", self.name));
+            return Ok(());
+        };
+        let mut all = Latencies::new();
+        measured.tenants.iter().for_each(|seen| all.merge((self.of)(seen)));
+        let tenants = tiermark_model::count_of(measured.tenants.len() as u64, "tenant");
+        self.place.write(&all.hgrm(&format!("{} of {tenants}", self.what)))
+    }
 }
 
 /// Refuses a client that needs more memory than there is, as far as the system says.
@@ -79,7 +121,7 @@ fn admit(done: &Done<'_>, free: &Fresh) -> Result<(), Refusal> {
         Some(left) if needed > left => Err(says::client_memory_short(
             tenants,
             workload.connections as u64,
-            Bytes(workload.value.bytes as u64),
+            Bytes(workload.value.sizes.largest() as u64),
             Bytes(needed),
             Bytes(left),
         )),
@@ -134,13 +176,18 @@ fn workload(args: &LoadArgs) -> Workload {
         length: pace.requests.map_or(Length::Time(Duration::from_secs_f64(pace.duration)), Length::Requests),
         connections: pace.connections,
         depth: pace.pipeline_depth.unwrap_or(if pace.rps.is_some() { OPEN_DEPTH } else { 1 }),
-        keys: asked.keys,
+        first_key: asked.keys.first,
+        keys: asked.keys.count,
         key_prefix: asked.key_prefix.clone(),
         key_digits: asked.key_digits,
         key_dist: asked.key_dist,
         key_order: asked.key_order.into(),
         mix: Mix { get_percent: asked.gets, brief: asked.gets_brief },
-        value: ValueShape { bytes: asked.value_size.0 as usize, compressible: asked.value_compress },
+        value: ValueShape {
+            sizes: asked.value_size.clone(),
+            order: asked.value_order.into(),
+            compressible: asked.value_compress,
+        },
         verify: asked.verify,
         seed: asked.seed.unwrap_or_else(shell::random),
     }
@@ -166,7 +213,7 @@ fn exit(done: &Done<'_>) -> Exit {
     let tenants = || [&done.filled, &done.measured].into_iter().flatten().flat_map(|outcome| &outcome.tenants);
     let last = done.measured.as_ref().or(done.filled.as_ref());
     let all_lost = last.is_some_and(|outcome| outcome.tenants.iter().all(|tenant| tenant.fault.is_some()));
-    let is_bad = |t: &tiermark_load::TenantResult| {
+    let is_bad = |t: &TenantResult| {
         t.fault.is_some() || t.errors > 0 || t.unanswered > 0 || t.mismatches.is_some_and(|wrong| wrong > 0)
     };
     match (all_lost, tenants().any(is_bad)) {

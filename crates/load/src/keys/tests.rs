@@ -8,7 +8,7 @@ use tiermark_stats::{Rng, ks_uniform};
 use super::*;
 
 fn keys(dist: KeyDist, order: KeyOrder, count: u64) -> Keys {
-    Keys::new(dist, order, count).unwrap()
+    Keys::new(dist, order, 0, count).unwrap()
 }
 
 /// What the mapping does to every key and draw, without chance.
@@ -108,10 +108,10 @@ proptest! {
     }
 
     #[test]
-    fn words_are_read_and_never_panic(text in "(uniform|brief|normal|zipf|hotspot|)(:[-0-9.,einfNa]{0,12})?") {
+    fn words_are_read_and_never_panic(text in "(uniform|brief|normal|zipf|hotspot|sequential|)(:[-0-9.,einfNa]{0,12})?") {
         if let Ok(dist) = text.parse::<KeyDist>() {
             prop_assert_eq!(dist.to_string().parse::<KeyDist>(), Ok(dist));
-            if let Ok(keys) = Keys::new(dist, KeyOrder::Scrambled, 1000) {
+            if let Ok(mut keys) = Keys::new(dist, KeyOrder::Scrambled, 0, 1000) {
                 prop_assert!(keys.draw(&mut Rng::new(1)) < 1000);
             }
         }
@@ -121,7 +121,7 @@ proptest! {
 /// Kolmogorov–Smirnov p-value of draws against a law of discrete weights: each draw is spread evenly over its own step of the distribution
 /// function, which makes it uniform exactly (the randomised probability integral transform; Brockwell, Statistics & Probability
 /// Letters 77, 2007).
-fn p_value(keys: &Keys, weights: &[f64], seed: u64) -> f64 {
+fn p_value(keys: &mut Keys, weights: &[f64], seed: u64) -> f64 {
     let total: f64 = weights.iter().sum();
     let mut sums = vec![0.0];
     for weight in weights {
@@ -171,12 +171,12 @@ fn every_distribution_follows_its_law() {
         ("hotspot:0.1,0.05", hot(0.1, 0.05)),
     ];
     for (seed, (text, weights)) in cases.into_iter().enumerate() {
-        let drawn = keys(text.parse().unwrap(), KeyOrder::Clustered, N as u64);
-        let p = p_value(&drawn, &weights, seed as u64 + 1);
+        let mut drawn = keys(text.parse().unwrap(), KeyOrder::Clustered, N as u64);
+        let p = p_value(&mut drawn, &weights, seed as u64 + 1);
         assert!(p > 0.001, "{text}: p = {p}");
         // The test can fail: against a law that is a little off it does.
         let off: Vec<f64> = weights.iter().enumerate().map(|(k, w)| w * (1.0 + 0.2 * k as f64 / N as f64)).collect();
-        let p = p_value(&drawn, &off, seed as u64 + 1);
+        let p = p_value(&mut drawn, &off, seed as u64 + 1);
         assert!(text == "zipf:2.5" || p < 0.001, "{text} against another law: p = {p}");
     }
 }
@@ -184,7 +184,7 @@ fn every_distribution_follows_its_law() {
 #[test]
 fn scrambled_keys_keep_their_popularity_and_lose_their_neighbours() {
     const N: u64 = 4096;
-    let (clustered, scrambled) =
+    let (mut clustered, mut scrambled) =
         (keys(KeyDist::Zipf(0.99), KeyOrder::Clustered, N), keys(KeyDist::Zipf(0.99), KeyOrder::Scrambled, N));
     let scramble = Scramble::new(N);
     let (mut a, mut b) = (Rng::new(5), Rng::new(5));
@@ -214,11 +214,44 @@ fn numbers_that_make_no_distribution_are_refused() {
         "hotspot:0.5,2",
     ] {
         let dist = bad.parse().unwrap();
-        assert!(Keys::new(dist, KeyOrder::Clustered, 1000).is_err(), "{bad}");
+        assert!(Keys::new(dist, KeyOrder::Clustered, 0, 1000).is_err(), "{bad}");
     }
     for bad in ["", "brief", "brief:-1", "brief:1.5", "zipf", "uniform:1", "hotspot:1", "normal:NaN", "zipf:inf"] {
         assert!(bad.parse::<KeyDist>().is_err(), "{bad}");
     }
-    assert!(Keys::new(KeyDist::Uniform, KeyOrder::Clustered, 0).is_err());
-    assert!(Keys::new(KeyDist::Brief(10), KeyOrder::Clustered, 1 << 31).is_err());
+    assert!(Keys::new(KeyDist::Uniform, KeyOrder::Clustered, 0, 0).is_err());
+    assert!(Keys::new(KeyDist::Brief(10), KeyOrder::Clustered, 0, 1 << 31).is_err());
+}
+
+#[test]
+fn a_sequence_has_every_key_once_before_any_again() {
+    const N: u64 = 1000;
+    let mut rng = Rng::new(1);
+    let mut draw = |keys: &mut Keys, n: u64| (0..n).map(|_| keys.draw(&mut rng)).collect::<Vec<u64>>();
+    let mut sequence = Keys::new(KeyDist::Sequential, KeyOrder::Clustered, 500, N).unwrap();
+    assert_eq!(draw(&mut sequence, 2 * N), (500..1500).chain(500..1500).collect::<Vec<u64>>());
+    let mut scrambled = Keys::new(KeyDist::Sequential, KeyOrder::Scrambled, 500, N).unwrap();
+    let mut round = draw(&mut scrambled, N);
+    assert!(!round.is_sorted());
+    assert_eq!(round, draw(&mut scrambled, N));
+    round.sort_unstable();
+    assert_eq!(round, (500..1500).collect::<Vec<u64>>());
+    sequence.begin_in_the_middle();
+    assert_eq!(draw(&mut sequence, 2), [1000, 1001]);
+}
+
+#[test]
+fn a_range_moves_the_keys_and_not_their_law() {
+    for text in ["uniform", "brief:10", "normal", "zipf:0.99", "hotspot:0.2,0.8"] {
+        let of = |first| Keys::new(text.parse().unwrap(), KeyOrder::Scrambled, first, 1000).unwrap();
+        let (mut plain, mut moved, mut a, mut b) = (of(0), of(1_000_000), Rng::new(3), Rng::new(3));
+        for _ in 0..1000 {
+            assert_eq!(plain.draw(&mut a) + 1_000_000, moved.draw(&mut b), "{text}");
+        }
+    }
+    // The mean is the number of a key.
+    let around = |mean| KeyDist::Normal { sigma: Some(1.0), mean: Some(mean) };
+    let mut near = Keys::new(around(5500.0), KeyOrder::Clustered, 5000, 1000).unwrap();
+    assert!((5480..5520).contains(&near.draw(&mut Rng::new(1))));
+    assert!(Keys::new(around(500.0), KeyOrder::Clustered, 5000, 1000).is_err());
 }

@@ -58,6 +58,11 @@ messages! {
     Refusal address_unknown(address: &str):
         "{address}", "there is no such socket or host", "check the name";
 
+    /// A resolver that says nothing about a host's name.
+    Refusal name_unanswered(address: &str, seconds: u64):
+        "{address}", "the system's resolver has not found the address of this host within {seconds} s",
+        "give the address in numbers, write the name into /etc/hosts, or check the name servers in /etc/resolv.conf";
+
     /// More connections than files.
     Refusal open_files_exhausted(address: &str):
         "{address}", "this process may open no more files",

@@ -1,6 +1,6 @@
 //! The document of a load: the workload, and the results of each tenant, in base units.
 
-use tiermark_load::{Arrivals, KeyOrder, Latencies, Length, Outcome, Pace, TenantResult, pooled};
+use tiermark_load::{Arrivals, KeyOrder, Latencies, Length, Outcome, Pace, SizeOrder, TenantResult, pooled};
 use tiermark_model::load::{
     LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadMix, LoadPart, LoadRun, LoadTenant, LoadWindow, LoadWorkload,
 };
@@ -54,6 +54,10 @@ fn workload(done: &Done<'_>) -> LoadWorkload {
         KeyOrder::Clustered => "clustered",
         KeyOrder::Scrambled => "scrambled",
     };
+    let value_order = match asked.value.order {
+        SizeOrder::Random => "random",
+        SizeOrder::Rising => "rising",
+    };
     LoadWorkload {
         pacing,
         arrivals: arrivals.map(str::to_owned),
@@ -64,12 +68,16 @@ fn workload(done: &Done<'_>) -> LoadWorkload {
         connections: asked.connections,
         pipeline_depth: asked.depth,
         keys: asked.keys,
+        first_key: asked.first_key,
         key_prefix: asked.key_prefix.clone(),
         key_digits: asked.key_digits,
         key_dist: asked.key_dist.to_string(),
         key_order: key_order.to_owned(),
         mix: LoadMix { get_percent: asked.mix.get_percent, brief: asked.mix.brief },
-        value_bytes: asked.value.bytes,
+        value_bytes: asked.value.sizes.largest(),
+        value_sizes: Some(asked.value.sizes.to_string()),
+        value_mean_bytes: Some(asked.value.sizes.mean()),
+        value_order: Some(value_order.to_owned()),
         value_compressible: asked.value.compressible,
         verify: asked.verify,
         seed: asked.seed,
@@ -103,6 +111,7 @@ fn tenant(name: &str, seen: &TenantResult, histograms: bool) -> LoadTenant {
         late_answers: seen.late_answers,
         held: seen.held,
         overloads: seen.overloads,
+        starved: seen.starved,
         unsent: seen.unsent,
         unanswered: seen.unanswered,
         windows: windows.collect(),

@@ -30,7 +30,7 @@ fn title(run: &LoadRun) -> String {
         n => format!("{n} tenants"),
     };
     if run.measured.is_none() {
-        return format!("{tenants}, filled with {} keys of {} bytes each", asked.keys, asked.value_bytes);
+        return format!("{tenants}, filled with {} keys of {} bytes each", asked.keys, sizes(run));
     }
     let poisson = if asked.arrivals.as_deref() == Some("poisson") { " (Poisson)" } else { "" };
     let pace = match asked.requests_per_second {
@@ -47,8 +47,18 @@ fn title(run: &LoadRun) -> String {
     };
     format!(
         "{tenants}, {pace}, {length}, {connections} × {} under way, {} % GET, {} keys {}, {} B",
-        asked.pipeline_depth, asked.mix.get_percent, asked.keys, asked.key_dist, asked.value_bytes
+        asked.pipeline_depth,
+        asked.mix.get_percent,
+        asked.keys,
+        asked.key_dist,
+        sizes(run)
     )
+}
+
+/// Sizes of values in bytes, as the document has them.
+fn sizes(run: &LoadRun) -> String {
+    let asked = &run.workload;
+    asked.value_sizes.clone().unwrap_or_else(|| asked.value_bytes.to_string())
 }
 
 fn line(name: &str, seen: &LoadTenant, run: &LoadRun) -> LoadLine {
@@ -162,8 +172,12 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
     let us = run.client.late_after_seconds * 1e6;
     if let Some(late) = late(all).filter(|late| *late > PUNCTUAL) {
         warnings.push(format!(
-            "the client sent {:.1} % of the requests more than {us:.0} µs late: the client or its cpu is too busy (--threads, --client-cpus)",
-            late * 100.0
+            "the client sent {:.1} % of the requests more than {us:.0} µs late: {}",
+            late * 100.0,
+            match all.starved {
+                0 => "the client or its cpu is too busy (--threads, --client-cpus)",
+                _ => "requests to slow servers held its memory (fewer --connections, smaller values, or load the servers apart)",
+            }
         ));
     }
     let lain = (all.done > 0).then(|| all.late_answers as f64 / all.done as f64);
