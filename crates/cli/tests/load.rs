@@ -203,6 +203,9 @@ fn a_signal_ends_it_while_a_server_that_answers_nothing_is_waited_for() {
     assert_eq!(ends(&mut child), Some(130));
     let run = common::document(&user.path("out.json"));
     assert_eq!((&run["complete"], &run["measured"]), (&false.into(), &Value::Null));
+    let mut shown = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+    assert!(shown.starts_with("nothing was measured"), "{shown}");
 }
 
 /// The most memory that a process has held, bytes; 0 once it has ended.

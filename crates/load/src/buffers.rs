@@ -166,13 +166,14 @@ mod tests {
     fn what_others_hold_leaves_a_tenant_its_own() {
         let all = Buffers::of(1 << 20, 2);
         let (greedy, mut modest) = (holding(&all, 256 + 512), holding(&all, 0));
-        assert!(greedy.is_barred(0, UNCOUNTED) && greedy.part.is_used_up());
+        let full = UNCOUNTED + (256 + 512) * KIB;
+        assert!(greedy.is_barred(full, full) && greedy.part.is_used_up());
         // Two requests of 100 KiB are within its 256, three are not.
         assert!(!modest.is_barred(100 * KIB, 100 * KIB) && !modest.part.is_full());
-        modest.holds(UNCOUNTED + 200 * KIB);
-        assert!(modest.is_barred(264 * KIB, 264 * KIB) && modest.part.is_full() && !modest.part.is_used_up());
-        assert!(!modest.is_barred(0, 264 * KIB), "there is room in what it holds");
+        modest.holds(UNCOUNTED + 240 * KIB);
+        assert!(modest.is_barred(304 * KIB, 304 * KIB) && modest.part.is_full() && !modest.part.is_used_up());
+        assert!(!modest.is_barred(0, 304 * KIB), "there is room in what it holds");
         drop(greedy);
-        assert!(!modest.is_barred(264 * KIB, 264 * KIB));
+        assert!(!modest.is_barred(304 * KIB, 304 * KIB));
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn get(key: &[u8], out: &mut Vec<u8>) {
 /// Appends `SET key value` with a value of `bytes` bytes that `value` appends.
 pub(crate) fn set(key: &[u8], bytes: usize, value: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     // A buffer that grows as it is written to becomes twice as large as what is in it.
-    out.reserve(bytes + key.len() + 3 * MOST_DIGITS);
+    out.reserve(bytes + key.len() + MOST_FRAME);
     out.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
     header(b'$', key.len(), out);
     out.extend_from_slice(key);
@@ -46,6 +46,9 @@ fn header(kind: u8, number: usize, out: &mut Vec<u8>) {
 
 /// Digits of the longest number.
 pub(crate) const MOST_DIGITS: usize = 20;
+
+/// Most bytes of a SET beside its value and the text in front of the key's number: the words of the protocol take 35.
+pub(crate) const MOST_FRAME: usize = 3 * MOST_DIGITS;
 
 /// Appends a number in decimal digits, at least so many of them, and [`MOST_DIGITS`] at most.
 pub(crate) fn decimal(mut number: u64, least: usize, out: &mut Vec<u8>) {
@@ -251,6 +254,10 @@ mod tests {
         let mut out = Vec::new();
         set(b"0", 3, |out| out.extend_from_slice(b"a\r\n"), &mut out);
         assert_eq!(out, request(&[b"SET", b"0", b"a\r\n"]));
+        // The longest frame: a prefix of a thousand characters, the longest number, the longest value.
+        let (key, mut out) = ([[b'k'; 1000].as_slice(), b"18446744073709551615"].concat(), Vec::new());
+        set(&key, LONGEST_BULK as usize, |_| {}, &mut out);
+        assert!(out.len() <= 1000 + MOST_FRAME, "{}", out.len());
         let mut out = Vec::new();
         decimal(u64::MAX, 1, &mut out);
         assert_eq!(out, u64::MAX.to_string().as_bytes());

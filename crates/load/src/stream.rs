@@ -233,7 +233,7 @@ mod tests {
     }
 
     /// A resolver that says nothing until a test ends.
-    fn silent() -> (mpsc::Sender<()>, impl FnOnce() -> io::Result<u8> + Send + 'static) {
+    fn silent_resolver() -> (mpsc::Sender<()>, impl FnOnce() -> io::Result<u8> + Send + 'static) {
         let (over, waits) = mpsc::channel::<()>();
         let blocks = move || {
             let _ = waits.recv();
@@ -245,10 +245,10 @@ mod tests {
     #[test]
     fn a_resolver_that_says_nothing_is_not_waited_for() {
         let (goes_on, short) = (AtomicBool::new(false), Duration::from_millis(50));
-        let (over, blocks) = silent();
+        let (over, blocks) = silent_resolver();
         assert_eq!(looked_up(blocks, &Wait::begin(short, &goes_on)).unwrap_err().kind(), ErrorKind::TimedOut);
         drop(over);
-        let (over, answers) = silent();
+        let (over, answers) = silent_resolver();
         drop(over);
         assert_eq!(looked_up(answers, &Wait::begin(HOUR, &goes_on)).unwrap(), 7);
         let refuses = || Err::<u8, _>(ErrorKind::NotFound.into());
@@ -270,7 +270,7 @@ mod tests {
         let silent = tcp(&silent.local_addr().unwrap(), &Wait::begin(HOUR, &stop)).map(|stream| (stream, silent));
         let (silent, _listener) = silent.unwrap();
         thread::scope(|scope| {
-            let (_over, blocks) = silent();
+            let (_over, blocks) = silent_resolver();
             let look_up = scope.spawn(|| looked_up(blocks, &Wait::begin(HOUR, &stop)).map(drop));
             let waits = [
                 look_up,

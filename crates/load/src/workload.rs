@@ -10,7 +10,7 @@ use tiermark_stats::Rng;
 
 use crate::cpus;
 use crate::keys::{KeyDist, KeyOrder, Keys};
-use crate::resp::MOST_DIGITS;
+use crate::resp::{MOST_DIGITS, MOST_FRAME};
 use crate::schedule::Arrivals;
 use crate::values::{SMALLEST_CHECKED, ValueShape};
 
@@ -121,9 +121,10 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// Bytes of the largest request, with the words of the protocol.
+    /// Bytes of the largest request: no fewer than it has, and no more than [`resp::set`](crate::resp::set) makes room
+    /// for, so that a buffer that held one takes the next.
     pub(crate) fn largest_request(&self) -> usize {
-        self.value.sizes.largest() + self.key_prefix.len() + 4 * MOST_DIGITS
+        self.value.sizes.largest() + self.key_prefix.len() + MOST_FRAME
     }
 
     /// Whether the client can run this workload.

@@ -7,6 +7,7 @@
 mod common;
 mod documents;
 mod full_disk;
+mod tenants;
 mod trace;
 mod tuning;
 

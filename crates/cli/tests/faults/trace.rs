@@ -7,9 +7,9 @@ use crate::common::{Ran, User};
 
 /// Calls after which something is there that was not, or no longer is; of `openat` those that may write. Whatever else
 /// writes to files (writev, `copy_file_range`, sendfile, ioctl) neither this program nor the standard library's part of
-/// it uses.
+/// it uses. Reading a file makes a zram device.
 const LEAVING: &str = "write,pwrite64,fallocate,swapon,swapoff,openat,mkdir,ftruncate,fdatasync,fsync,flock,fchmod,fchown,\
-                       rename,unlink,unlinkat,rmdir,renameat,linkat";
+                       rename,unlink,unlinkat,rmdir,renameat,linkat,read";
 
 /// One call of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,11 @@ pub(crate) struct Call {
 impl Call {
     /// Whether something is different after it.
     pub(crate) fn leaves(&self) -> bool {
-        self.name != "openat" || ["O_WRONLY", "O_RDWR", "O_CREAT"].iter().any(|flag| self.arguments.contains(flag))
+        match self.name.as_str() {
+            "openat" => ["O_WRONLY", "O_RDWR", "O_CREAT"].iter().any(|flag| self.arguments.contains(flag)),
+            "read" => self.file() == "/sys/class/zram-control/hot_add",
+            _ => true,
+        }
     }
 
     /// The path of the file descriptor that is its first argument.
@@ -62,29 +66,35 @@ pub(crate) fn can_trace() -> bool {
     can
 }
 
-fn under(user: &User, options: &[&str], arguments: &[&str]) -> Ran {
+/// The program whose calls of these names are traced: those of all its threads and children, or of its main thread.
+fn under(user: &User, names: &str, follows: bool, options: &[&str], arguments: &[&str]) -> Ran {
     let program = user.command(arguments);
     let mut command = Command::new("strace");
-    command.args(["-f", "-y", "-s", "65536", "-e", "signal=none", "-e"]).arg(format!("trace={LEAVING}"));
+    let children: &[&str] = if follows { &["-f"] } else { &[] };
+    command.args(children).args(["-y", "-s", "65536", "-e", "signal=none", "-e"]).arg(format!("trace={names}"));
     command.args(options).arg("--").arg(program.get_program()).args(arguments);
     command.env_clear().envs(program.get_envs().filter_map(|(key, value)| Some((key, value?))));
     command.current_dir(user.home.path());
     Ran::from(command.output().unwrap())
 }
 
+/// Whether children are traced too. The main thread of `capacity` does all that changes the system, but for swap areas;
+/// its servers and their clients, whose calls have the same numbers, are left alone.
+fn follows(arguments: &[&str], name: &str) -> bool {
+    arguments[0] != "capacity" || ["swapon", "swapoff"].contains(&name)
+}
+
 /// The calls of a run that leave something, in their order.
 pub(crate) fn calls(user: &User, arguments: &[&str]) -> (Ran, Vec<Call>) {
     let log = user.path("trace");
-    let ran = under(user, &["-o", log.to_str().unwrap()], arguments);
+    let ran = under(user, LEAVING, follows(arguments, ""), &["-o", log.to_str().unwrap()], arguments);
     let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
     fs::remove_file(log).unwrap();
     let mut found: Vec<Call> = Vec::new();
     for line in text.lines() {
-        // `PID  name(arguments) = result`
-        let Some((name, rest)) = line.split_once(char::is_whitespace).and_then(|(_, call)| call.trim().split_once('('))
-        else {
-            continue;
-        };
+        // `PID  name(arguments) = result`, without PID where one thread is traced.
+        let call = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        let Some((name, rest)) = call.split_once('(') else { continue };
         let Some((arguments, result)) = rest.rsplit_once(" = ") else { continue };
         let number = 1 + found.iter().filter(|call| call.name == name).count();
         let succeeded = !result.starts_with('-');
@@ -96,11 +106,15 @@ pub(crate) fn calls(user: &User, arguments: &[&str]) -> (Ran, Vec<Call>) {
 /// A run in which this call fails with that error, without having been made.
 pub(crate) fn failing(user: &User, call: &Call, error: &str, arguments: &[&str]) -> Ran {
     let inject = format!("inject={}:error={error}:when={}", call.name, call.number);
-    under(user, &["-o", "/dev/null", "-e", &inject], arguments)
+    injected(user, call, &inject, arguments)
 }
 
 /// A run that is killed when it is about to make this call.
 pub(crate) fn killed(user: &User, call: &Call, arguments: &[&str]) -> Ran {
     let inject = format!("inject={}:signal=KILL:when={}", call.name, call.number);
-    under(user, &["-o", "/dev/null", "-e", &inject], arguments)
+    injected(user, call, &inject, arguments)
+}
+
+fn injected(user: &User, call: &Call, inject: &str, arguments: &[&str]) -> Ran {
+    under(user, &call.name, follows(arguments, &call.name), &["-o", "/dev/null", "-e", inject], arguments)
 }

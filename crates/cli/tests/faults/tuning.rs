@@ -28,9 +28,14 @@ pub(crate) fn real() -> Option<(File, Vec<String>)> {
     if !can_trace() {
         return None;
     }
+    Some((alone(), values()))
+}
+
+/// One test at a time that changes knobs, or compares them, as long as the file is open.
+pub(crate) fn alone() -> File {
     let lock = File::create(std::env::temp_dir().join("tiermark-test-knobs.lock")).unwrap();
     lock.lock().unwrap();
-    Some((lock, values()))
+    lock
 }
 
 fn journals(user: &User) -> usize {

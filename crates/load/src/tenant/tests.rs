@@ -76,7 +76,7 @@ fn a_server_that_reads_nothing_takes_no_memory_of_the_client() {
 /// A tenant with this many connections to a server that never reads, each of which would hold one value.
 #[test]
 fn all_connections_together_keep_no_more_than_is_allowed() {
-    let all = Buffers::of(3 << 20, 1).part((1 << 20) + 100);
+    let all = Buffers::of(3 << 20, 1).part((1 << 20) + resp::MOST_FRAME);
     let (mut tenant, _server) = forgotten(1000);
     let (ours, _theirs): (Vec<_>, Vec<_>) = (0..100).map(|_| UnixStream::pair().unwrap()).unzip();
     ours.iter().for_each(|stream| stream.set_nonblocking(true).unwrap());

@@ -183,7 +183,7 @@ mod tests {
             ("1G", "512M"),
             ("1-1G", "512M"),
             ("64,,1K", "32K"),
-            ("x-5", "32K"),
+            ("x-5", "KiB"),
         ] {
             let why = bad.parse::<Sizes>().unwrap_err();
             assert!(why.contains(told), "{bad}: {why}");

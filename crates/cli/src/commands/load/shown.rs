@@ -25,10 +25,8 @@ pub(crate) fn view(run: &LoadRun) -> LoadView {
 
 fn title(run: &LoadRun) -> String {
     let asked = &run.workload;
-    let tenants = match run.measured.as_ref().or(run.fill.as_ref()).map_or(0, |part| part.tenants.len()) {
-        1 => "1 tenant".to_owned(),
-        n => format!("{n} tenants"),
-    };
+    let Some(part) = run.measured.as_ref().or(run.fill.as_ref()) else { return "nothing was measured".to_owned() };
+    let tenants = tiermark_model::count_of(part.tenants.len() as u64, "tenant");
     if run.measured.is_none() {
         return format!("{tenants}, filled with {} keys of {} bytes each", asked.keys, sizes(run));
     }
@@ -46,13 +44,20 @@ fn title(run: &LoadRun) -> String {
         n => format!("{n} connections"),
     };
     format!(
-        "{tenants}, {pace}, {length}, {connections} × {} under way, {} % GET, {} keys {}, {} B",
+        "{tenants}, {pace}, {length}, {connections} × {} under way, {} % GET, {} {}, {} B",
         asked.pipeline_depth,
         asked.mix.get_percent,
-        asked.keys,
+        keys(run),
         asked.key_dist,
         sizes(run)
     )
+}
+
+fn keys(run: &LoadRun) -> String {
+    match (run.workload.first_key, run.workload.keys) {
+        (0, keys) => format!("{keys} keys"),
+        (first, keys) => format!("keys {first}-{}", first.saturating_add(keys.saturating_sub(1))),
+    }
 }
 
 /// Sizes of values in bytes, as the document has them.

@@ -11,6 +11,7 @@ use crate::buffers::Buffers;
 use crate::conn::Conn;
 use crate::form::Form;
 use crate::keys::{KeyDist, KeyOrder, Keys};
+use crate::resp::MOST_FRAME;
 use crate::schedule::Arrivals;
 use crate::stream::Stream;
 use crate::tenant::{Source, TenantPace};
@@ -86,7 +87,7 @@ impl Load {
     }
 
     fn tenant(&self, index: usize, streams: Vec<Stream>, buffers: &Buffers) -> Tenant {
-        let memory = buffers.part(self.value.sizes.largest() + 100);
+        let memory = buffers.part(self.value.sizes.largest() + MOST_FRAME);
         let pace = TenantPace::new(self.pace, self.depth, self.requests, 0.0, 1 + index as u64);
         let keys = Keys::new(KeyDist::default(), KeyOrder::default(), 0, 1000).unwrap();
         let source = Source::Drawn { keys, mix: Mix { get_percent: self.gets, brief: false } };
@@ -159,25 +160,27 @@ fn who_waits_for_the_memory_of_others_goes_on_when_there_is_some() {
                 .unwrap();
         assert!(lost.fault.is_some() && lost.done == 0, "{lost:?}");
         let wanted = if load.pace == Pace::Closed { 20 } else { 100 };
-        assert_eq!((fine.done, fine.fault.as_deref(), fine.held), (wanted, None, 0));
+        assert_eq!((fine.done, fine.fault.as_deref()), (wanted, None));
         // It waited for memory that the client had given to another: its own server is not blamed.
-        let waited = fine.late >= 20 && fine.starved > 0 && fine.max_late_ns >= 200 * MS;
-        assert_eq!(waited, load.pace != Pace::Closed, "{fine:?}");
+        let (late, starved, longest) = (fine.late, fine.starved, fine.max_late_ns / MS);
+        let waited = late >= 20 && starved > 0 && longest >= 200;
+        assert_eq!(waited, load.pace != Pace::Closed, "{late} late, {starved} times, {longest} ms");
     }
 }
 
-/// A server that answers just within the timeout, and what its connections would hold is more than all may: eight of
-/// 1 to 2 MiB.
+/// A server that reads late and answers just within the timeout: of each of eight connections it leaves a request of
+/// 512 KiB for long in the memory of the client, more than all may hold.
 #[test]
 fn a_server_that_stalls_delays_no_request_to_another() {
     let value = ValueShape::of(512 << 10, 1.0);
-    let load = Load { value, gets: 0.0, connections: 8, most: 6 << 20, ..Load::open(200.0, 2000) };
+    let load = Load { value, gets: 0.0, connections: 8, depth: 2, most: 3 << 20, ..Load::open(200.0, 2000) };
     let of = |takes: u64| (0..8).map(move |_| Server::new(move |_, words| Reply::polite(words, takes)));
-    for order in [[250 * MS, MS], [MS, 250 * MS]] {
+    for order in [[140 * MS, MS], [MS, 140 * MS]] {
         let mut seen = load.run(order.into_iter().flat_map(of).collect());
         let (healthy, stalled) = (seen.remove(usize::from(order[1] == MS)), seen.remove(0));
         assert_eq!((&stalled.fault, &healthy.fault), (&None, &None));
-        assert!(stalled.held > 200 && stalled.overloads > 0 && stalled.late == 0, "{stalled:?}");
+        assert!(stalled.held > 200 && stalled.overloads > 0, "{} and {}", stalled.held, stalled.overloads);
+        assert_eq!((stalled.late, stalled.starved), (0, 0));
         assert_eq!((healthy.scheduled, healthy.done), (400, 400));
         assert_eq!((healthy.late, healthy.held, healthy.overloads, healthy.starved), (0, 0, 0, 0));
         assert!(ms(healthy.response.max()) <= 3, "{:?}", healthy.response.max());
