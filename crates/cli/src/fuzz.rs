@@ -41,6 +41,7 @@ fn show_run(run: tiermark_model::Run, styles: &[Style]) {
         let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
         let _ = (tiermark_report::stream(&run), tiermark_report::stream_doubts(&run));
+        let _ = (tiermark_report::pairs_csv(&run), tiermark_report::pairs_doubts(&run));
         for style in styles {
             let _ = tiermark_report::run(&run, style);
             for view in &RUN_VIEWS {

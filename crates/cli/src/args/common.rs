@@ -37,6 +37,8 @@ pub(crate) enum Format {
     Mlc,
     /// STREAM-like: its table, filled with rates of copy, scale, add and triad
     Stream,
+    /// CSV of pairs of cpus (`c2c`), half a round trip in ns, as core-to-core-latency prints it
+    Pairs,
 }
 
 /// How things are shown.
