@@ -15,7 +15,7 @@ use libfuzzer_sys::fuzz_target;
 type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-const TARGETS: [Target; 16] = [
+const TARGETS: [Target; 17] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -32,6 +32,7 @@ const TARGETS: [Target; 16] = [
     ("plan", texts::plan),
     ("tenants", texts::tenants),
     ("resp", texts::resp),
+    ("traffic", texts::traffic),
 ];
 
 static CHOSEN: LazyLock<fn(&[u8])> = LazyLock::new(|| {

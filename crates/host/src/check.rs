@@ -86,7 +86,7 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
                     return Err(says::setup_inconsistent(&format!("kernel {id}"), why));
                 }
                 let random = spec.info.op.pattern() == Pattern::Random;
-                if random && (region.layout != Layout::Permuted || matches!(role, Role::Load { .. })) {
+                if random && region.layout != Layout::Permuted {
                     let why = "its region has no permutation of lines";
                     return Err(says::setup_inconsistent(&format!("kernel {id}"), why));
                 }

@@ -106,12 +106,13 @@ impl LinuxRig {
     /// Gives every worker its work and calibrates it.
     fn equip(&mut self, spec: Option<&'static StreamSpec>) -> Result<(), Refusal> {
         let mut line_orders: BTreeMap<usize, LineOrder> = BTreeMap::new();
-        if let Some(spec) = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random) {
-            for region in self.regions.iter().filter(|region| region.layout == Layout::Permuted) {
-                let lines = stream_plan(region, usize::from(spec.info.op.streams())).span / SPAN_QUANTUM;
-                let order = indices(&self.indices).order(lines, self.seed, &|| self.stopped.load(Ordering::Relaxed))?;
-                line_orders.insert(region.mapping.address(), order);
-            }
+        // The random kernels of a load walk one array each.
+        let random = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random);
+        let streams = random.map_or(1, |spec| usize::from(spec.info.op.streams()));
+        for region in self.regions.iter().filter(|region| region.layout == Layout::Permuted) {
+            let lines = stream_plan(region, streams).span / SPAN_QUANTUM;
+            let order = indices(&self.indices).order(lines, self.seed, &|| self.stopped.load(Ordering::Relaxed))?;
+            line_orders.insert(region.mapping.address(), order);
         }
         self.all(Arc::new(move |worker: &mut Worker| {
             let order = line_orders.get(&worker.region.mapping.address()).cloned();

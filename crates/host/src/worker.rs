@@ -137,7 +137,7 @@ impl Worker {
             (Role::Stream { .. }, None) => Err("no kernel".to_owned()),
             (Role::Load { kernels, pause_ns }, _) => {
                 let specs = kernels.iter().map(check::kernel).collect::<Result<Vec<_>, _>>()?;
-                LoadWork::new(&self.region, &specs, *pause_ns, self.share, &self.clock).map(Work::Load)
+                LoadWork::new(&self.region, &specs, order.as_ref(), *pause_ns, self.share, &self.clock).map(Work::Load)
             }
             (role, _) => SharedLines::new(&self.region.mapping, self.region.bytes).and_then(|lines| {
                 let work = ShareWork::new(lines, role, self.share.of, self.seed);

@@ -29,9 +29,11 @@ mod steps;
 pub mod survey;
 mod tiers;
 pub mod tlb;
+mod traffic;
 
 pub use mix::Mix;
 use tiermark_engine::Probe;
+pub use traffic::Group;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
 static PROBES: [&dyn Probe; 14] = [

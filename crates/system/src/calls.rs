@@ -186,13 +186,17 @@ pub struct MixCall {
 unsafe impl Send for MixCall {}
 
 impl MixCall {
-    /// Binds sequential kernels to their memory.
+    /// Binds kernels to their memory; the order is for those that are random.
     ///
     /// # Errors
-    /// A message: what of kernels and plans does not fit together.
-    pub fn new(mapping: &Arc<Mapping>, kernels: &[(&StreamSpec, StreamPlan)]) -> Result<Self, String> {
-        let bounds: Vec<Bound> =
-            kernels.iter().map(|(spec, plan)| Bound::new(mapping, spec, *plan, None)).collect::<Result<_, _>>()?;
+    /// A message: what of kernels, plans and order does not fit together.
+    pub fn new(
+        mapping: &Arc<Mapping>,
+        kernels: &[(&StreamSpec, StreamPlan)],
+        order: Option<&LineOrder>,
+    ) -> Result<Self, String> {
+        let bound = |(spec, plan): &(&StreamSpec, StreamPlan)| Bound::new(mapping, spec, *plan, order.cloned());
+        let bounds: Vec<Bound> = kernels.iter().map(bound).collect::<Result<_, _>>()?;
         let writes = bounds.iter().any(|bound| bound.writes);
         mapping.enter(writes).map_err(|why| format!("a load cannot be run: {why}"))?;
         Ok(Self { bounds, writes, mapping: Arc::clone(mapping) })
