@@ -37,6 +37,16 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// A region of a scan.
+pub(crate) fn chunk(text: &str) -> Result<Bytes, String> {
+    /// Smaller ones are within a cache of some servers.
+    const LEAST: u64 = 64 << 20;
+    size(text).and_then(|size| match size.0 {
+        LEAST.. => Ok(size),
+        _ => Err(format!("{size} is too small for a region of memory; give at least {}", Bytes(LEAST))),
+    })
+}
+
 /// Bytes per second, as in 9.6GB/s.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let size = text.strip_suffix("/s").ok_or_else(|| format!("'{text}' is no rate; write one as in 9.6GB/s"))?;
@@ -291,6 +301,8 @@ mod tests {
     #[test]
     fn refuses_with_what_to_type_instead() {
         assert!(size("0").unwrap_err().contains("1K"));
+        assert_eq!(chunk("64M"), Ok(Bytes(64 << 20)));
+        assert!(chunk("63M").unwrap_err().contains("64 MiB") && chunk("0").is_err());
         assert!(size("1.3").unwrap_err().contains("whole number of bytes"));
         for bad in ["0", "-1", "NaN", "inf", "x", "101"] {
             assert!(percent(bad).unwrap_err().contains("percentage"), "{bad}");

@@ -24,6 +24,7 @@ mod reach;
 pub mod residency;
 mod room;
 pub mod scale;
+pub mod scan;
 mod sizes;
 mod steps;
 pub mod survey;
@@ -36,7 +37,7 @@ use tiermark_engine::Probe;
 pub use traffic::Group;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 14] = [
+static PROBES: [&dyn Probe; 15] = [
     &survey::Survey,
     &latency::Latency,
     &bandwidth::Bandwidth,
@@ -50,6 +51,7 @@ static PROBES: [&dyn Probe; 14] = [
     &granularity::Granularity,
     &background::Background,
     &residency::Residency,
+    &scan::Scan,
     &os::Os,
 ];
 

@@ -36,6 +36,7 @@ mod redact;
 mod refusals;
 mod residency;
 mod run;
+mod scan;
 mod selftest;
 mod shapes;
 mod stream;

@@ -250,6 +250,11 @@ impl ChaseCall {
         Ok(Self { run, args, _mapping: Arc::clone(mapping) })
     }
 
+    /// Addresses of the nodes that each chain follows next.
+    pub fn heads(&self, chains: usize) -> Vec<u64> {
+        self.args.heads.iter().take(chains).map(|head| *head as u64).collect()
+    }
+
     /// Follows every chain for `steps` loads.
     #[inline]
     pub fn run(&mut self, steps: usize) {
@@ -307,7 +312,8 @@ mod tests {
     fn a_proven_chain_is_never_written() {
         let mapping = with_a_chain();
         assert!(stream(&mapping, "write/portable").unwrap_err().contains("holds a chain"));
-        assert!(stream(&mapping, "read/portable").is_err());
+        // It may be read through while it is followed, and stays a chain afterwards.
+        drop(stream(&mapping, "read/portable").unwrap());
         let panics = |job: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err();
         assert!(panics(&|| mapping.fill(0, 64, |words| words.fill(0))));
         assert!(panics(&|| mapping.touch(0)));

@@ -243,6 +243,7 @@ fn observation(step: &Step, value: f64) -> Observation {
             on_target: Some(1.0),
             page_share: Some(1.0),
             page: "thp".into(),
+            physical: Some([1 << 30, (2 << 30) - 1]),
             notes: vec![says::bind_refused_first_touch("seccomp", &[0].into_iter().collect())],
         }),
         core_hz: Some(3.5e9),
