@@ -309,6 +309,7 @@ pub(crate) fn example_run() -> Run {
                     page: Some(PageKind::Huge(2 * MIB)),
                     max_mem: Some(Bytes(GIB)),
                     max_seconds: Some(60.0),
+                    step_seconds: Some(1.5),
                 },
                 effort: Effort::Quick,
                 precision: Some(0.01),
