@@ -11,7 +11,7 @@ mod texts;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -28,4 +28,5 @@ pub const TARGETS: [Target; 16] = [
     ("plan", texts::plan),
     ("tenants", texts::tenants),
     ("resp", texts::resp),
+    ("traffic", texts::traffic),
 ];

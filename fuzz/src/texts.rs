@@ -18,6 +18,11 @@ pub fn plan(bytes: &[u8]) {
     let _ = tiermark_cli::fuzz::plan_mistakes(&String::from_utf8_lossy(bytes));
 }
 
+/// Files of traffic by groups of threads.
+pub fn traffic(bytes: &[u8]) {
+    tiermark_cli::fuzz::traffic(&String::from_utf8_lossy(bytes));
+}
+
 /// Scenarios, and prices of tiers. What a scenario asks for is found out without a machine.
 pub fn tenants(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

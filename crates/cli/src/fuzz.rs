@@ -11,6 +11,13 @@ pub fn plan_mistakes(text: &str) -> usize {
     plans::mistakes(text)
 }
 
+/// Reads a traffic file; what it holds reads back what it prints.
+pub fn traffic(text: &str) {
+    for group in tiermark_probes::Group::list(text).unwrap_or_default() {
+        assert_eq!(group.to_string().parse(), Ok(group), "a group that does not read back");
+    }
+}
+
 /// Reads a document as `show` does, and makes every view of it.
 pub fn show(bytes: &[u8]) {
     let styles = [40, 120].map(|width| Style { width, verbose: width > 100, color: true, ..Style::default() });
@@ -41,6 +48,7 @@ fn show_run(run: tiermark_model::Run, styles: &[Style]) {
         let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
         let _ = (tiermark_report::stream(&run), tiermark_report::stream_doubts(&run));
+        let _ = (tiermark_report::pairs_csv(&run), tiermark_report::pairs_doubts(&run));
         for style in styles {
             let _ = tiermark_report::run(&run, style);
             for view in &RUN_VIEWS {

@@ -76,7 +76,9 @@ fn elsewhere(words: &[&str]) -> Option<String> {
 fn other_format(value: &str) -> Option<String> {
     let of_its_own = ["json", "jsonl", "csv"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
     Some(match of_its_own {
-        "csv" => "curves of latency over bandwidth are written by `tiermark loaded-latency --csv FILE`".to_owned(),
+        "csv" => {
+            "`tiermark loaded-latency --csv FILE` writes curves; --format pairs prints pairs of cpus (c2c)".to_owned()
+        }
         name => format!("the document has options of its own: --{name} for standard output, --{name}=FILE for a file"),
     })
 }
@@ -126,7 +128,7 @@ mod tests {
             (&["--idle_latency"], "`tiermark latency --quick`"),
             (&["mlc", "--idle_latency"], "`tiermark latency --quick`"),
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
-            (&["latency", "-d0"], "`tiermark loaded-latency`"),
+            (&["latency", "-d0"], "`tiermark loaded-latency --delays 0`"),
             (&["bandwidth", "--op", "Scale"], "--op scale"),
             (&["bandwidth", "--op=read,Add"], "--op add"),
         ] {
@@ -144,8 +146,10 @@ mod tests {
 
     #[test]
     fn an_option_of_the_command_itself_comes_first() {
-        let said = said(&["bandwidth", "--size", "64M"]);
-        assert!(said.contains("'--sizes'") && !said.contains("tiermark latency"), "{said}");
+        let sizes = said(&["bandwidth", "--size", "64M"]);
+        assert!(sizes.contains("'--sizes'") && !sizes.contains("tiermark latency"), "{sizes}");
+        let delays = said(&["loaded-latency", "--delay", "100"]);
+        assert!(delays.contains("'--delays'") && !delays.contains("`tiermark"), "{delays}");
     }
 
     /// A word of another tool leads to the command here, not to a name that only looks alike.
@@ -169,7 +173,6 @@ mod tests {
             (&["--loaded_latency"], "tiermark loaded-latency", "--"),
             (&["--c2c_latency"], "tiermark c2c", "--"),
             (&["-d0"], "tiermark loaded-latency", "--"),
-            (&["loaded-latency", "--delay", "100"], "tiermark loaded-latency", "--"),
             (&["latency", "--stride", "64"], "tiermark latency --layout stride:", "--strict"),
             (&["--size", "64M"], "tiermark latency --sizes", "--sim"),
             (&["bandwidth", "--rw", "2"], "tiermark loaded-latency --mix", "--raw"),

@@ -1,4 +1,5 @@
-//! `--max-mem` as a limit on single steps: what fits is measured, what does not is refused by name.
+//! Options that hold for the steps of every probe: `--max-mem` as a limit on each (what fits is measured, what does not is refused by name),
+//! and `--seconds` as the time of each.
 
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::rules;
@@ -7,7 +8,11 @@ use tiermark_model::{
     Bytes, CoreKind, Cpu, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose, Refusal, Request, Step,
 };
 
-/// A probe whose steps keep to the memory that the request allows, and whose plans reckon with this machine's scatter.
+/// Time of a plan whose steps have a time each, as a multiple of what it is expected to take: a machine that makes memory slowly still measures
+/// all of them.
+const SLACK: f64 = 1.5;
+
+/// A probe whose steps keep to the memory and the time that the request allows, and whose plans reckon with this machine's scatter.
 pub(crate) struct Limited(pub(crate) &'static dyn Probe);
 
 impl Probe for Limited {
@@ -18,6 +23,9 @@ impl Probe for Limited {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let mut plan = self.0.plan(request, lab)?;
         plan.rules.extend(on_small_cores(&plan, lab.machine));
+        if let Some(seconds) = request.scope.step_seconds {
+            plan = with_time_each(plan, seconds, request.scope.max_seconds.is_some());
+        }
         match request.scope.max_mem {
             Some(most) => within(plan, most),
             None => Ok(plan),
@@ -27,12 +35,36 @@ impl Probe for Limited {
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
         let mut steps = self.0.refine(request, lab, observations);
         steps.retain(|step| request.scope.max_mem.is_none_or(|most| step.setup.total_bytes() <= most));
+        if let Some(seconds) = request.scope.step_seconds {
+            steps.iter_mut().for_each(|step| measured_for(step, seconds));
+        }
         steps
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         self.0.derive(request, lab, observations)
     }
+}
+
+/// Has a step visited until its shots take so long together.
+fn measured_for(step: &mut Step, seconds: f64) {
+    let visits = (seconds / step.stop.shot_seconds.max(f64::MIN_POSITIVE)).ceil().max(1.0) as u32;
+    (step.stop.min_visits, step.stop.max_visits) = (visits, visits);
+}
+
+/// A plan whose steps have so much time each; it gets the time for that, unless the user has limited it.
+fn with_time_each(mut plan: Plan, seconds: f64, is_limited: bool) -> Plan {
+    let expected = |steps: &[Step]| steps.iter().map(Step::expected_seconds).sum::<f64>();
+    let before = expected(&plan.steps);
+    plan.steps.iter_mut().for_each(|step| measured_for(step, seconds));
+    let after = expected(&plan.steps);
+    if before > 0.0 {
+        plan.later_seconds *= after / before;
+    }
+    if !is_limited {
+        plan.max_seconds = plan.max_seconds.max(SLACK * (after + plan.later_seconds));
+    }
+    plan
 }
 
 /// Which cpus of one-thread steps are no performance cores, on a hybrid machine.
@@ -80,6 +112,32 @@ mod tests {
     use tiermark_machine::synth::Synth;
     use tiermark_model::messages::rules::codes;
     use tiermark_model::{Bench, Effort, Scope};
+
+    #[test]
+    fn every_step_of_every_probe_gets_the_time_that_was_asked_for() {
+        let machine = Synth { sockets: 2, ..Synth::default() }.machine().unwrap();
+        let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+        let bench = Bench { kernels, ..Bench::default() };
+        let lab = Lab { machine: &machine, bench: &bench };
+        for probe in ["loaded-latency", "bandwidth", "matrix", "latency", "scan"] {
+            let scope = Scope { step_seconds: Some(0.5), ..Scope::default() };
+            let (probe, params) = (probe.to_owned(), serde_json::Value::Null);
+            let request = Request { probe, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
+            let plan = Limited(tiermark_probes::find(&request.probe).unwrap()).plan(&request, lab).unwrap();
+            for step in &plan.steps {
+                let stop = &step.stop;
+                let shots = f64::from(stop.min_visits) * stop.shot_seconds;
+                assert!((0.5..0.5 + stop.shot_seconds).contains(&shots), "{}: {stop:?}", step.id);
+                assert_eq!(stop.min_visits, stop.max_visits);
+            }
+            let expected: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
+            assert!(plan.max_seconds >= SLACK * expected, "{} of {expected}", plan.max_seconds);
+            // A limit of the user's stays.
+            let scope = Scope { max_seconds: Some(3.0), ..request.scope.clone() };
+            let plan = Limited(tiermark_probes::find(&request.probe).unwrap()).plan(&Request { scope, ..request }, lab);
+            assert_eq!(plan.unwrap().max_seconds, 3.0);
+        }
+    }
 
     #[test]
     fn one_thread_on_an_efficiency_core_is_said() {

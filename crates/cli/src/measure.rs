@@ -172,7 +172,8 @@ pub(crate) fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failu
         None => None,
     };
     let page = place.pages.first().copied().filter(|_| place.pages.len() == 1);
-    Ok(Scope { cpus, mem_node, page, max_mem: place.max_mem, max_seconds: place.max_time })
+    let (max_mem, max_seconds, step_seconds) = (place.max_mem, place.max_time, place.seconds);
+    Ok(Scope { cpus, mem_node, page, max_mem, max_seconds, step_seconds })
 }
 
 /// The cpus that the requests may use, all together; `None` where one of them may use every cpu.

@@ -245,6 +245,7 @@ pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
         Format::Text => tiermark_report::run(run, &style(view)),
         Format::Mlc => tiermark_report::mlc(run),
         Format::Stream => tiermark_report::stream(run),
+        Format::Pairs => tiermark_report::pairs_csv(run),
     }
 }
 
@@ -254,6 +255,7 @@ pub(crate) fn tell_doubts(run: &Run, format: Format) {
         Format::Text => return,
         Format::Mlc => ("mlc-compatible", tiermark_report::mlc_doubts(run)),
         Format::Stream => ("STREAM-like", tiermark_report::stream_doubts(run)),
+        Format::Pairs => ("core-to-core-latency", tiermark_report::pairs_doubts(run)),
     };
     if let Some(doubts) = doubts {
         tell(format_args!("tiermark: warning: the {layout} layout: {doubts}"));

@@ -1,11 +1,13 @@
 //! Words of the command line that only this program knows.
 
+use std::path::Path;
+
 pub(crate) use tiermark_model::parse_seconds as seconds;
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
-use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Origin, Policy, Weights};
+use tiermark_probes::{Group, Mix};
 
 use crate::names;
 
@@ -33,6 +35,16 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
         Bytes(0) => Err("a size of 0 bytes has no memory to measure; give at least 1K".into()),
         size => Ok(size),
     }
+}
+
+/// A region of a scan.
+pub(crate) fn chunk(text: &str) -> Result<Bytes, String> {
+    /// Smaller ones are within a cache of some servers.
+    const LEAST: u64 = 64 << 20;
+    size(text).and_then(|size| match size.0 {
+        LEAST.. => Ok(size),
+        _ => Err(format!("{size} is too small for a region of memory; give at least {}", Bytes(LEAST))),
+    })
 }
 
 /// Bytes per second, as in 9.6GB/s.
@@ -202,6 +214,20 @@ pub(crate) fn data(text: &str) -> Result<DataKind, String> {
     }
 }
 
+/// Groups of threads: one as a text, or those of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Groups(pub(crate) Vec<Group>);
+
+/// A group of threads (`cpus=0-3 mix=2:1`), or a file with a group a line.
+pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
+    if text.contains("cpus=") {
+        return text.parse().map(|group| Groups(vec![group]));
+    }
+    let what = "write a group of threads, such as 'cpus=0-3 mix=2:1', or name a file with a group a line";
+    let lines = tiermark_config::text_of(Path::new(text)).map_err(|error| format!("'{text}': {error}; {what}"))?;
+    Group::list(&lines).map(Groups).map_err(|why| format!("'{text}': {why}"))
+}
+
 /// A mix of reads and writes.
 pub(crate) fn mix(text: &str) -> Result<Mix, String> {
     text.parse()
@@ -211,6 +237,14 @@ pub(crate) fn mix(text: &str) -> Result<Mix, String> {
 pub(crate) fn nanoseconds(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches("ns").trim().parse::<f64>().ok();
     number.filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| "use a time in ns above 0, such as 150".into())
+}
+
+/// A pause of injectors in whole ns, as in 200 or 200ns.
+pub(crate) fn delay(text: &str) -> Result<u32, String> {
+    /// A visit of 4 ms then still has a dozen pieces of a mix of three kernels.
+    const MOST: u32 = 100_000;
+    let number = text.trim().trim_end_matches("ns").trim_end().parse::<u32>().ok();
+    number.filter(|ns| *ns <= MOST).ok_or_else(|| format!("use a pause in whole ns, 0 to {MOST}, such as 200"))
 }
 
 /// How turns are passed between cores.
@@ -254,6 +288,8 @@ mod tests {
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
         assert_eq!(nanoseconds("150ns"), Ok(150.0));
         assert_eq!(mix("100"), Ok(Mix::READ));
+        assert_eq!(traffic("cpus=0-3 mix=read"), Ok(Groups(vec!["mix=read cpus=0-3".parse().unwrap()])));
+        assert_eq!((delay("0"), delay("200ns"), delay("100000")), (Ok(0), Ok(200), Ok(100_000)));
         for good in ["0-3,8", "all", "!2", "node:1,!core:5", "0-7:1/2", "99"] {
             assert_eq!(cpus(good).as_deref(), Ok(good));
         }
@@ -265,6 +301,8 @@ mod tests {
     #[test]
     fn refuses_with_what_to_type_instead() {
         assert!(size("0").unwrap_err().contains("1K"));
+        assert_eq!(chunk("64M"), Ok(Bytes(64 << 20)));
+        assert!(chunk("63M").unwrap_err().contains("64 MiB") && chunk("0").is_err());
         assert!(size("1.3").unwrap_err().contains("whole number of bytes"));
         for bad in ["0", "-1", "NaN", "inf", "x", "101"] {
             assert!(percent(bad).unwrap_err().contains("percentage"), "{bad}");
@@ -281,6 +319,11 @@ mod tests {
             assert!(nanoseconds(bad).unwrap_err().contains("150"), "{bad}");
         }
         assert!(mix("9:1").unwrap_err().contains("2:1"));
+        assert!(traffic("no/such/file").unwrap_err().contains("cpus=0-3 mix=2:1"));
+        assert!(traffic("cpus=0 mix=9:1").unwrap_err().contains("2:1"));
+        for bad in ["-1", "0.5", "100001", "1us", ""] {
+            assert!(delay(bad).unwrap_err().contains("such as 200"), "{bad}");
+        }
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Setup};
+use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Role, Setup};
 
 /// A machine that experiments can be carried out on: the real one, or a simulated one.
 pub trait Host {
@@ -46,6 +46,14 @@ pub trait Rig {
     /// # Errors
     /// A [`Fault`] when the kernel does not exist here.
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault>;
+
+    /// Gives the workers other roles on the same memory, in setup order.
+    ///
+    /// # Errors
+    /// A [`Fault`] when a role does not fit the memory, or this rig cannot change roles.
+    fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
+        Err(Fault(format!("{} workers keep their roles here", roles.len())))
+    }
 
     /// Opens the gate: every worker runs its role for about `budget` and stamps the clock after each block. Before and after, pairs of
     /// the workers' cpus answer each other, where a hypervisor may have moved them.

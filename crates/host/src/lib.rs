@@ -14,6 +14,7 @@ mod indices;
 mod linux;
 mod load;
 mod overheads;
+mod physical;
 mod ping;
 mod proof;
 mod region;

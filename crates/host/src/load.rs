@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec, clock::spin};
-use tiermark_system::{Clock, MixCall};
+use tiermark_system::{Clock, LineOrder, MixCall};
 
 use crate::region::Region;
 use crate::streams::{STREAM_BLOCK_NS, Share, stream_plan};
@@ -39,20 +39,21 @@ struct Turn {
 }
 
 impl LoadWork {
-    /// Prepares a load, calibrated.
+    /// Prepares a load, calibrated; the order is for kernels that are random.
     ///
     /// # Errors
     /// A message: why kernels and region do not fit.
     pub(crate) fn new(
         region: &Arc<Region>,
         specs: &[&StreamSpec],
+        order: Option<&LineOrder>,
         pause_ns: u32,
         share: Share,
         clock: &Clock,
     ) -> Result<Self, String> {
         let plans: Vec<_> =
             specs.iter().map(|spec| (*spec, stream_plan(region, usize::from(spec.info.op.streams())))).collect();
-        let call = MixCall::new(&region.mapping, &plans)?;
+        let call = MixCall::new(&region.mapping, &plans, order)?;
         let piece = if pause_ns == 0 { PIECE_WITHOUT_PAUSE } else { PIECE };
         let spans: Vec<usize> = (0..specs.len()).map(|index| call.span(index)).collect();
         let starts = starts(&spans, share);

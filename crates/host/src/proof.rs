@@ -8,6 +8,7 @@ use tiermark_kernels::rng::Rng;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, NodeId, Note, PageKind, PlacementProof};
 
+use crate::physical;
 use crate::region::Region;
 
 /// At least one page in this many is checked.
@@ -63,6 +64,7 @@ pub(crate) fn prove(
         by_node: all.by_node,
         page_share,
         page: page_words(regions),
+        physical: regions.iter().map(|region| physical::range(region)).reduce(physical::union).flatten(),
         notes,
     }
 }

@@ -79,11 +79,7 @@ impl LinuxRig {
             let next = cycles.get(&worker.region.mapping.address()).map(|next| next.as_slice());
             worker.settle(seed, next).map(|()| None)
         }))?;
-        let first = setup.threads.iter().find_map(|thread| match &thread.role {
-            Role::Stream { kernel, .. } => Some(kernel.clone()),
-            _ => None,
-        });
-        let spec = first.as_ref().map(check::kernel).transpose()?;
+        let spec = first_stream(setup.threads.iter().map(|thread| &thread.role)).map(check::kernel).transpose()?;
         rig.equip(spec)?;
         if rig.stopped.load(Ordering::Relaxed) { Err(stop_refusal()) } else { Ok(rig) }
     }
@@ -106,12 +102,13 @@ impl LinuxRig {
     /// Gives every worker its work and calibrates it.
     fn equip(&mut self, spec: Option<&'static StreamSpec>) -> Result<(), Refusal> {
         let mut line_orders: BTreeMap<usize, LineOrder> = BTreeMap::new();
-        if let Some(spec) = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random) {
-            for region in self.regions.iter().filter(|region| region.layout == Layout::Permuted) {
-                let lines = stream_plan(region, usize::from(spec.info.op.streams())).span / SPAN_QUANTUM;
-                let order = indices(&self.indices).order(lines, self.seed, &|| self.stopped.load(Ordering::Relaxed))?;
-                line_orders.insert(region.mapping.address(), order);
-            }
+        // The random kernels of a load walk one array each.
+        let random = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random);
+        let streams = random.map_or(1, |spec| usize::from(spec.info.op.streams()));
+        for region in self.regions.iter().filter(|region| region.layout == Layout::Permuted) {
+            let lines = stream_plan(region, streams).span / SPAN_QUANTUM;
+            let order = indices(&self.indices).order(lines, self.seed, &|| self.stopped.load(Ordering::Relaxed))?;
+            line_orders.insert(region.mapping.address(), order);
         }
         self.all(Arc::new(move |worker: &mut Worker| {
             let order = line_orders.get(&worker.region.mapping.address()).cloned();
@@ -126,6 +123,11 @@ impl LinuxRig {
         }
         Ok(())
     }
+}
+
+/// The kernel that streams begin with.
+fn first_stream<'a>(mut roles: impl Iterator<Item = &'a Role>) -> Option<&'a KernelId> {
+    roles.find_map(|role| if let Role::Stream { kernel, .. } = role { Some(kernel) } else { None })
 }
 
 /// A worker's answer; its panic as a refusal.
@@ -148,6 +150,19 @@ impl Rig for LinuxRig {
         let fault = |refusal: Refusal| Fault(refusal.to_string());
         let spec = check::kernel(kernel).map_err(fault)?;
         self.equip(Some(spec)).map_err(fault)
+    }
+
+    fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
+        let fault = |refusal: Refusal| Fault(refusal.to_string());
+        let spec = first_stream(roles.iter()).map(check::kernel).transpose().map_err(fault)?;
+        let roles = roles.to_vec();
+        let take = move |worker: &mut Worker| {
+            if let Some(role) = roles.get(worker.index) {
+                worker.role = role.clone();
+            }
+            Ok(None)
+        };
+        self.all(Arc::new(take)).and_then(|()| self.equip(spec)).map_err(fault)
     }
 
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
@@ -212,6 +227,7 @@ impl Resources {
             },
             work: None,
             from: share.index as f64 / share.of.max(1) as f64,
+            heads: Vec::new(),
             placed: None,
             stamps: Vec::new(),
             checksum: 0,

@@ -228,6 +228,11 @@ impl Work {
         candidates.max_by(|a, b| behind(*a).total_cmp(&behind(*b)))
     }
 
+    /// The nodes that a chase follows next; empty for other work.
+    pub(crate) fn heads(&self) -> Vec<u64> {
+        if let Self::Chase(work) = self { work.call.heads(work.chains) } else { Vec::new() }
+    }
+
     /// The blocks after the gate that do not count.
     pub(crate) fn ramp(&mut self) -> u64 {
         let blocks = if self.block_ns() > RAMP_LONG_NS { 1 } else { RAMP_BLOCKS };

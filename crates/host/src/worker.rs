@@ -62,6 +62,8 @@ pub(crate) struct Worker {
     /// Where in their span the next streams begin, as a share of it: at first, workers that share a region are spread
     /// over it evenly.
     pub(crate) from: f64,
+    /// Where a chase goes on that was given up for other work; empty where there was none.
+    pub(crate) heads: Vec<u64>,
     /// Outlives the work that was made under it.
     pub(crate) placed: Option<Placed>,
     pub(crate) stamps: Vec<u64>,
@@ -99,6 +101,9 @@ impl Worker {
         let streams = kernel.map_or(1, |spec| usize::from(spec.info.op.streams()));
         let next = self.work.as_ref().and_then(|work| work.next_from(&self.region, streams));
         self.from = next.unwrap_or(self.from);
+        if let Some(work @ Work::Chase(_)) = &self.work {
+            self.heads = work.heads();
+        }
         // Given up first: memory that one call may write is open to no other.
         self.work = None;
         self.placed = None;
@@ -122,7 +127,8 @@ impl Worker {
                 let chains = usize::from(*chains);
                 let starts = self.region.starts(chains * self.share.of, &stopped)?;
                 let from = (chains * self.share.index).min(starts.len());
-                let mine = &starts[from..(from + chains).min(starts.len())];
+                let first = &starts[from..(from + chains).min(starts.len())];
+                let mine = if self.heads.len() == chains { &self.heads } else { first };
                 Work::chase(&self.region, mine, self.cache_bytes, &self.clock)
             }
             (Role::Revisit { wait_ns, accesses, flushed }, _) => {
@@ -137,7 +143,7 @@ impl Worker {
             (Role::Stream { .. }, None) => Err("no kernel".to_owned()),
             (Role::Load { kernels, pause_ns }, _) => {
                 let specs = kernels.iter().map(check::kernel).collect::<Result<Vec<_>, _>>()?;
-                LoadWork::new(&self.region, &specs, *pause_ns, self.share, &self.clock).map(Work::Load)
+                LoadWork::new(&self.region, &specs, order.as_ref(), *pause_ns, self.share, &self.clock).map(Work::Load)
             }
             (role, _) => SharedLines::new(&self.region.mapping, self.region.bytes).and_then(|lines| {
                 let work = ShareWork::new(lines, role, self.share.of, self.seed);

@@ -113,6 +113,46 @@ fn rivals_with_other_stream_counts_use_the_same_memory() {
 }
 
 #[test]
+fn a_load_visits_lines_in_rising_and_in_random_order() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    for (layout, kernels) in [
+        (Layout::Data, ["read/portable", "copy/portable"]),
+        (Layout::Permuted, ["read.random/portable", "write.random/portable"]),
+    ] {
+        for pause_ns in [0, 2_000] {
+            let mut setup = stream(&[cpu], &region(1 << 20, PageKind::Base, layout), "read/portable", &[]);
+            let kernels: Vec<KernelId> = kernels.map(KernelId::from).into();
+            setup.threads[0].role = Role::Load { kernels, pause_ns };
+            let shot = host.prepare(&setup).unwrap().shot(SHOT).unwrap();
+            assert_sane(&shot.threads[0], cpu);
+            setup.regions[0].layout = if layout == Layout::Data { Layout::Permuted } else { Layout::Data };
+            assert_eq!(host.prepare(&setup).is_err(), layout == Layout::Permuted, "an order is needed");
+        }
+    }
+}
+
+#[test]
+fn a_chain_is_followed_and_read_through_in_turn() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    let setup = chase(cpu, region(4 << 20, PageKind::Base, Layout::Chain(ChainLayout::Scatter(1088))), 1);
+    let mut rig = host.prepare(&setup).unwrap();
+    let stream = |kernel: &str| Role::Stream { kernel: KernelId::from(kernel), rivals: Vec::new() };
+    for _ in 0..3 {
+        rig.assign(&[setup.threads[0].role.clone()]).unwrap();
+        let chased = rig.shot(SHOT).unwrap().threads.remove(0);
+        assert_sane(&chased, cpu);
+        rig.assign(&[stream("read/portable")]).unwrap();
+        let read = rig.shot(SHOT).unwrap().threads.remove(0);
+        assert_sane(&read, cpu);
+        // Accesses of a block, then bytes of one.
+        assert!(chased.per_block <= 4096.0 && read.per_block >= 32_768.0, "{} {}", chased.per_block, read.per_block);
+    }
+    assert!(rig.assign(&[stream("write/portable")]).is_err(), "a chain is never written");
+}
+
+#[test]
 fn threads_may_share_a_region() {
     let machine = machine();
     let cpus: Vec<u32> = machine.allowed_cpus.iter().take(2).collect();

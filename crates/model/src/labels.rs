@@ -118,6 +118,8 @@ keys! {
     WORKING_SET = "working set";
     /// How many take part in an operation of the system: descriptors, processes.
     COUNT = "count";
+    /// Number of the piece of memory that a scan looks at, from 0.
+    REGION = "region";
     /// Pairs of cpus behind a number.
     PAIRS = "pairs";
     /// How many there are of which some were measured.

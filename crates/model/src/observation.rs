@@ -259,6 +259,9 @@ pub struct PlacementProof {
     pub page_share: Option<f64>,
     /// The requested page size, in words.
     pub page: String,
+    /// Lowest and highest physical address of the pages of large memory, in bytes, where this process may read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub physical: Option<[u64; 2]>,
     /// Where placement failed, and the fallback (`mbind refused (seccomp): first touch by pinned threads`).
     pub notes: Vec<Note>,
 }

@@ -64,6 +64,9 @@ pub struct Scope {
     pub max_mem: Option<Bytes>,
     /// Most seconds to take; `None` means the effort's own.
     pub max_seconds: Option<f64>,
+    /// Seconds of shots of each step; `None` means as many as its stop rule needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_seconds: Option<f64>,
 }
 
 /// How far a probe goes.

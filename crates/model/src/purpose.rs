@@ -71,6 +71,8 @@ purposes! {
     Home = "home",
     /// Several cores on one line.
     Contention = "contention",
+    /// A piece of memory that is compared with all others.
+    Scan = "scan",
     /// The first point of a primitive.
     Os = "os",
     /// Another point of a primitive.

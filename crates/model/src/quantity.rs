@@ -161,6 +161,14 @@ quantities! {
     TlbMiss = "tlb.miss",
     /// Cost of a page walk.
     TlbWalk = "tlb.walk",
+    /// Time of an access to a piece of memory.
+    ScanLatency = "scan.latency",
+    /// Bytes a second that are read from a piece of memory.
+    ScanBandwidth = "scan.bandwidth",
+    /// The median of one of these over the pieces of a node's memory.
+    ScanMedian = "scan.median",
+    /// How many times slower than that median a slow piece is.
+    ScanSlow = "scan.slow",
     /// Time of an operation of the system.
     OsLatency = "os.latency",
     /// Bytes a second of an operation of the system.

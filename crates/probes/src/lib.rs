@@ -24,17 +24,20 @@ mod reach;
 pub mod residency;
 mod room;
 pub mod scale;
+pub mod scan;
 mod sizes;
 mod steps;
 pub mod survey;
 mod tiers;
 pub mod tlb;
+mod traffic;
 
 pub use mix::Mix;
 use tiermark_engine::Probe;
+pub use traffic::Group;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 14] = [
+static PROBES: [&dyn Probe; 15] = [
     &survey::Survey,
     &latency::Latency,
     &bandwidth::Bandwidth,
@@ -48,6 +51,7 @@ static PROBES: [&dyn Probe; 14] = [
     &granularity::Granularity,
     &background::Background,
     &residency::Residency,
+    &scan::Scan,
     &os::Os,
 ];
 

@@ -67,6 +67,7 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::CAPACITY, _) => format!("holding {}", label_text(key, label)),
         (Labels::WORKING_SET, _) => format!("on {}", label_text(key, label)),
         (Labels::COUNT, _) => format!("of {}", label_text(key, label)),
+        (Labels::REGION, _) => format!("region {}", label_text(key, label)),
         (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
         (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory. Layouts that only

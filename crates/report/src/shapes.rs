@@ -8,6 +8,7 @@ use crate::order::{distinct, first, grouped};
 use crate::pivot::{Pivot, label, of};
 use crate::reasons::Reasons;
 use crate::residency::{counted, residency};
+use crate::scan::scan;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
@@ -29,13 +30,14 @@ impl FamilyView {
 }
 
 /// The views, in the order in which they are shown. A family without one is in the table of findings.
-const VIEWS: [FamilyView; 6] = [
+const VIEWS: [FamilyView; 7] = [
     FamilyView::new("geometry", geometry),
     FamilyView::new("tlb", buffers),
     FamilyView::new("mlp", in_flight),
     FamilyView::new("granularity", granularity),
     FamilyView::new("background", background),
     FamilyView { counted, ..FamilyView::new("residency", residency) },
+    FamilyView::new("scan", scan),
 ];
 
 /// All views of shapes; empty where nothing of them was found.

@@ -37,6 +37,8 @@ pub(crate) enum Format {
     Mlc,
     /// STREAM-like: its table, filled with rates of copy, scale, add and triad
     Stream,
+    /// CSV of pairs of cpus (`c2c`), half a round trip in ns, as core-to-core-latency prints it
+    Pairs,
 }
 
 /// How things are shown.
@@ -118,6 +120,12 @@ pub(crate) struct PlaceArgs {
     /// Headline figures are measured first; the report lists the steps that were skipped.
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
+    /// Time to measure each point, instead of until it is precise
+    ///
+    /// The sum of its visits, which are spread over the run; making its memory takes longer than that. Points that only draw a curve get
+    /// as much.
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds, hide_short_help = true)]
+    pub(crate) seconds: Option<f64>,
     /// Wanted half-width of the 95 % interval, in percent of the value
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent, hide_short_help = true)]
     pub(crate) precision: Option<f64>,

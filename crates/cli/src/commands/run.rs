@@ -64,4 +64,5 @@ fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
     }
     own.max_mem = own.max_mem.or(run.max_mem);
     own.precision = own.precision.or(run.precision);
+    own.seconds = own.seconds.or(run.seconds);
 }

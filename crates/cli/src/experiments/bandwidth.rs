@@ -7,7 +7,7 @@ use tiermark_probes::bandwidth::{Bandwidth, BandwidthParams, DataKind, ThreadCou
 
 use super::{Experiment, Params, Row, params};
 use crate::args::PlaceArgs;
-use crate::parse;
+use crate::parse::{self, Groups};
 
 pub(super) const ROW: Row =
     Row { examples: EXAMPLES, full: "Many repetitions, dense curves", ..Row::of::<BandwidthArgs>(&Bandwidth) };
@@ -21,6 +21,7 @@ Examples:
   tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
   tiermark bandwidth --op copy,scale,add,triad --threads cores --array-elements 80000000 --format stream
   tiermark bandwidth --mix 3:1,2:1,1:1 --threads cores
+  tiermark bandwidth --traffic 'cpus=0-3 mix=read' --traffic 'cpus=4-5 mix=write.nt size=64M node=1'
 A job (read, write, copy, scale, add, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
 
 /// Arguments of `bandwidth`.
@@ -48,6 +49,13 @@ struct BandwidthArgs {
     /// cores is one thread on each physical core, cpus one on each hardware thread.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
     threads: Vec<ThreadCount>,
+    /// A group of threads, 'cpus=0-3 mix=2:1', or a file with a group a line
+    ///
+    /// KEY=VALUE: cpus; mix (read); size of each thread; node of its memory; delay in ns. Repeat it for more groups. They run at the same
+    /// time, and nothing else is measured.
+    #[arg(long, value_name = "GROUP|FILE", value_parser = parse::traffic, conflicts_with_all = ["sizes", "array_elements", "op", "mix", "threads", "data"],
+          hide_short_help = true)]
+    traffic: Vec<Groups>,
     /// Contents of the memory: random or zeros [default: random]
     ///
     /// Stores write the same data. Some memory systems store zeros faster.
@@ -63,6 +71,7 @@ impl Experiment for BandwidthArgs {
             ops: self.op.iter().cloned().chain(self.mix.iter().map(ToString::to_string)).collect(),
             threads: self.threads.clone(),
             data: self.data,
+            traffic: self.traffic.iter().flat_map(|groups| groups.0.clone()).collect(),
         })
     }
 }

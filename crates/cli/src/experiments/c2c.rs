@@ -16,6 +16,7 @@ Examples:
   tiermark c2c
   tiermark c2c --cpus 0-15 --op cas,flag,one-way
   tiermark c2c --sample 100 --max-time 2m       (100 pairs of each relation)
+  tiermark c2c --sample all --format pairs > pairs.csv
   tiermark c2c --cpus node:0,node:1 --mem-node 1
 Numbers of cas and flag are round trips; tools that print one-way figures divide them by two.";
 

@@ -13,6 +13,7 @@ mod mlp;
 mod os;
 mod residency;
 mod scale;
+mod scan;
 mod survey;
 mod tlb;
 
@@ -31,7 +32,7 @@ use crate::output::{Failure, tell};
 use crate::parse::NodeChoice;
 
 /// Every experiment, in the order of help, completions and man pages.
-static EXPERIMENTS: [&Row; 14] = [
+static EXPERIMENTS: [&Row; 15] = [
     &survey::ROW,
     &latency::ROW,
     &bandwidth::ROW,
@@ -45,6 +46,7 @@ static EXPERIMENTS: [&Row; 14] = [
     &granularity::ROW,
     &residency::ROW,
     &background::ROW,
+    &scan::ROW,
     &os::ROW,
 ];
 

@@ -30,6 +30,8 @@ pub(super) struct Kept {
     pub(super) rig: Box<dyn Rig>,
     /// The kernel it was given last; `None` where another may be in place.
     pub(super) kernel: Option<KernelId>,
+    /// Whether its workers stream now.
+    pub(super) streams: bool,
     /// When it was visited last.
     pub(super) visited: f64,
     /// Where its pages were when it was made.
@@ -82,18 +84,34 @@ impl Keep {
     }
 }
 
+/// Whether all threads of a step stream.
+pub(super) fn streams(step: &Step) -> bool {
+    step.setup.threads.iter().all(|thread| matches!(thread.role, Role::Stream { .. }))
+}
+
+/// Whether a step looks at a piece of memory of which no other step may have a page: all pieces are kept until the end.
+pub(super) fn is_piece(step: &Step) -> bool {
+    step.labels.number(Labels::REGION).is_some()
+}
+
 /// Whether two steps can be measured on the same memory: they differ in their seeds only, or are streams that differ in their kernels and all
-/// write or all read. (After a write the memory is one word repeated; reads are of random data.)
+/// write or all read. (After a write the memory is one word repeated; reads are of random data.) A stream may also read through the chain that
+/// the other step follows.
 fn takes_turns(a: &Step, b: &Step, bench: &Bench) -> bool {
     let writes = |step: &Step| {
-        let is_stream = |thread: &ThreadSetup| matches!(thread.role, Role::Stream { .. });
-        let kernel = first_kernel(step).filter(|_| step.setup.threads.iter().all(is_stream))?;
+        let kernel = first_kernel(step).filter(|_| streams(step))?;
         bench.kernels.iter().find(|info| info.id == *kernel).map(|info| info.write_per_line > 0)
     };
     let are_streams = writes(a).is_some() && writes(a) == writes(b);
+    let reads_chain = |a: &Role, b: &Role| matches!((a, b), (Role::Chase { .. }, Role::Stream { .. }));
     let same = |(a, b): (&ThreadSetup, &ThreadSetup)| {
-        (a.cpu, a.region, &a.part) == (b.cpu, b.region, &b.part) && (are_streams || a.role == b.role)
+        let is_alike =
+            are_streams || a.role == b.role || reads_chain(&a.role, &b.role) || reads_chain(&b.role, &a.role);
+        (a.cpu, a.region, &a.part) == (b.cpu, b.region, &b.part) && is_alike
     };
+    if a.labels.number(Labels::REGION) != b.labels.number(Labels::REGION) {
+        return false;
+    }
     let (a, b) = (&a.setup, &b.setup);
     a.regions == b.regions && a.threads.len() == b.threads.len() && a.threads.iter().zip(&b.threads).all(same)
 }
@@ -176,10 +194,13 @@ impl Runner<'_> {
         let setup = Setup { seed: place_seed(cell.step.setup.seed, made), ..cell.step.setup.clone() };
         let (bytes, kernel) = (cell.step.held_bytes().0, first_kernel(&cell.step).cloned());
         let (proves, expected) = (proven(&cell.step), cell.step.prepare_seconds());
-        self.make_room(bytes);
+        let (is_piece, streams) = (is_piece(&cell.step), streams(&cell.step));
+        if !is_piece {
+            self.make_room(bytes);
+        }
         let (began, reused) = (self.host.now(), self.host.reused_bytes());
         let rig = match self.host.prepare(&setup) {
-            Err(_) if !self.keep.list.is_empty() && !self.host.stopped() => {
+            Err(_) if !self.keep.list.is_empty() && !is_piece && !self.host.stopped() => {
                 self.make_room(u64::MAX);
                 self.host.prepare(&setup)
             }
@@ -202,7 +223,7 @@ impl Runner<'_> {
                     cell.remade();
                 }
                 let proof = proves.then(|| rig.placement());
-                self.keep.list.push(Kept { family, allocation, bytes, rig, kernel, visited, proof });
+                self.keep.list.push(Kept { family, allocation, bytes, rig, kernel, streams, visited, proof });
                 Some(self.keep.list.len() - 1)
             }
             Err(_) if stopped => None,

@@ -5,8 +5,9 @@ use std::time::Duration;
 use tiermark_model::{KernelId, Observation, Role, Step};
 
 use super::Runner;
+use super::kept::{is_piece, streams};
 use crate::analyse::analyse;
-use crate::cell::Cell;
+use crate::cell::{Cell, first_kernel};
 use crate::event::Event;
 use crate::host::{Fault, Host};
 use crate::rivals::Rivals;
@@ -61,7 +62,8 @@ impl Runner<'_> {
         let Some(at) = self.place(index) else { return Ok(()) };
         let shot = self.shoot(index, at);
         let step = &self.cells[index].step;
-        if shot.is_err() || step.is_os() || step.held_bytes().0 > self.host.keep_bytes() {
+        let is_large = step.held_bytes().0 > self.host.keep_bytes() && !is_piece(step);
+        if shot.is_err() || step.is_os() || is_large {
             self.retire(at);
         }
         shot
@@ -75,6 +77,11 @@ impl Runner<'_> {
         let Cell { rivals, accounting, step, compares_until, .. } = cell;
         let kept = self.keep.rig_of(at);
         kept.visited = now;
+        if kept.streams != streams(step) {
+            let roles: Vec<Role> = step.setup.threads.iter().map(|thread| thread.role.clone()).collect();
+            kept.rig.assign(&roles)?;
+            (kept.streams, kept.kernel) = (streams(step), first_kernel(step).cloned());
+        }
         // Each rival at most once a visit, so that rivals see as many moments as the step does.
         let mut compared = Vec::new();
         // Later only one that leads is compared, until it is decided: a figure whose kernel is open is a bound.

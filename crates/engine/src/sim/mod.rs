@@ -70,6 +70,8 @@ pub struct SimOptions {
     pub neighbours: Neighbours,
     /// Bytes that rigs may hold together between visits.
     pub keep_bytes: u64,
+    /// The allocation, counted from 1, whose memory is slower than all other, and how many times slower.
+    pub slow_allocation: Option<(u64, f64)>,
 }
 
 impl Default for SimOptions {
@@ -84,6 +86,7 @@ impl Default for SimOptions {
             core: SimCore::default(),
             neighbours: Neighbours::default(),
             keep_bytes: u64::MAX,
+            slow_allocation: None,
         }
     }
 }
@@ -163,11 +166,9 @@ impl Host for SimHost {
         world.pass(setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64);
         let draw = world.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut rng = Rng::new(draw);
-        let luck = 1.0 + world.options.noise * rng.normal();
-        let kernel = setup.threads.iter().find_map(|t| match &t.role {
-            Role::Stream { kernel, .. } => Some(kernel.clone()),
-            _ => None,
-        });
+        let slow = world.options.slow_allocation.filter(|(number, _)| *number == self.allocations);
+        let luck = (1.0 + world.options.noise * rng.normal()) * slow.map_or(1.0, |(_, factor)| factor);
+        let kernel = streamed(setup);
         let speeds = SpeedModel::new(&self.truth, setup, &world.options, draw);
         let shared = share::paces(&world.machine, setup);
         let part = part(&self.truth, setup);
@@ -207,6 +208,14 @@ fn find_kernel<'a>(bench: &'a Bench, id: &KernelId) -> Result<&'a KernelInfo, Re
     known.ok_or_else(|| says::kernel_unusable(&id.0, None))
 }
 
+/// The kernel that the streams of a setup begin with.
+fn streamed(setup: &Setup) -> Option<KernelId> {
+    setup.threads.iter().find_map(|thread| match &thread.role {
+        Role::Stream { kernel, .. } => Some(kernel.clone()),
+        _ => None,
+    })
+}
+
 fn find_primitive<'a>(bench: &'a Bench, call: &OsCall) -> Result<&'a PrimitiveInfo, Refusal> {
     let known = bench.primitives.iter().find(|p| p.id == call.primitive);
     known.ok_or_else(|| says::primitive_unknown(&call.primitive.0))
@@ -244,6 +253,7 @@ impl Rig for SimRig {
             on_target: Some(1.0),
             page_share: Some(if page == PageKind::Thp && thp_off { 0.0 } else { 1.0 }),
             page: page.to_string(),
+            physical: None,
             notes: Vec::new(),
         }
     }
@@ -251,6 +261,12 @@ impl Rig for SimRig {
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
         find_kernel(&self.world.bench, kernel).map_err(|r| Fault(r.to_string()))?;
         self.kernel = Some(kernel.clone());
+        Ok(())
+    }
+
+    fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
+        self.setup.threads.iter_mut().zip(roles).for_each(|(thread, role)| thread.role = role.clone());
+        self.kernel = streamed(&self.setup);
         Ok(())
     }
 

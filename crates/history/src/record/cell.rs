@@ -59,9 +59,10 @@ fn hash(texts: &[&str]) -> u64 {
 }
 
 /// The name of a step's measurement, the same in every run; `None` if only cpu numbers distinguish it, as in a matrix
-/// of cores: a hypervisor moves those.
+/// of cores (a hypervisor moves those), or the number of a piece of memory, which is another piece in each run.
 pub(crate) fn name(experiment: &Experiment, step: &Step, machine: &Machine) -> Option<String> {
-    if matches!(step.labels.0.get(Labels::FROM), Some(Label::Whole(_))) {
+    let is_piece = step.labels.number(Labels::REGION).is_some();
+    if is_piece || matches!(step.labels.0.get(Labels::FROM), Some(Label::Whole(_))) {
         return None;
     }
     let metric = match step.metric {

@@ -112,6 +112,7 @@ fn a_cell_is_the_same_whoever_measured_it_and_whatever_won() {
     assert!(!worse(usual().text(Labels::PAGE, "thp"), &[1]));
     assert!(!worse(usual().whole(Labels::SIZE, 32 << 10), &[1]));
     assert!(!worse(usual().whole(Labels::FROM, 1), &[1]), "known by a cpu's number");
+    assert!(!worse(usual().whole(Labels::REGION, 3), &[1]), "known by the number of a piece of memory");
     let mut method = run(LATER, &usual(), &[1], 2.0);
     method.experiments[0].method = 4;
     assert!(!held(&store, &method), "another method measures something else");

@@ -106,6 +106,7 @@ impl Held {
             nodes: if machine.nodes.len() > 1 { asked.nodes.clone() } else { IdSet::new() },
             work: None,
             from: 0.0,
+            heads: Vec::new(),
             placed: None,
             stamps: Vec::new(),
             checksum: 0,

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod plan;
 pub mod rules;
 pub mod run;
+pub mod scan;
 pub mod setup;
 pub mod shapes;
 pub mod system;
@@ -30,6 +31,7 @@ pub const CODES: &[&[crate::Code]] = &[
     plan::codes::ALL,
     rules::codes::ALL,
     run::codes::ALL,
+    scan::codes::ALL,
     setup::codes::ALL,
     shapes::codes::ALL,
     system::codes::ALL,

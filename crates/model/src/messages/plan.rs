@@ -90,6 +90,15 @@ messages! {
     Refusal no_cpus_on_node(node: NodeId, why: &str, with_cpus: &IdSet):
         "cpus of node {node}", "{why}", "choose among {with_cpus}: --cpu-node";
 
+    /// A cpu that two groups of threads want.
+    Refusal cpus_in_two_groups(cpus: &IdSet):
+        "groups of threads", "cpus {cpus} are in two groups", "give each cpu to one group: --traffic";
+
+    /// Groups of threads that leave no cpu for the chaser.
+    Refusal no_cpu_beside_groups(cpus: &IdSet):
+        "loaded latency", "the groups of threads use every cpu in scope ({cpus}), and none is left for the chaser",
+        "leave a cpu out of the groups (--traffic), or name one with --chaser-cpu";
+
     /// Load beside a chaser that is alone on its core.
     Refusal no_core_for_load(what: &str, cpus: &IdSet):
         "{what}", "cpus {cpus} are one core, and the load needs a second core", "allow more cores with --cpus";

@@ -128,4 +128,18 @@ messages! {
     Note curve_under_load(distance: &str, chaser: CpuId, chain: Bytes, injectors: &IdSet, load: Bytes, points: usize):
         "{distance} memory: chaser on cpu {chaser} in {chain}, injectors on cpus {injectors} in {load} each; {points} points a curve, placed \
          where it bends";
+
+    /// The threads of points under groups of injectors.
+    Note groups_under_load(chaser: CpuId, chain: Bytes, groups: &str, injectors: &IdSet):
+        "chaser on cpu {chaser} in {chain}; injectors on cpus {injectors}: {groups} (--traffic)";
+
+    /// The threads of points under load whose pauses the user named.
+    Note delays_under_load(distance: &str, chaser: CpuId, chain: Bytes, injectors: &IdSet, load: Bytes, delays: &[u32]):
+        {
+            let delays = delays.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!(
+                "{distance} memory: chaser on cpu {chaser} in {chain}, injectors on cpus {injectors} in {load} each; pauses of {delays} ns \
+                 (--delays)"
+            )
+        };
 }

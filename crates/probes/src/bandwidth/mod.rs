@@ -13,6 +13,7 @@ use tiermark_model::{
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once, with_steps};
+use crate::traffic::Group;
 use planner::BandwidthPlanner;
 pub(crate) use planner::mix;
 
@@ -34,6 +35,8 @@ pub struct BandwidthParams {
     pub threads: Vec<ThreadCount>,
     /// Contents of the memory, also of stores; `None` means incompressible data.
     pub data: Option<DataKind>,
+    /// Groups of threads that run at the same time, instead of all else.
+    pub traffic: Vec<Group>,
 }
 
 /// Operations.
@@ -118,9 +121,19 @@ impl Probe for Bandwidth {
             with_purpose(observations, Purpose::Scaling)
                 .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) }),
         );
+        findings.extend(with_purpose(observations, Purpose::Table).flat_map(parts));
         findings.extend(peak_shares(observations, lab));
         findings
     }
+}
+
+/// The rate of each group of threads.
+fn parts(seen: &Observation) -> Vec<Finding> {
+    let of = |part: &tiermark_model::PartResult| {
+        let labels = seen.labels.clone().text(Labels::PART, &part.name);
+        Some(derived(seen, Quantity::BandwidthPart, labels, part.value?, part.unit))
+    };
+    seen.parts.iter().filter_map(of).collect()
 }
 
 /// Seconds an effort allows.

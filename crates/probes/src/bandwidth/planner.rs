@@ -18,6 +18,7 @@ use crate::room::dram_bytes;
 use crate::sizes::{LARGE, between, sweep};
 use crate::steps::{asked, check_size, curve_point, default_page, headline, no_kernel, phase, setup, stream_role};
 use crate::tiers::{Tier, ladder_of};
+use crate::traffic;
 
 /// How the names of kernels end that load and add nothing up.
 const LOADS_ALONE: &str = "-load";
@@ -97,6 +98,11 @@ impl<'a> BandwidthPlanner<'a> {
 
     /// All steps of the request.
     pub(super) fn fill(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        if !self.params.traffic.is_empty() {
+            let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+            plan.steps.push(traffic::step(&self.params.traffic, self.request, self.lab, self.page(), stop)?);
+            return Ok(());
+        }
         if !self.table_sizes().is_empty() {
             return self.table(plan);
         }
@@ -349,6 +355,9 @@ impl<'a> BandwidthPlanner<'a> {
     /// ladder has chosen, and last points between neighbours that differ. A ladder that was begun stays: another look at the curve may say something else.
     pub(super) fn next(&self, observations: &[Observation]) -> Vec<Step> {
         let began = |purpose: Purpose| with_purpose(observations, purpose).any(|o| o.metric == Metric::Bandwidth);
+        if !self.params.traffic.is_empty() {
+            return Vec::new();
+        }
         match (began(Purpose::Ladder), began(Purpose::Curve)) {
             (false, _) => after_curve(self.finder(), observations, |found| {
                 self.ladder(found, &mut Plan::default()).unwrap_or_default()

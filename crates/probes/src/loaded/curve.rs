@@ -51,7 +51,7 @@ pub(super) fn findings(
     }
     findings.extend(
         with_purpose(observations, Purpose::Peak)
-            .filter(|o| family.site.owns(o) && o.labels.is(Labels::MIX, &family.mix.to_string()))
+            .filter(|o| family.site.owns(o) && o.labels.is(Labels::MIX, &family.traffic.name()))
             .filter_map(|o| reading.peak(o)),
     );
     findings

@@ -1,18 +1,37 @@
 //! Which curves of latency over bandwidth are measured: mixes of traffic at places.
 
-use tiermark_engine::Lab;
-use tiermark_model::{Bytes, CpuId, KernelId, Labels, Observation, PageKind, Purpose};
+use tiermark_model::{Bytes, CpuId, Labels, Observation, PageKind, Purpose};
 
 use crate::mix::Mix;
 use crate::places::Placement;
+use crate::traffic::{self, Group};
 
 /// The name of the injectors' part.
 pub(super) const LOAD: &str = "load";
 
-/// One curve: a mix of traffic at a place.
+/// What the injectors do.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Traffic {
+    /// All the same.
+    Mix(Mix),
+    /// Each group its own.
+    Groups(Vec<Group>),
+}
+
+impl Traffic {
+    /// Its name in labels.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Mix(mix) => mix.to_string(),
+            Self::Groups(groups) => traffic::work(groups),
+        }
+    }
+}
+
+/// One curve: traffic at a place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CurveSpec {
-    pub(super) mix: Mix,
+    pub(super) traffic: Traffic,
     pub(super) site: LoadSite,
     /// Whether its curve is measured, and not only what all cores move.
     pub(super) curve: bool,
@@ -54,23 +73,26 @@ impl LoadSite {
 }
 
 impl CurveSpec {
-    pub(super) fn kernels(&self, lab: Lab<'_>) -> Option<Vec<KernelId>> {
-        self.mix.kernels(lab.bench).ok()
-    }
-
     pub(super) fn id(&self, what: &str) -> String {
-        self.site.id(&format!("{}/{what}", self.mix))
+        match &self.traffic {
+            Traffic::Mix(mix) => self.site.id(&format!("{mix}/{what}")),
+            Traffic::Groups(_) => self.site.id(&format!("groups/{what}")),
+        }
     }
 
     /// Labels of all its steps and findings.
     pub(super) fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
-        self.site.labels(purpose, page).text(Labels::MIX, self.mix).whole(Labels::READS, self.mix.reads())
+        let labels = self.site.labels(purpose, page).text(Labels::MIX, self.traffic.name());
+        match &self.traffic {
+            Traffic::Mix(mix) => labels.whole(Labels::READS, mix.reads()),
+            Traffic::Groups(_) => labels,
+        }
     }
 
     /// Whether an observation is a point of this curve with load.
     pub(super) fn owns(&self, observation: &Observation) -> bool {
         self.site.owns(observation)
-            && observation.labels.is(Labels::MIX, &self.mix.to_string())
+            && observation.labels.is(Labels::MIX, &self.traffic.name())
             && observation.labels.is_for(Purpose::Load)
     }
 }

@@ -6,18 +6,19 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, PageKind, Plan,
-    Purpose, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Purpose, Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::LoadedParams;
 use super::curve::points_of;
-use super::curve_spec::{CurveSpec, LOAD, LoadSite};
+use super::curve_spec::{CurveSpec, LOAD, LoadSite, Traffic};
 use super::pauses::{FIRST, next};
 use crate::mix::Mix;
 use crate::places::{Distance, Placement, places, whole_system};
 use crate::reach::{far_unmeasured, quiet_cpu};
 use crate::room::{dram_bytes, memory_cap};
-use crate::steps::{asked, default_page, headline, one_cpu, setup, stream_role};
+use crate::steps::{asked, default_page, headline, one_cpu, scope_cpus, setup, stream_role};
+use crate::traffic;
 
 /// Wanted half-width of the interval: of every point, and of the rate of all cores.
 const PRECISION: f64 = 0.02;
@@ -31,12 +32,35 @@ pub(super) struct LoadedPlanner<'a> {
 
 impl<'a> LoadedPlanner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let (params, cpus) = asked(request, lab)?;
+        let (params, mut cpus): (LoadedParams, IdSet) = asked(request, lab)?;
+        if let Some(chaser) = params.chaser_cpu {
+            let only: IdSet = [chaser].into_iter().collect();
+            // It need not be among the cpus that inject.
+            cpus = cpus.union(&scope_cpus(&Scope { cpus: Some(only), ..Scope::default() }, lab.machine)?);
+        }
         Ok(Self { request, params, lab, cpus })
+    }
+
+    /// The pauses of all points, where the user named them: as delays, or of each group its own.
+    fn fixed(&self) -> Option<&[u32]> {
+        let LoadedParams { delays, traffic, .. } = &self.params;
+        match delays.as_slice() {
+            [] if !traffic.is_empty() && traffic.iter().all(|group| group.delay.is_some()) => Some(&[0]),
+            [] => None,
+            delays => Some(delays),
+        }
+    }
+
+    /// The pauses that are known before anything is measured.
+    fn first(&self) -> &[u32] {
+        self.fixed().unwrap_or(&FIRST)
     }
 
     /// Points of a curve, when it is done.
     fn points(&self) -> usize {
+        if let Some(delays) = self.fixed() {
+            return 1 + delays.len();
+        }
         match self.request.effort {
             Effort::Quick => 15,
             // Halving the gaps beside the knee until they are as near as its noise takes so many.
@@ -74,7 +98,11 @@ impl<'a> LoadedPlanner<'a> {
     /// The places, the threads' own memory first.
     fn places(&self) -> Vec<Placement> {
         let scope = &self.request.scope;
-        let mut places = places(self.lab.machine, &self.cpus, scope);
+        // It is about the node of the chaser.
+        let beside = self.params.chaser_cpu.and_then(|cpu| self.lab.machine.node_of(cpu));
+        let beside = beside.and_then(|node| self.lab.machine.node(node)).filter(|_| scope.cpus.is_none());
+        let crew = beside.map_or_else(|| self.cpus.clone(), |node| self.cpus.intersection(&node.cpus));
+        let mut places = places(self.lab.machine, &crew, scope);
         if self.request.effort == Effort::Quick {
             places.truncate(1);
         } else {
@@ -87,6 +115,14 @@ impl<'a> LoadedPlanner<'a> {
     /// Every curve that can be measured, the most important first, and the refusals of the others.
     pub(super) fn families(&self) -> (Vec<CurveSpec>, Vec<Refusal>) {
         let (mut families, mut refused) = (Vec::new(), Vec::new());
+        if !self.params.traffic.is_empty() {
+            let traffic = Traffic::Groups(self.params.traffic.clone());
+            match self.site_of_groups() {
+                Ok(site) => families.push(CurveSpec { traffic, site, curve: true }),
+                Err(refusal) => refused.push(refusal),
+            }
+            return (families, refused);
+        }
         let places = self.places();
         let system = places.iter().any(|place| place.distance == Distance::System);
         let widest = if system { Distance::System } else { Distance::Local };
@@ -100,12 +136,13 @@ impl<'a> LoadedPlanner<'a> {
             };
             for mix in self.mixes(site.place.distance) {
                 match mix.kernels(self.lab.bench) {
-                    Ok(_) => families.push(CurveSpec { mix, site: site.clone(), curve: true }),
+                    Ok(_) => families.push(CurveSpec { traffic: Traffic::Mix(mix), site: site.clone(), curve: true }),
                     Err(op) => refused.push(says::no_kernel_for_mix(&mix.to_string(), op)),
                 }
             }
             let peaks = self.peaks_only(site.place.distance, widest);
-            families.extend(peaks.into_iter().map(|mix| CurveSpec { mix, site: site.clone(), curve: false }));
+            let peak = |mix| CurveSpec { traffic: Traffic::Mix(mix), site: site.clone(), curve: false };
+            families.extend(peaks.into_iter().map(peak));
         }
         (families, refused)
     }
@@ -114,7 +151,7 @@ impl<'a> LoadedPlanner<'a> {
     fn site(&self, place: Placement) -> Result<LoadSite, Refusal> {
         let machine = self.lab.machine;
         let name = format!("loaded latency, {} memory", place.distance);
-        let chaser = one_cpu(machine, &place.cpus, &name)?;
+        let chaser = self.params.chaser_cpu.map_or_else(|| one_cpu(machine, &place.cpus, &name), Ok)?;
         let core = machine.cpu(chaser).map(|c| c.core);
         let cores = machine.one_per_core(&place.cpus);
         let order = machine.cores_first(&place.cpus);
@@ -138,12 +175,30 @@ impl<'a> LoadedPlanner<'a> {
         Ok(LoadSite { place, chaser, injectors, chain: Bytes(chain), load: Bytes(load) })
     }
 
+    /// The chaser and the cpus of the groups.
+    fn site_of_groups(&self) -> Result<LoadSite, Refusal> {
+        let (machine, groups) = (self.lab.machine, &self.params.traffic);
+        let inject = traffic::cpus(groups)?;
+        let left = self.cpus.difference(&inject);
+        let chosen = self.params.chaser_cpu.map_or_else(|| quiet_cpu(machine, &left), Some);
+        let chaser = chosen.filter(|cpu| left.contains(*cpu)).ok_or_else(|| says::no_cpu_beside_groups(&self.cpus))?;
+        let only: IdSet = [chaser].into_iter().collect();
+        let node = self.request.scope.mem_node;
+        let distance = node.map_or(Distance::Local, |node| Placement::distance(machine, &only, node));
+        let chain = Bytes(dram_bytes(machine, &only, node, &self.request.scope)?.0);
+        // So that a mistake in a group is told, and no curve only lacks its points.
+        let (regions, _) = traffic::load(groups, self.request, self.lab, self.page(), 0)?;
+        let load = regions.iter().map(|region| region.bytes).max().unwrap_or_default();
+        let place = Placement { distance, cpus: inject.union(&only), node };
+        Ok(LoadSite { place, chaser, injectors: inject.iter().collect(), chain, load })
+    }
+
     /// All steps that are known before anything is measured.
     pub(super) fn fill(&self, plan: &mut Plan) {
         let (families, refused) = self.families();
         plan.refused.extend(refused);
         if self.request.scope.mem_node.is_none() && self.request.effort > Effort::Quick {
-            let cpu = quiet_cpu(self.lab.machine, &self.cpus);
+            let cpu = self.params.chaser_cpu.or_else(|| quiet_cpu(self.lab.machine, &self.cpus));
             plan.rules.extend(cpu.into_iter().flat_map(|cpu| far_unmeasured(self.lab.machine, cpu)));
         }
         let mut known: Vec<Placement> = Vec::new();
@@ -158,8 +213,9 @@ impl<'a> LoadedPlanner<'a> {
             if !family.curve {
                 continue;
             }
-            plan.steps.extend(FIRST.iter().filter_map(|p| self.point(family, *p)).map(|step| Step { phase, ..step }));
-            let later = (self.points() - FIRST.len() - 1) as f64;
+            plan.steps
+                .extend(self.first().iter().filter_map(|p| self.point(family, *p)).map(|step| Step { phase, ..step }));
+            let later = (self.points() - self.first().len() - 1) as f64;
             plan.later_seconds += self.point(family, 1).map_or(0.0, |step| step.expected_seconds()) * later;
         }
     }
@@ -167,12 +223,22 @@ impl<'a> LoadedPlanner<'a> {
     fn rule(&self, site: &LoadSite) -> Note {
         let injectors: IdSet = site.injectors.iter().copied().collect();
         let distance = site.place.distance.to_string();
-        rules::curve_under_load(&distance, site.chaser, site.chain, &injectors, site.load, self.points())
+        let (chaser, chain, load) = (site.chaser, site.chain, site.load);
+        if !self.params.traffic.is_empty() {
+            return rules::groups_under_load(chaser, chain, &traffic::work(&self.params.traffic), &injectors);
+        }
+        match self.fixed() {
+            None => rules::curve_under_load(&distance, chaser, chain, &injectors, load, self.points()),
+            Some(delays) => rules::delays_under_load(&distance, chaser, chain, &injectors, load, delays),
+        }
     }
 
     /// Points where the curves move most.
     pub(super) fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let mut steps = Vec::new();
+        if self.fixed().is_some() {
+            return steps;
+        }
         for family in self.families().0.into_iter().filter(|family| family.curve) {
             let points: Vec<_> = points_of(&family, observations).iter().map(|(point, _)| *point).collect();
             let tried = observations.iter().filter(|o| family.owns(o)).count() + 1;
@@ -204,20 +270,21 @@ impl<'a> LoadedPlanner<'a> {
 
     /// All cores, the chaser's too, load the memory and no access is timed: the most that this mix moves.
     fn peak(&self, family: &CurveSpec) -> Option<Step> {
-        let site = &family.site;
+        let (site, Traffic::Mix(mix)) = (&family.site, &family.traffic) else { return None };
         let cpus: Vec<CpuId> = std::iter::once(site.chaser).chain(site.injectors.iter().copied()).collect();
         let all: IdSet = cpus.iter().copied().collect();
         let (bytes, _) = dram_bytes(self.lab.machine, &all, site.place.node, &self.request.scope).ok()?;
-        let role = match stream_role(&family.mix.rivals(self.lab.bench)) {
+        let role = match stream_role(&mix.rivals(self.lab.bench)) {
             Some(role) => role,
-            None => Role::Load { kernels: family.kernels(self.lab)?, pause_ns: 0 },
+            None => Role::Load { kernels: mix.kernels(self.lab.bench).ok()?, pause_ns: 0 },
         };
         let mut labels = family.labels(Purpose::Peak, self.page());
         if matches!(site.place.distance, Distance::Local | Distance::System) {
             labels = labels.text(Labels::TIER, "DRAM");
         }
         labels = labels.whole(Labels::SIZE, bytes).whole(Labels::THREADS, cpus.len() as u64).text(Labels::CPUS, &all);
-        let setup = setup(&cpus, Bytes(bytes), site.place.node, self.page(), Layout::Data, &role, self.request.seed);
+        let layout = mix.layout();
+        let setup = setup(&cpus, Bytes(bytes), site.place.node, self.page(), layout, &role, self.request.seed);
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         Some(Step { id: family.id("peak"), labels, phase: 0, metric: Metric::Bandwidth, setup, stop })
     }
@@ -233,13 +300,23 @@ impl<'a> LoadedPlanner<'a> {
             page: self.page(),
             layout,
         };
-        let role = Role::Load { kernels: family.kernels(self.lab)?, pause_ns };
         let mut regions = vec![region(site.chain, Layout::Chain(ChainLayout::Random))];
         let mut threads = vec![ThreadSetup::new(site.chaser, Role::Chase { chains: 1 }, 0)];
-        for cpu in &site.injectors {
-            threads.push(ThreadSetup { part: LOAD.into(), ..ThreadSetup::new(*cpu, role.clone(), regions.len()) });
-            regions.push(region(site.load, Layout::Data));
+        match &family.traffic {
+            Traffic::Mix(mix) => {
+                let role = Role::Load { kernels: mix.kernels(self.lab.bench).ok()?, pause_ns };
+                for cpu in &site.injectors {
+                    threads.push(ThreadSetup::new(*cpu, role.clone(), regions.len()));
+                    regions.push(region(site.load, mix.layout()));
+                }
+            }
+            Traffic::Groups(groups) => {
+                let (more, load) = traffic::load(groups, self.request, self.lab, self.page(), pause_ns).ok()?;
+                threads.extend(load.into_iter().map(|thread| ThreadSetup { region: thread.region + 1, ..thread }));
+                regions.extend(more);
+            }
         }
+        threads[1..].iter_mut().for_each(|thread| LOAD.clone_into(&mut thread.part));
         let all: IdSet = threads.iter().map(|t| t.cpu).collect();
         let labels = family
             .labels(Purpose::Load, self.page())

@@ -20,7 +20,7 @@ pub(super) struct Work {
 pub(super) fn work(name: &str, bench: &Bench) -> Option<Work> {
     if let Some(mix) = mix(name) {
         let role = Role::Load { kernels: mix.kernels(bench).ok()?, pause_ns: 0 };
-        return Some(Work { role, layout: Layout::Data });
+        return Some(Work { role, layout: mix.layout() });
     }
     let kernels = rivals(name, bench);
     let random = kernels.first().is_some_and(|k| k.pattern == Pattern::Random);
@@ -68,6 +68,8 @@ mod tests {
         assert_eq!(round("1:1"), ["copy"]);
         assert_eq!(round("1:2.nt"), ["write.nt", "copy.nt"]);
         assert_eq!(round("0:1"), ["write"]);
+        assert_eq!(round("1:1.random"), ["read.random", "write.random"]);
+        assert_eq!(work("1:1.random", &bench()).unwrap().layout, Layout::Permuted);
         assert!(["9:1", "75", "triadnt"].iter().all(|name| work(name, &bench()).is_none()));
         assert!(
             ["read", "copy", "triad"]

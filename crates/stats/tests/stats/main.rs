@@ -6,6 +6,7 @@ mod interval;
 mod knee;
 mod ks;
 mod order;
+mod outlier;
 mod plateau;
 mod quantum;
 mod rng;

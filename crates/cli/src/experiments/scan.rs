@@ -1,0 +1,32 @@
+//! `tiermark scan`.
+
+use clap::Args;
+use tiermark_model::{Bytes, Machine};
+use tiermark_probes::scan::{Scan, ScanParams};
+
+use super::{Experiment, Params, Row, params};
+use crate::args::PlaceArgs;
+use crate::parse;
+
+pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<ScanArgs>(&Scan) };
+
+const EXAMPLES: &str = "\
+Takes nine tenths of the free memory, so that most of it is seen; --max-mem takes less. As root, the report has the physical addresses.
+Examples:
+  tiermark scan
+  tiermark scan --max-mem 16G --quick
+  tiermark scan --mem-node 1 --chunk 256M";
+
+/// Arguments of `scan`.
+#[derive(Debug, Args)]
+struct ScanArgs {
+    /// Bytes of a region [default: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = parse::chunk)]
+    chunk: Option<Bytes>,
+}
+
+impl Experiment for ScanArgs {
+    fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(ScanParams { chunk: self.chunk })
+    }
+}
