@@ -138,14 +138,14 @@ mod tests {
         }
         for arguments in [&["latency", "out.json"][..], &["survey", "64M"], &["latency", "--frob"], &["frob"]] {
             let said = said(arguments);
-            assert!(!said.contains("--sizes") && !said.contains("equals sign"), "{arguments:?}: {said}");
+            assert!(!said.contains("--sizes") && !said.contains("equals"), "{arguments:?}: {said}");
         }
     }
 
     #[test]
     fn an_option_of_the_command_itself_comes_first() {
         let said = said(&["bandwidth", "--size", "64M"]);
-        assert!(said.contains("'--sizes'") && !said.contains("tiermark latency"), "{said}");
+        assert!(said.contains("'--sizes'") && !said.contains("latency"), "{said}");
     }
 
     /// A word of another tool leads to the command here, not to a name that only looks alike.

@@ -7,14 +7,18 @@
 mod rows;
 
 pub mod capacity;
+pub mod documents;
+pub mod files;
 pub mod load;
 pub mod machine;
 pub mod memory;
 pub mod plan;
 pub mod rules;
 pub mod run;
+pub mod scenario;
 pub mod setup;
 pub mod shapes;
+pub mod subprocess;
 pub mod system;
 pub mod tenants;
 pub mod tiers;
@@ -24,14 +28,18 @@ pub mod undo;
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
+    documents::codes::ALL,
+    files::codes::ALL,
     machine::codes::ALL,
     load::codes::ALL,
     memory::codes::ALL,
     plan::codes::ALL,
     rules::codes::ALL,
     run::codes::ALL,
+    scenario::codes::ALL,
     setup::codes::ALL,
     shapes::codes::ALL,
+    subprocess::codes::ALL,
     system::codes::ALL,
     tenants::codes::ALL,
     tiers::codes::ALL,

@@ -4,12 +4,13 @@ use std::fmt;
 
 use super::{Nothing, Reason};
 use crate::page::PageKind;
+use crate::refusal::Refusal;
 use crate::units::{Bytes, format_gbs, format_ns};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused { refusal } => write!(f, "{REFUSED}{refusal}"),
+            Self::Refused { refusal } => write!(f, "refused: {refusal}"),
             Self::Broken { .. } | Self::NotResolved { .. } => {
                 let (fact, cause) = self.fact_and_cause();
                 write!(f, "{fact}: {}", cause.unwrap_or_default())
@@ -74,17 +75,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the text of a refusal begins with.
-const REFUSED: &str = "refused: ";
-
 impl Reason {
-    /// What was refused and why, where that is the reason. Documents of versions before there were types have it as a text.
-    pub fn refused(&self) -> Option<String> {
-        match self {
-            Self::Refused { refusal } => Some(refusal.to_string()),
-            Self::Told { text, .. } => text.strip_prefix(REFUSED).map(str::to_owned),
-            _ => None,
-        }
+    /// What was refused and why, where that is the reason.
+    pub fn refused(&self) -> Option<&Refusal> {
+        if let Self::Refused { refusal } = self { Some(refusal) } else { None }
     }
 
     /// What is so, and the cause where several can stand behind one fact: numbers in the same doubt are then shown as one.
