@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tiermark_config::{Mistake, Problem};
 use tiermark_model::Note;
 use tiermark_model::capacity::{CostAgainst, CostRow, CostTable};
-use tiermark_model::messages::capacity as messages;
+use tiermark_model::messages::{capacity as messages, scenario as says};
 
 use crate::scenario::Tier;
 
@@ -115,12 +115,7 @@ pub fn read(text: &str) -> Result<Prices, Vec<Mistake>> {
 
 /// A tier without what it is made of: `zram:lz4+swap:/dev/sdb` is `zram+swap`. A mix is never priced as one of its parts.
 fn kinds(tier: &str) -> String {
-    let kind = |tier: &Tier| tier.to_string().split(':').next().unwrap_or_default().to_owned();
-    match tier.parse() {
-        Ok(Tier::Mix(parts)) => parts.iter().map(kind).collect::<Vec<_>>().join("+"),
-        Ok(one) => kind(&one),
-        Err(_) => tier.to_owned(),
-    }
+    tier.parse().map_or_else(|_| tier.to_owned(), |tier: Tier| tier.kind())
 }
 
 impl Fitting {
@@ -137,7 +132,7 @@ impl Prices {
         let mut found = Vec::new();
         let mut amount = |key: String, value: f64| {
             if !value.is_finite() || value < 0.0 {
-                found.push(Problem::new(key, format!("{value} is not an amount: write a number from 0 on")));
+                found.push(Problem::new(key, says::amount_wrong(value)));
             }
         };
         amount("months".into(), self.months);
@@ -151,29 +146,22 @@ impl Prices {
             parts.iter().for_each(|(name, count)| amount(format!("tier.{tier}.{name}"), *count));
         }
         if let Some(saving) = self.saving_wanted.filter(|saving| !(0.0..1.0).contains(saving)) {
-            found.push(Problem::new(
-                "saving-wanted",
-                format!("{saving} is out of range: write 0 to below 1, for example 0.6 for 60 % less"),
-            ));
+            found.push(Problem::new("saving-wanted", says::saving_out_of_range(saving)));
         }
         if !self.power.pue.is_finite() || self.power.pue < 1.0 {
-            found.push(Problem::new(
-                "power.pue",
-                format!("{} is below 1: the building cannot take less power than its servers", self.power.pue),
-            ));
+            found.push(Problem::new("power.pue", says::pue_below_one(self.power.pue)));
         }
         for (key, text) in [("currency", &self.currency), ("source", &self.source)] {
             if text.trim().is_empty() {
-                found.push(Problem::new(key, "is empty: prices need it"));
+                found.push(Problem::new(key, says::prices_lack()));
             }
         }
         if self.day().is_none() {
-            found.push(Problem::new("date", format!("'{}' is not a date: write it as \"2026-11-21\"", self.date)));
+            found.push(Problem::new("date", says::date_wrong(&self.date)));
         }
         found.extend(self.unknown_parts());
         if !self.tier.contains_key(BASE) {
-            let text = "the file has no [tier.dram], with which every tier is compared";
-            found.push(Problem::new("tier", text));
+            found.push(Problem::new("tier", says::no_base_prices()));
         }
         found
     }
@@ -183,8 +171,7 @@ impl Prices {
         let of_tiers = self.tier.iter().flat_map(|(tier, parts)| parts.keys().map(move |name| (tier, name)));
         let unknown = of_tiers.filter(|(_, name)| !self.part.contains_key(*name));
         let said = |(tier, name): (&String, &String)| {
-            let near = tiermark_model::nearest(name, &known);
-            Problem::new(format!("tier.{tier}.{name}"), format!("there is no part '{name}'{near}"))
+            Problem::new(format!("tier.{tier}.{name}"), says::part_unknown(name, &known))
         };
         unknown.map(said).collect()
     }

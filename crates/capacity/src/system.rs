@@ -109,7 +109,7 @@ impl System {
         let mut on = command("swapon");
         on.args(["-p", &priority.to_string(), path]);
         for (command, what) in [(format, "formatting"), (on, "turning on")] {
-            bounded(command, COMMAND_MOST).map_err(|why| messages::swap_area_failed(what, path, &why))?;
+            bounded(command, COMMAND_MOST).map_err(|why| messages::swap_area_failed(what, path, &why.text))?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ pub fn show(bytes: &[u8]) {
             styles.iter().for_each(|style| drop(tiermark_report::load(&view, style)));
         }
         Ok(None) => {
-            if let Ok(run) = tiermark_history::parse(bytes) {
+            if let Ok(run) = tiermark_history::parse(bytes, "a document") {
                 show_run(run, &styles);
             }
         }

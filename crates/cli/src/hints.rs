@@ -140,14 +140,14 @@ mod tests {
         }
         for arguments in [&["latency", "out.json"][..], &["survey", "64M"], &["latency", "--frob"], &["frob"]] {
             let said = said(arguments);
-            assert!(!said.contains("--sizes") && !said.contains("equals sign"), "{arguments:?}: {said}");
+            assert!(!said.contains("--sizes") && !said.contains("equals"), "{arguments:?}: {said}");
         }
     }
 
     #[test]
     fn an_option_of_the_command_itself_comes_first() {
         let sizes = said(&["bandwidth", "--size", "64M"]);
-        assert!(sizes.contains("'--sizes'") && !sizes.contains("tiermark latency"), "{sizes}");
+        assert!(sizes.contains("'--sizes'") && !sizes.contains("latency"), "{sizes}");
         let delays = said(&["loaded-latency", "--delay", "100"]);
         assert!(delays.contains("'--delays'") && !delays.contains("`tiermark"), "{delays}");
     }

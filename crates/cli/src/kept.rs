@@ -5,13 +5,17 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, parse};
+use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, malformed, parse};
 use tiermark_model::Run;
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
+use tiermark_model::messages::documents as says;
 
 use crate::output::{Failure, tell};
 use crate::{orphans, shell};
+
+/// Standard input as the subject of a refusal.
+const STDIN: &str = "standard input";
 
 /// A saved document.
 pub(crate) enum SavedDocument {
@@ -30,9 +34,9 @@ impl SavedDocument {
         let store = shell::store();
         let run = if reference == "-" {
             let bytes = stdin()?;
-            match Kept::parse(&bytes, "standard input")? {
+            match Kept::parse(&bytes, STDIN)? {
                 Some(kept) => return Ok(Self::Other(kept)),
-                None => parse(&bytes).map_err(|e| Failure::usage(format!("standard input: {e}")))?,
+                None => parse(&bytes, STDIN).map_err(Failure::usage)?,
             }
         } else {
             orphans::adopt(&store, false);
@@ -72,13 +76,10 @@ impl Kept {
     /// The document in these bytes; `None` where they are of another kind, or of none.
     pub(crate) fn parse(bytes: &[u8], from: &str) -> Result<Option<Self>, Failure> {
         let schema = serde_json::from_slice::<Head>(bytes).ok().and_then(|head| head.schema);
-        let wrong =
-            |error: serde_json::Error| Failure::usage(format!("{from}: {error}; give a file that tiermark wrote"));
+        let wrong = |error: serde_json::Error| Failure::usage(malformed(&error, from));
         let is_kept = matches!(schema.as_deref(), Some(CAPACITY_SCHEMA | LOAD_SCHEMA));
         if is_kept && !data_fits(bytes) {
-            return Err(Failure::usage(format!(
-                "{from} expands to more data than a document of its size can hold; give a file that tiermark wrote"
-            )));
+            return Err(Failure::usage(says::document_too_heavy(from)));
         }
         Ok(match schema.as_deref() {
             Some(CAPACITY_SCHEMA) => Some(Self::Capacity(serde_json::from_slice(bytes).map_err(wrong)?)),
@@ -120,10 +121,8 @@ impl Kept {
             // The store of probe runs reports its own ambiguous references.
             (None, several) if several.iter().all(|(at, _)| *at < probes) => Ok(None),
             (None, several) => {
-                let ids: Vec<&str> = several.iter().map(|(_, (id, _))| id.as_str()).collect();
-                let ids = ids.join(", ");
-                let why = format!("'{reference}' is the beginning of several runs: {ids}; give more of the id");
-                Err(Failure::usage(why))
+                let ids: Vec<String> = several.iter().map(|(_, (id, _))| id.clone()).collect();
+                Err(Failure::usage(says::run_ambiguous(reference, &ids)))
             }
         }
     }
@@ -158,9 +157,5 @@ pub(crate) fn under_way(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn not_finished(path: &Path) -> Failure {
-    Failure::usage(format!(
-        "{} is an unfinished capacity run; to continue it: tiermark capacity --resume={}",
-        path.display(),
-        shell::quoted(path)
-    ))
+    Failure::usage(says::capacity_run_unfinished(&path.display().to_string(), &shell::quoted(path)))
 }

@@ -127,7 +127,7 @@ mod tests {
         }
         for text in ["quux!", "", " "] {
             let said = of_the_system(text).unwrap_err();
-            assert!(said.contains("list primitives") && !said.contains("did you mean"), "{text}: {said}");
+            assert!(said.contains("primitives") && !said.contains('?'), "{text}: {said}");
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
     fn a_setting_of_the_system_leads_to_tune() {
         for text in ["swappiness", "vm.swappiness", "Swappiness"] {
             let said = of_the_system(text).unwrap_err();
-            assert!(said.contains("`tiermark tune --only vm.swappiness`"), "{said}");
+            assert!(said.contains("--only vm.swappiness"), "{said}");
         }
     }
 

@@ -103,7 +103,8 @@ mod tests {
     use tiermark_model::{Bytes, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
 
     fn document() -> Run {
-        tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-1.json")).expect("a document")
+        tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-1.json"), "a document")
+            .expect("a document")
     }
 
     fn experiment(tier: &str, value: Option<f64>, refused: Refusal) -> Experiment {

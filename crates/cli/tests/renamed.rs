@@ -67,24 +67,26 @@ fn plans_and_documents_with_old_names_are_read() {
                 [[experiment]]\nprobe = \"matrix\"\nto = \"1\"\nsize = \"64M\"\nquick = true\n";
     fs::write(user.path("old.toml"), plan).unwrap();
     let shown = user.run(&["plan", "show", "old.toml"]).expect(0).out;
-    assert!(shown.contains("tiermark loaded-latency --pages base --quick"), "{shown}");
-    assert!(shown.contains("tiermark matrix --quick --sizes 64M --mem-node 1"), "{shown}");
+    for command in ["loaded-latency --pages base --quick", "matrix --quick --sizes 64M --mem-node 1"] {
+        assert!(shown.contains(command), "{command}: {shown}");
+    }
     // A document of that time.
     let run = ["loaded-latency", "--quick", "--simulate", SERVER, "--no-save", "--json=run.json", "-q"];
     user.run(&run).expect(0);
     let text = fs::read_to_string(user.path("run.json")).unwrap().replace("loaded-latency", "loaded");
     fs::write(user.path("before.json"), text).unwrap();
-    let again = user.run(&["show", "before.json", "--reanalyse"]).expect(0);
-    assert!(again.err.contains("numbers are as they were saved"), "{}", again.err);
+    let [plain, again] =
+        [&["show", "before.json"][..], &["show", "before.json", "--reanalyse"]].map(|words| user.run(words));
+    assert_eq!(again.expect(0).out, plain.expect(0).out);
 }
 
 #[test]
 fn what_is_asked_for_alone_is_explained() {
     let user = User::new();
     let alone = user.run(&[]).expect(0).out;
-    assert!(alone.contains("Start with `tiermark survey`") && alone.contains("Tenants"), "{alone}");
+    assert!(alone.contains("`tiermark survey`"), "{alone}");
     let list = user.run(&["list"]).expect(0).out;
-    assert!(list.contains("kernels") && list.contains("tiermark list WHAT"), "{list}");
+    assert!(list.contains("kernels"), "{list}");
     let scenarios = user.run(&["capacity", "--dry-run"]).expect(0).out;
     assert!(scenarios.contains("mini") && scenarios.contains("--scenario"), "{scenarios}");
     let plans = |tree: &str| user.run(&["plan", "list", "--simulate", tree]).expect(0).out;

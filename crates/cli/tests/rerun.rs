@@ -51,10 +51,10 @@ fn what_this_machine_lacks_is_refused_with_the_command_to_change() {
     let user = User::new();
     saved(&user, &["latency", "--quick", "--sizes=64M", "--cpus=5"], SERVER);
     let ran = user.run(&["rerun", "before.json", "--simulate", GUEST, "--no-save"]).expect(4);
-    assert!(ran.err.contains("tiermark latency --quick --sizes=64M --cpus=5"), "{}", ran.err);
+    assert!(ran.err.contains("latency --quick --sizes=64M --cpus=5"), "{}", ran.err);
     saved(&user, &["latency", "--quick", "--sizes=64M", "--mem-node=1"], SERVER);
     let ran = user.run(&["rerun", "before.json", "--simulate", GUEST, "--no-save"]).expect(4);
-    assert!(ran.err.contains("node 1") && ran.err.contains("--mem-node=1"), "{}", ran.err);
+    assert!(ran.err.contains("--mem-node=1"), "{}", ran.err);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use tiermark_model::Note;
+use tiermark_model::messages::files as says;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -11,13 +13,21 @@ use toml::de::DeTable;
 pub struct Mistake {
     /// Line, from 1; 0 where the whole file is meant.
     pub line: usize,
-    /// What is wrong, and what to write instead.
-    pub text: String,
+    /// The key, with those of the tables it stands in: `load.rate`. Empty where no key is to blame.
+    pub key: String,
+    /// What is wrong with it, and what to write instead.
+    pub fault: Note,
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line == 0 { f.write_str(&self.text) } else { write!(f, "line {}: {}", self.line, self.text) }
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        self.fault.fmt(f)
     }
 }
 
@@ -34,14 +44,14 @@ impl<'t> Mistakes<'t> {
         1 + self.text.get(..offset).unwrap_or(self.text).matches('\n').count()
     }
 
-    /// Adds a mistake at a line; 0 is the whole file.
-    pub fn add(&mut self, line: usize, text: impl Into<String>) {
-        self.found.push(Mistake { line, text: text.into() });
+    /// Adds a mistake with a key, at a line; 0 is the whole file.
+    pub fn add(&mut self, line: usize, key: impl Into<String>, fault: Note) {
+        self.found.push(Mistake { line, key: key.into(), fault });
     }
 
-    /// Adds a mistake at the line where some bytes of the text begin.
-    pub fn add_at(&mut self, bytes: &Range<usize>, text: impl Into<String>) {
-        self.add(self.line(bytes.start), text);
+    /// Adds a mistake with a key, at the line where some bytes of the text begin.
+    pub fn add_at(&mut self, bytes: &Range<usize>, key: impl Into<String>, fault: Note) {
+        self.add(self.line(bytes.start), key, fault);
     }
 
     /// How many there are.
@@ -74,7 +84,7 @@ pub fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Mistakes<'_>), Vec<Mis
     let mut mistakes = Mistakes { text, found: Vec::new() };
     for error in broken {
         let line = error.span().map_or(0, |span| mistakes.line(span.start));
-        mistakes.add(line, error.message());
+        mistakes.add(line, "", says::not_toml(error.message()));
     }
     mistakes.none_in(()).map(|()| (table, Mistakes { text, found: Vec::new() }))
 }

@@ -1,9 +1,8 @@
 //! Files that are a type, read by serde: after each mistake its key is given a right value, so that the next one shows.
 
-use std::fmt;
-
 use serde::de::DeserializeOwned;
-use tiermark_model::{near, nearest};
+use tiermark_model::messages::files as says;
+use tiermark_model::{Note, near};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
@@ -18,15 +17,15 @@ pub struct Problem {
     /// The key, with those of the tables it stands in.
     pub key: String,
     /// What is wrong with it, and what to write instead.
-    pub text: String,
+    pub fault: Note,
     /// Other keys without which it would be none.
     beside: Vec<&'static str>,
 }
 
 impl Problem {
     /// Makes one.
-    pub fn new(key: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { key: key.into(), text: text.into(), beside: Vec::new() }
+    pub fn new(key: impl Into<String>, fault: Note) -> Self {
+        Self { key: key.into(), fault, beside: Vec::new() }
     }
 
     /// The same, which these other keys are part of as well.
@@ -42,9 +41,10 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.key, self.text)
+/// The mistake of a whole file that was not read as one.
+impl From<Problem> for Mistake {
+    fn from(problem: Problem) -> Self {
+        Self { line: 0, key: problem.key, fault: problem.fault }
     }
 }
 
@@ -86,7 +86,7 @@ pub fn read<T: DeserializeOwned>(
             Ok(read) => {
                 let found = problems(&read).into_iter();
                 let real = found.filter(|problem| !stand_in.iter().any(|key| problem.is_about(key)));
-                real.for_each(|problem| place(&mut mistakes, &places, &problem));
+                real.for_each(|problem| place(&mut mistakes, &places, problem));
                 return mistakes.none_in(read);
             }
             Err(error) => error,
@@ -94,20 +94,18 @@ pub fn read<T: DeserializeOwned>(
         let (place, lacks) = whereabouts(&places, &error);
         let (mut path, line) =
             place.map_or((Vec::new(), 0), |place| (place.path.clone(), mistakes.line(place.key.start)));
-        let key = path.join(".");
         let missing = error.message().strip_prefix("missing field").map(|name| name.trim_matches([' ', '`']));
         if let Some(name) = missing.filter(|_| lacks) {
             path.push(name.to_owned());
-            let table = if key.is_empty() { "the file".to_owned() } else { format!("[{key}]") };
             // What was taken away as a mistake is no second one.
             if !stand_in.contains(&path.join(".")) {
-                mistakes.add(line, format!("{table} has no '{name}'"));
+                mistakes.add(line, path.join("."), says::key_missing());
             }
         } else if path.is_empty() {
-            mistakes.add(line, error.message().replace('`', "'"));
+            mistakes.add(line, "", says::value_refused(&error.message().replace('`', "'")));
             break;
         } else {
-            mistakes.add(line, spoken(&key, error.message(), of_path(model.get_ref(), &path)));
+            mistakes.add(line, path.join("."), fault(error.message(), of_path(model.get_ref(), &path)));
         }
         let again = stand_in.contains(&path.join("."));
         stand_in.push(path.join("."));
@@ -187,13 +185,13 @@ fn put<'b>(table: &mut DeTable<'b>, path: &[String], value: Option<Spanned<DeVal
 }
 
 /// Adds a problem at the line of its key, or of the nearest table around it that the file has.
-fn place(mistakes: &mut Mistakes<'_>, places: &[KeySpan], problem: &Problem) {
+fn place(mistakes: &mut Mistakes<'_>, places: &[KeySpan], problem: Problem) {
     let around = |place: &&KeySpan| {
         let name = place.name();
         problem.key == name || problem.key.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'))
     };
     let place = places.iter().filter(around).max_by_key(|place| place.path.len());
-    mistakes.add(place.map_or(0, |place| mistakes.line(place.key.start)), problem.to_string());
+    mistakes.add(place.map_or(0, |place| mistakes.line(place.key.start)), problem.key, problem.fault);
 }
 
 /// The words in what serde says of one that it does not know: that one, and those that it does.
@@ -208,23 +206,25 @@ fn meant(message: &str) -> Option<String> {
     near(name, &known).map(str::to_owned)
 }
 
-/// What serde says of a key, as it is said to people; `model` is how the key is written rightly.
-fn spoken(key: &str, message: &str, model: Option<&Spanned<DeValue<'_>>>) -> String {
+/// The fault of a value that serde describes; `model` is how the value is written rightly.
+fn fault(message: &str, model: Option<&Spanned<DeValue<'_>>>) -> Note {
     if let Some((name, known)) = listed(message, "unknown field ") {
-        return format!("unknown key '{key}'{}", suggestion(name, &known));
+        return says::key_unknown(name, &known);
     }
     if let Some((name, known)) = listed(message, "unknown variant ") {
-        return format!("{key}: '{name}' is not possible{}", suggestion(name, &known));
+        return says::choice_unknown(name, &known);
     }
     let wrong = ["invalid type: ", "invalid value: "].iter().find_map(|prefix| message.strip_prefix(prefix));
     if let Some((found, wanted)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
-        return format!("{key}: {} is wanted, not {}", wanted_word(wanted, model), found_word(found));
+        let (wanted, has_example) = wanted_word(wanted);
+        let example = model.filter(|_| has_example).and_then(example);
+        return says::type_wrong(wanted, example.as_deref(), &found_word(found));
     }
-    format!("{key}: {}", message.replace('`', "'"))
+    says::value_refused(&message.replace('`', "'"))
 }
 
-/// What a reader of values wants, in words; with an example where that is one word.
-fn wanted_word(wanted: &str, model: Option<&Spanned<DeValue<'_>>>) -> String {
+/// What a reader of values wants, in words; whether an example makes that clearer.
+fn wanted_word(wanted: &str) -> (&str, bool) {
     let word = match wanted.trim_matches('`') {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
@@ -234,15 +234,19 @@ fn wanted_word(wanted: &str, model: Option<&Spanned<DeValue<'_>>>) -> String {
         "a map" => "a table",
         "a boolean" => "true or false",
         kind if kind.starts_with("struct ") => "a table",
-        other => return other.to_owned(),
+        other => return (other, false),
     };
-    let example = match model.map(Spanned::get_ref) {
-        Some(DeValue::Integer(number)) => Some(number.to_string().replace('_', "")),
-        Some(DeValue::Float(number)) => Some(number.to_string()),
-        Some(DeValue::String(text)) => Some(format!("\"{text}\"")),
+    (word, true)
+}
+
+/// A value as it is written, where that is one word.
+fn example(value: &Spanned<DeValue<'_>>) -> Option<String> {
+    match value.get_ref() {
+        DeValue::Integer(number) => Some(number.to_string().replace('_', "")),
+        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::String(text) => Some(format!("\"{text}\"")),
         _ => None,
-    };
-    example.map_or_else(|| word.to_owned(), |example| format!("{word} such as {example}"))
+    }
 }
 
 /// What was found instead, in words.
@@ -260,18 +264,12 @@ fn found_word(found: &str) -> String {
     }
 }
 
-/// The nearest of some words, or else all of them.
-fn suggestion(word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
-        near if near.is_empty() => format!("; possible are {}", known.join(", ")),
-        near => near,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use serde::Deserialize;
+    use tiermark_model::Code;
+    use tiermark_model::messages::files::codes;
 
     use super::*;
 
@@ -302,11 +300,21 @@ mod tests {
 
     fn negative(file: &File) -> Vec<Problem> {
         let _seen = (&file.title, &file.inner.names, matches!(file.inner.kind, Kind::Poisson | Kind::Constant));
-        if file.inner.rate < 0.0 { vec![Problem::new("inner.rate", "is negative")] } else { Vec::new() }
+        if file.inner.rate < 0.0 {
+            vec![Problem::new("inner.rate", says::value_refused("is negative"))]
+        } else {
+            Vec::new()
+        }
     }
 
-    fn mistakes(text: &str) -> Vec<String> {
-        read(text, MODEL, negative).unwrap_err().iter().map(ToString::to_string).collect()
+    /// Line, key and code of each mistake.
+    fn mistakes(text: &str) -> Vec<(usize, String, Code)> {
+        let found = read(text, MODEL, negative).unwrap_err();
+        found.into_iter().map(|mistake| (mistake.line, mistake.key, mistake.fault.code)).collect()
+    }
+
+    fn at(line: usize, key: &str, code: Code) -> (usize, String, Code) {
+        (line, key.to_owned(), code)
     }
 
     #[test]
@@ -315,15 +323,20 @@ mod tests {
         assert_eq!(
             mistakes(text),
             [
-                "line 1: unknown key 'titel'; did you mean 'title'?",
-                "line 3: inner.rate: a number such as 500.0 is wanted, not the text \"5\"",
-                "line 4: inner.kind: 'poison' is not possible; did you mean 'poisson'?",
-                "line 5: inner.names: a text in quotes is wanted, not 5",
-                "line 6: unknown key 'inner.foo'; possible are rate, kind, names",
+                at(1, "titel", codes::key_unknown),
+                at(3, "inner.rate", codes::type_wrong),
+                at(4, "inner.kind", codes::choice_unknown),
+                at(5, "inner.names", codes::type_wrong),
+                at(6, "inner.foo", codes::key_unknown),
             ]
         );
-        assert_eq!(mistakes("\n\n[inner]\nrate = -1.0\n"), ["line 4: inner.rate: is negative"]);
-        assert_eq!(mistakes("inner.rate = -1"), ["line 1: inner.rate: is negative"]);
+        let found = read(text, MODEL, negative).unwrap_err();
+        let text = |at: usize, name: &str| found[at].fault.data[name].as_str().unwrap().to_owned();
+        assert_eq!([text(0, "name"), text(2, "word")], ["titel", "poison"]);
+        assert_eq!([text(1, "example"), text(1, "found"), text(3, "found")], ["500.0", "the text \"5\"", "5"]);
+        assert_eq!(found[4].fault.data["known"], serde_json::json!(["rate", "kind", "names"]));
+        assert_eq!(mistakes("\n\n[inner]\nrate = -1.0\n"), [at(4, "inner.rate", codes::value_refused)]);
+        assert_eq!(mistakes("inner.rate = -1"), [at(1, "inner.rate", codes::value_refused)]);
     }
 
     #[test]
@@ -344,10 +357,13 @@ mod tests {
             #[serde(rename = "rate")]
             _rate: f64,
         }
-        let told = |text: &str| read::<Needs>(text, "", |_| Vec::new()).unwrap_err()[0].to_string();
-        assert_eq!(told("x = 1"), "the file has no 'inner'");
-        assert_eq!(told("\n[inner]\n"), "line 2: [inner] has no 'rate'");
-        assert_eq!(told("[inner]\nrate = 'x'\n"), "line 2: inner.rate: a number is wanted, not the text \"x\"");
+        let first = |text: &str| {
+            let Mistake { line, key, fault } = read::<Needs>(text, "", |_| Vec::new()).unwrap_err().swap_remove(0);
+            (line, key, fault.code)
+        };
+        assert_eq!(first("x = 1"), at(0, "inner", codes::key_missing));
+        assert_eq!(first("\n[inner]\n"), at(2, "inner.rate", codes::key_missing));
+        assert_eq!(first("[inner]\nrate = 'x'\n"), at(2, "inner.rate", codes::type_wrong));
     }
 
     proptest! {

@@ -122,6 +122,7 @@ pub fn admit_node(id: NodeId, machine: &Machine) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::messages::setup::codes;
     use tiermark_model::*;
 
     fn machine() -> Machine {
@@ -190,22 +191,22 @@ mod tests {
 
     #[test]
     fn refuses_with_what_why_and_cure() {
-        for (setup, why) in [
-            (setup(3, GIB, "", PageKind::Thp), "affinity"),
-            (setup(9, GIB, "", PageKind::Thp), "no such cpu"),
-            (setup(0, GIB, "2", PageKind::Thp), "no such node"),
-            (setup(0, GIB, "1", PageKind::Thp), "no memory"),
-            (setup(0, 5 * GIB, "", PageKind::Thp), "node 0 has 4 GiB free, of which"),
-            (setup(0, u64::MAX, "", PageKind::Thp), "maps"),
-            (setup(0, 0, "", PageKind::Thp), "no bytes to measure"),
-            (setup(0, GIB, "", PageKind::Huge(1 << 30)), "0 are free"),
+        for (setup, code) in [
+            (setup(3, GIB, "", PageKind::Thp), codes::cpu_unusable),
+            (setup(9, GIB, "", PageKind::Thp), codes::cpu_unusable),
+            (setup(0, GIB, "2", PageKind::Thp), codes::node_unusable),
+            (setup(0, GIB, "1", PageKind::Thp), codes::node_unusable),
+            (setup(0, 5 * GIB, "", PageKind::Thp), codes::free_memory_short),
+            (setup(0, u64::MAX, "", PageKind::Thp), codes::region_too_large),
+            (setup(0, 0, "", PageKind::Thp), codes::region_empty),
+            (setup(0, GIB, "", PageKind::Huge(1 << 30)), codes::huge_pages_no_pool),
         ] {
             let refusal = fits(&setup, &machine()).unwrap_err();
-            assert!(refusal.to_string().contains(why), "{refusal}");
+            assert_eq!(refusal.code, code, "{refusal}");
             assert!(!refusal.cure.is_empty());
         }
         let idle = Setup { threads: Vec::new(), ..setup(0, GIB, "", PageKind::Thp) };
-        assert!(fits(&idle, &machine()).unwrap_err().why.contains("no threads"));
+        assert_eq!(fits(&idle, &machine()).unwrap_err().code, codes::setup_without_threads);
     }
 
     #[test]

@@ -15,10 +15,9 @@ mod save;
 mod store;
 mod weigh;
 
-pub use document::{DocumentError, MAX_DOCUMENT_BYTES, SCHEMAS, Source, data_fits, parse};
+pub use document::{MAX_DOCUMENT_BYTES, SCHEMAS, data_fits, malformed, parse};
 pub use journal::{Journal, Record};
-pub use load::LoadError;
 pub use record::{Best, MachineKey, MachineRecord, hold_again};
 pub use recover::recover;
-pub use save::{Attempt, SaveError, SavedPlace};
+pub use save::SavedPlace;
 pub use store::{Entry, Places, Store};

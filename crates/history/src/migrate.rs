@@ -63,11 +63,46 @@ fn stop_rule(stop: &mut Map<String, Value>) {
     stop.insert("max_visits".into(), most.saturating_mul(shots).min(u64::from(u32::MAX)).into());
 }
 
-/// Reasons keep their words.
+/// Reasons keep their words; refusals, which version 1 has as `refused: WHAT: WHY (CURE)`, are taken apart.
 fn reasons(of: &mut Value) {
     for reason in of.get_mut("verdict").into_iter().flat_map(|verdict| items(verdict, "reasons")) {
+        let refused = reason["text"].as_str().and_then(|text| refusal(text.strip_prefix("refused: ")?));
         if let Some(reason) = reason.as_object_mut() {
-            reason.insert("reason".into(), "told".into());
+            reason.insert("reason".into(), if refused.is_some() { "refused" } else { "told" }.into());
+            refused.map(|refusal| reason.insert("refusal".into(), refusal));
         }
+    }
+}
+
+fn refusal(text: &str) -> Option<Value> {
+    let (what, why) = text.split_once(": ")?;
+    let cured = why.strip_suffix(')').and_then(|why| why.rsplit_once(" ("));
+    let (why, cure) = cured.unwrap_or((why, ""));
+    Some(json!({ "what": what, "why": why, "cure": cure }))
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::Reason;
+
+    use super::*;
+
+    #[test]
+    fn refusals_of_the_first_version_are_taken_apart() {
+        let migrated = |text: &str| {
+            let mut finding = json!({ "verdict": { "reasons": [{ "code": "system", "text": text }] } });
+            reasons(&mut finding);
+            serde_json::from_value::<Reason>(finding["verdict"]["reasons"][0].take()).unwrap()
+        };
+        let text = "refused: 1 TiB of memory: node 0 has 7 GiB free (ask for less)";
+        let reason = migrated(text);
+        let refusal = reason.refused().unwrap();
+        assert_eq!(
+            (refusal.what.as_str(), refusal.why.as_str(), refusal.cure.as_str()),
+            ("1 TiB of memory", "node 0 has 7 GiB free", "ask for less")
+        );
+        assert_eq!(reason.to_string(), text);
+        assert_eq!(migrated("refused: x: y").to_string(), "refused: x: y");
+        assert!(matches!(migrated("interval of 9 %"), Reason::Told { .. }));
     }
 }

@@ -4,19 +4,20 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use tiermark_lines::Lines;
-use tiermark_model::{Experiment, Run, messages};
+use tiermark_model::{Experiment, Refusal, Run, messages};
 
-use crate::document::{DocumentError, Source, parse_from};
+use crate::document::{name_of, parse};
 use crate::journal::Record;
 
 /// Reads a journal, torn at any byte, up to its first damaged line, into a run with `complete: false` and without findings, which its probes derive again.
 ///
 /// # Errors
-/// A [`DocumentError`] if the file cannot be read or its first line, the head of the run, is not whole.
-pub fn recover(path: &Path) -> Result<Run, DocumentError> {
-    let from = || Source::File(path.to_owned());
-    let lines = Lines::read(path).map_err(|why| DocumentError::Io { from: from(), why })?;
-    let mut run = parse_from(lines.head(), from())?;
+/// A [`Refusal`] if the file cannot be read or its first line, the head of the run, is not whole.
+pub fn recover(path: &Path) -> Result<Run, Refusal> {
+    let from = name_of(path);
+    let lines =
+        Lines::read(path).map_err(|error| messages::documents::document_unreadable(&from, &error.to_string()))?;
+    let mut run = parse(lines.head(), &from)?;
     run.complete = false;
     run.experiments.clear();
     let mut index: HashMap<String, usize> = HashMap::new();
@@ -45,7 +46,7 @@ fn take(run: &mut Run, index: &mut HashMap<String, usize>, record: Record) -> Re
             let (states, drift) = (Vec::new(), Vec::new());
             run.experiments.push(Experiment { request, method, plan, observations, states, drift, findings });
         }
-        (_, None) => return Err("a record before any experiment".to_owned()),
+        (_, None) => return Err(messages::documents::record_before_experiment().text),
         (Record::Steps(steps), Some(experiment)) => experiment.plan.steps.extend(steps),
         (Record::Done { states, drift }, Some(experiment)) => (experiment.states, experiment.drift) = (states, drift),
         (Record::Observation(observation), Some(experiment)) => match index.get(&observation.step) {

@@ -8,11 +8,16 @@ use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use tiermark_history::{DocumentError, Store, parse};
-use tiermark_model::Unit;
+use tiermark_history::Store;
+use tiermark_model::messages::documents::codes;
+use tiermark_model::{Refusal, Run, Unit};
 
 fn here(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn parse(bytes: &[u8]) -> Result<Run, Refusal> {
+    tiermark_history::parse(bytes, "a document")
 }
 
 #[test]
@@ -76,23 +81,22 @@ fn parts_of_the_first_version_that_are_no_objects_are_refused() {
         r#"{"schema": "tiermark/run/1", "experiments": [7]}"#,
         r#"{"schema": "tiermark/run/1", "experiments": [{"observations": [7], "findings": ["x"]}]}"#,
     ] {
-        assert!(matches!(parse(text.as_bytes()), Err(DocumentError::Malformed { .. })), "{text}");
+        assert_eq!(parse(text.as_bytes()).unwrap_err().code, codes::document_malformed, "{text}");
     }
 }
 
 #[test]
 fn other_schemas_are_refused_by_name() {
-    for (schema, says) in [
-        (r#"{"schema":"tiermark/run/3","id":7}"#, "newer tiermark"),
-        (r#"{"schema":"fio/3"}"#, "not a tiermark run"),
-        (r#"{"schema":1}"#, "names no schema"),
-        (r#"{}"#, "names no schema"),
-        (r#"["tiermark/run/1"]"#, "names no schema"),
+    for (schema, code) in [
+        (r#"{"schema":"tiermark/run/3","id":7}"#, codes::document_newer),
+        (r#"{"schema":"fio/3"}"#, codes::document_of_others),
+        (r#"{"schema":1}"#, codes::document_without_schema),
+        (r#"{}"#, codes::document_without_schema),
+        (r#"["tiermark/run/1"]"#, codes::document_without_schema),
     ] {
-        let error = parse(schema.as_bytes()).unwrap_err();
-        assert!(matches!(error, DocumentError::OtherSchema { .. }), "{error}");
-        let text = error.to_string();
-        assert!(text.contains(says) && text.contains("reads tiermark/run/2"), "{text}");
+        let refusal = parse(schema.as_bytes()).unwrap_err();
+        assert_eq!(refusal.code, code, "{schema}");
+        assert_eq!(refusal.data["known"], serde_json::json!(["tiermark/run/2", "tiermark/run/1"]));
     }
 }
 
@@ -103,10 +107,9 @@ fn data_that_would_take_too_much_memory_is_refused_before_it_does() {
     run["experiments"][0]["request"]["params"] = serde_json::json!(vec![serde_json::json!({"a": 0}); 1000]);
     assert!(parse(run.to_string().as_bytes()).is_ok());
     run["experiments"][0]["request"]["params"] = serde_json::json!(vec![serde_json::json!({"a": 0}); 100_000]);
-    let error = parse(run.to_string().as_bytes()).unwrap_err();
-    assert!(matches!(error, DocumentError::TooMuchData { .. }), "{error}");
+    assert_eq!(parse(run.to_string().as_bytes()).unwrap_err().code, codes::document_too_heavy);
     let first = format!(r#"{{"schema": "tiermark/run/1", "x": "{}"}}"#, "x".repeat(16 << 20));
-    assert!(matches!(parse(first.as_bytes()), Err(DocumentError::TooMuchData { .. })));
+    assert_eq!(parse(first.as_bytes()).unwrap_err().code, codes::document_too_heavy);
 }
 
 #[test]
@@ -116,14 +119,16 @@ fn errors_carry_path_and_position() {
     let text = serde_json::to_string_pretty(&common::example_run()).unwrap();
     fs::write(&path, text.replacen("\"seed\": 42", "\"seed\": \"many\"", 1)).unwrap();
     let line = text.lines().position(|l| l.contains("\"seed\": 42")).unwrap() + 1;
-    let error = Store::at(dir.path()).load(path.to_str().unwrap()).unwrap_err().to_string();
-    assert!(error.contains("x.json") && error.contains(&format!("line {line}")) && error.contains("many"), "{error}");
+    let refusal = Store::at(dir.path()).load(path.to_str().unwrap()).unwrap_err();
+    assert_eq!((&refusal.code, &refusal.data["line"]), (&codes::document_malformed, &line.into()));
+    assert_eq!(refusal.text("from"), Some(format!("run document '{}'", path.display()).as_str()));
+    assert!(refusal.text("problem").unwrap().contains("\"many\""), "{refusal}");
 }
 
 #[test]
 fn endless_files_are_refused() {
-    let error = Store::at("/nonexistent").load("/dev/zero").unwrap_err().to_string();
-    assert!(error.contains("larger than 256 MiB"), "{error}");
+    let refusal = Store::at("/nonexistent").load("/dev/zero").unwrap_err();
+    assert_eq!((&refusal.code, &refusal.data["most"]), (&codes::document_too_large, &(256 << 20).into()));
 }
 
 proptest! {

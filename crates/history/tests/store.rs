@@ -7,7 +7,8 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tiermark_history::{Journal, LoadError, Places, Record, Store, recover};
+use tiermark_history::{Journal, Places, Record, Store, recover};
+use tiermark_model::messages::documents::codes as documents;
 use tiermark_model::messages::load::codes;
 use tiermark_model::{Plan, Run};
 
@@ -35,7 +36,7 @@ fn the_environment_chooses_the_directory() {
 fn saved_runs_are_found_by_path_id_prefix_and_last() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::at(dir.path().join("deep/runs"));
-    assert!(matches!(store.load("last"), Err(LoadError::Empty { .. })));
+    assert_eq!(store.load("last").unwrap_err().code, documents::no_last_run);
     let first = store.save(&run("20260101T000000Z-aa")).unwrap();
     assert_eq!(first.notice, None);
     store.save(&run("20260102T000000Z-bb")).unwrap();
@@ -44,13 +45,14 @@ fn saved_runs_are_found_by_path_id_prefix_and_last() {
     assert_eq!(store.load("20260101T000000Z-aa").unwrap(), run("20260101T000000Z-aa"));
     assert_eq!(store.load("20260101").unwrap().id, "20260101T000000Z-aa");
     assert_eq!(store.load(first.path.to_str().unwrap()).unwrap().id, "20260101T000000Z-aa");
-    let error = store.load("2026").unwrap_err().to_string();
-    assert!(error.contains("several") && error.contains("-aa") && error.contains("-bb"), "{error}");
-    let error = store.load("1999").unwrap_err().to_string();
-    assert!(error.contains("1999") && error.contains("20260102T000000Z-bb"), "{error}");
-    assert!(matches!(store.load(""), Err(LoadError::NotFound { .. })));
-    let error = store.load("./none.json").unwrap_err().to_string();
-    assert!(error.contains("none.json") && error.contains("No such file"), "{error}");
+    let refusal = store.load("2026").unwrap_err();
+    let ids = serde_json::json!(["20260101T000000Z-aa", "20260102T000000Z-bb"]);
+    assert_eq!((&refusal.code, &refusal.data["ids"]), (&documents::run_ambiguous, &ids));
+    let refusal = store.load("1999").unwrap_err();
+    let newest = serde_json::json!(["20260102T000000Z-bb", "20260101T000000Z-aa"]);
+    assert_eq!((&refusal.code, &refusal.data["newest"]), (&documents::run_unknown, &newest));
+    assert_eq!(store.load("").unwrap_err().code, documents::run_unknown);
+    assert_eq!(store.load("./none.json").unwrap_err().code, documents::document_unreadable);
 }
 
 #[test]
@@ -59,8 +61,8 @@ fn a_store_that_cannot_be_written_falls_back_and_says_so() {
     let blocked = dir.path().join("file");
     fs::write(&blocked, "in the way").unwrap();
     let mut places = Places { tiermark_home: Some(blocked.clone()), ..Places::default() };
-    let error = Store::new(&places).save(&run("a")).unwrap_err().to_string();
-    assert!(error.contains("Not a directory") && error.contains("TIERMARK_HOME"), "{error}");
+    let refusal = Store::new(&places).save(&run("a")).unwrap_err();
+    assert_eq!((&refusal.code, refusal.data["attempts"].as_array().unwrap().len()), (&documents::no_place_for_run, 1));
 
     places.current = Some("/proc/self".into());
     places.temporary = Some(dir.path().join("tmp"));

@@ -70,7 +70,7 @@ fn without_mbind_memory_is_touched_first_where_it_shall_be() {
     }
     // A node without cpus cannot be reached by touching.
     let Err(refusal) = host.prepare(&setup(&machine, &far.to_string())) else { panic!("prepared") };
-    assert!(refusal.why.contains("mbind was refused") && refusal.cure.contains("SYS_NICE"), "{refusal}");
+    assert_eq!(refusal.code, tiermark_model::messages::setup::codes::node_untouchable);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn step(host: &mut LinuxHost, setup: &Setup) -> Result<(), Refusal> {
     for _ in 0..2 {
         let shot = match rig.shot(SHOT) {
             Ok(shot) => shot,
-            Err(fault) if fault.to_string().contains("kept a thread beside it from its cpu") => break,
+            Err(fault) if fault.to_string().contains("kept its second thread from the cpu") => break,
             Err(fault) => panic!("{setup:?}: {fault}"),
         };
         let thread = &shot.threads[0];

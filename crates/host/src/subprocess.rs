@@ -16,14 +16,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
-use tiermark_model::messages::setup as says;
+use tiermark_model::messages::{setup as says, subprocess as not_answering};
 use tiermark_model::{CpuModel, IdSet, KernelId, Machine, Note, PlacementProof, Refusal, Role, Setup};
-use tiermark_primitives::{able, no_more, unavailable, wants_subprocess};
+use tiermark_primitives::{able, no_more, wants_subprocess};
 use tiermark_system::Clock;
 
 use crate::region::{Order, stop_refusal};
 use crate::resources::Resources;
-use call::{Limits, Lost, Subprocess};
+use call::{Limits, Subprocess};
 
 /// The argument with which this program is the subprocess.
 const SUBPROCESS: &str = "__subprocess";
@@ -109,7 +109,7 @@ impl SubprocessRig {
         match subprocess.ask::<Result<(), Refusal>>(&job) {
             _ if resources.stopped.load(Relaxed) => return Err(stop_refusal()),
             Ok(made) => made?,
-            Err(lost) => return Err(unavailable(WHAT, &lost.why, lost.cure)),
+            Err(lost) => return Err(lost),
         }
         Ok(Self { subprocess, seed: setup.seed, shots: resources.prepared << 32 })
     }
@@ -118,18 +118,19 @@ impl SubprocessRig {
 impl Rig for SubprocessRig {
     fn placement(&mut self) -> PlacementProof {
         self.seed = self.seed.wrapping_add(1);
-        let unseen = |lost: Lost| PlacementProof { how: says::placement_lost(&lost.why), ..PlacementProof::default() };
+        let unseen =
+            |lost: Refusal| PlacementProof { how: says::placement_lost(&lost.why), ..PlacementProof::default() };
         self.subprocess.ask(&Ask::Placement { seed: self.seed }).unwrap_or_else(unseen)
     }
 
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
-        Err(Fault(format!("kernel {kernel}: the process that makes children runs no kernels")))
+        Err(Fault(not_answering::subprocess_without_kernels(&kernel.to_string()).to_string()))
     }
 
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
         self.shots += 1;
         let ask = Ask::Shot { budget_ns: budget.as_secs_f64() * 1e9, number: self.shots };
-        let lost = |lost: Lost| Fault(format!("{WHAT}: {} ({})", lost.why, lost.cure));
+        let lost = |lost: Refusal| Fault(lost.to_string());
         let shot = self.subprocess.ask::<Result<ThreadShot, String>>(&ask).map_err(lost)?;
         Ok(Shot { threads: vec![shot.map_err(Fault)?], ..Shot::default() })
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use common::{SHOT, chase, first_cpu, host, machine, region, stream};
 use tiermark_engine::Host;
 use tiermark_host::{LinuxHost, Options};
+use tiermark_model::messages::setup::codes;
 use tiermark_model::{Bytes, ChainLayout, IdSet, Layout, MemPolicy, PageKind, Refusal, RegionSetup, Setup};
 
 const CHAIN: Layout = Layout::Chain(ChainLayout::Random);
@@ -79,7 +80,7 @@ fn memory_lies_where_the_cpu_that_touches_it_first_belongs() {
         common::assert_sane(&shot.threads[0], worker);
     }
     let refusal = refused(&mut host, &chase(worker, touched(MemPolicy::TouchedBy(100_000), CHAIN), 1));
-    assert!(refusal.what.contains("cpu 100000"), "{refusal}");
+    assert_eq!(refusal.data["cpu"], 100_000, "{refusal}");
 }
 
 #[test]
@@ -143,7 +144,8 @@ fn more_than_there_is_is_refused_with_numbers() {
     let cpu = first_cpu(host.machine());
     let total = host.machine().system.memory_bytes.unwrap();
     let refusal = refused(&mut host, &chase(cpu, region(total + (3 << 30), PageKind::Thp, CHAIN), 1));
-    assert!(refusal.why.contains("GiB available") && !refusal.cure.is_empty(), "{refusal}");
+    assert_eq!(refusal.code, codes::free_memory_short);
+    assert!(!refusal.cure.is_empty(), "{refusal}");
 }
 
 #[test]
@@ -187,7 +189,7 @@ fn a_cpu_outside_the_affinity_is_refused() {
     }
     let mut host = LinuxHost::new(machine, Options::default()).unwrap();
     let refusal = refused(&mut host, &chase(cpu, region(64 << 10, PageKind::Base, CHAIN), 1));
-    assert!(refusal.why.contains("may not run there"), "{refusal}");
+    assert_eq!(refusal.code, codes::cpu_unusable);
 }
 
 #[test]

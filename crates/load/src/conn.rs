@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
+use tiermark_model::Note;
+use tiermark_model::messages::load as says;
+
 use crate::buffers::{Part, Share};
 use crate::clock::Clock;
 use crate::resp::{Parser, Reply};
@@ -213,7 +216,7 @@ impl Conn {
         buffer: &mut [u8],
         clock: &impl Clock,
         mut answered: impl FnMut(Pending, Reply<'_>, u64),
-    ) -> Result<Took, String> {
+    ) -> Result<Took, Note> {
         let n = match self.stream.read(buffer) {
             Ok(0) => return Ok(Took::End),
             Ok(n) => n,
@@ -221,7 +224,7 @@ impl Conn {
                 return Ok(Took::Nothing);
             }
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(Took::End),
-            Err(error) => return Err(format!("reading failed: {error}")),
+            Err(error) => return Err(says::reading_failed(&error.to_string())),
         };
         let at = clock.now();
         let (pending, sent) = (&mut self.pending, self.unsent);
@@ -234,8 +237,8 @@ impl Conn {
             }
         });
         match fed {
-            Err(garbage) => Err(format!("the server's answer cannot be parsed: {garbage}")),
-            Ok(()) if unasked => Err("the server sent an answer without a request".into()),
+            Err(garbage) => Err(says::tenant_unreadable(&garbage.to_string())),
+            Ok(()) if unasked => Err(says::tenant_unasked()),
             Ok(()) => Ok(Took::Bytes { at }),
         }
     }

@@ -1,6 +1,7 @@
 //! Results of a tenant.
 
 use serde::{Deserialize, Serialize};
+use tiermark_model::Note;
 
 use crate::clock::SECOND;
 use crate::histogram::Latencies;
@@ -87,7 +88,7 @@ pub struct TenantResult {
     /// Each second of the run.
     pub windows: Vec<Window>,
     /// Why the tenant was given up, where it was.
-    pub fault: Option<String>,
+    pub fault: Option<Note>,
 }
 
 impl TenantResult {
@@ -169,6 +170,8 @@ pub fn pooled(tenants: &[TenantResult]) -> TenantResult {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::messages::load as says;
+
     use super::*;
 
     #[test]
@@ -178,12 +181,12 @@ mod tests {
         one.answered(5, 1000);
         let mut two = TenantResult { seconds: 2.0, scheduled: 10, done_in_time: 5, mismatches: Some(1), ..one.clone() };
         two.answered(SECOND, 3000);
-        two.fault = Some("gone".into());
+        two.fault = Some(says::tenant_hung_up());
         let all = pooled(&[one, two]);
         assert_eq!((all.scheduled, all.done_in_time, all.response.count(), all.mismatches), (20, 14, 2, Some(1)));
         assert_eq!(all.achieved_share(), Some(0.7));
         assert_eq!(all.achieved_rate(), 7.0);
-        assert_eq!(all.fault.as_deref(), Some("gone"));
+        assert_eq!(all.fault, Some(says::tenant_hung_up()));
         let means: Vec<_> = all.windows.iter().map(Window::mean).collect();
         assert_eq!(means, [Some(1000.0), Some(3000.0)]);
         assert_eq!(pooled(&[]).achieved_share(), None);

@@ -1,5 +1,7 @@
 //! One tenant's requests: which, and when.
 
+use tiermark_model::Note;
+use tiermark_model::messages::load as says;
 use tiermark_stats::Rng;
 
 use crate::clock::{Clock, SECOND};
@@ -229,13 +231,13 @@ impl Tenant {
         end: u64,
         looked: u64,
         clock: &impl Clock,
-    ) -> Result<crate::conn::Took, String> {
+    ) -> Result<crate::conn::Took, Note> {
         let judge = Judge { form: &self.form, start: self.start, end, is_open: self.schedule.is_some(), looked };
         let tally = &mut self.tally;
         let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Took::Nothing) };
         let took = conn.read(buffer, clock, |request, reply, at| judge.answer(tally, request, reply, at))?;
         match &self.tally.first_error {
-            Some(error) if self.form.stops_on_error => Err(format!("it refuses: {error}")),
+            Some(error) if self.form.stops_on_error => Err(says::tenant_refuses(error)),
             _ => Ok(took),
         }
     }
@@ -284,7 +286,7 @@ impl Tenant {
     }
 
     /// Gives the tenant up, at `now` on the clock.
-    pub(crate) fn give_up(&mut self, why: String, now: u64) {
+    pub(crate) fn give_up(&mut self, why: Note, now: u64) {
         let waiting: Vec<Pending> = self.conns.iter().flatten().flat_map(Conn::unanswered).copied().collect();
         self.leave(&waiting, now);
         self.tally.fault.get_or_insert(why);

@@ -8,7 +8,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
+use tiermark_model::Note;
 use tiermark_model::load::Spin;
+use tiermark_model::messages::load as says;
 
 use crate::clock::{self, Clock, Event, Monotonic};
 use crate::conn::{Took, Wrote};
@@ -256,7 +258,7 @@ impl<'a, C: Clock> Worker<'a, C> {
         for tenant in &mut self.tenants {
             let waiting = tenant.longest_wait(now);
             if waiting > self.shared.timeout && !was_away {
-                let why = format!("no answer for {:.1} s", waiting as f64 / clock::SECOND as f64);
+                let why = says::tenant_answers_nothing(waiting as f64 / clock::SECOND as f64);
                 tenant.give_up(why, now);
             }
             let seen = TenantNow {
@@ -334,7 +336,7 @@ impl<'a, C: Clock> Worker<'a, C> {
                     self.due.push(Reverse((due, slot)));
                 }
             }
-            Ok(Took::End) => tenant.give_up("it closed the connection".into(), self.clock.now()),
+            Ok(Took::End) => tenant.give_up(says::tenant_hung_up(), self.clock.now()),
             Err(why) => tenant.give_up(why, self.clock.now()),
         }
         Ok(())
@@ -345,10 +347,10 @@ fn token(slot: usize, place: usize) -> u64 {
     (slot as u64) << 32 | place as u64
 }
 
-fn closed(error: &io::Error) -> String {
+fn closed(error: &io::Error) -> Note {
     match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => "it closed the connection".into(),
-        _ => format!("writing failed: {error}"),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => says::tenant_hung_up(),
+        _ => says::writing_failed(&error.to_string()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::Note;
 use crate::run::Tool;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -163,7 +164,7 @@ pub struct LoadTenant {
     /// Its address; `all` of all together.
     pub target: String,
     /// Why it was given up, where it was.
-    pub fault: Option<String>,
+    pub fault: Option<Note>,
     /// Length of the run.
     pub seconds: f64,
     /// Answers a second.

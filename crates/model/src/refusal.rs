@@ -138,6 +138,9 @@ pub struct Warning {
     /// The data of its sentences.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data: Data,
+    /// The state alone, without its effect; empty in older documents.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub state: String,
     /// The state, and its effect on the numbers.
     pub text: String,
     /// The cure; `None` when nothing can be done.
@@ -146,8 +149,14 @@ pub struct Warning {
 
 impl Warning {
     /// The warning of a row of [`crate::messages`].
-    pub(crate) fn made(code: Code, data: Data, [text, cure]: [String; 2]) -> Self {
-        Self { code, data, text, cure: (!cure.is_empty()).then_some(cure) }
+    pub(crate) fn made(code: Code, data: Data, [state, effect, cure]: [String; 3]) -> Self {
+        let text = if effect.is_empty() { state.clone() } else { format!("{state}: {effect}") };
+        Self { code, data, state, text, cure: (!cure.is_empty()).then_some(cure) }
+    }
+
+    /// What is so, in one clause: the whole text where a document is older than the clause.
+    pub fn state(&self) -> &str {
+        if self.state.is_empty() { &self.text } else { &self.state }
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use rustix::io::Errno;
 use tiermark_model::Refusal;
 use tiermark_model::messages::setup as says;
+pub use tiermark_model::messages::setup::FILTERED;
 
 /// The error.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,9 +73,6 @@ impl From<Errno> for Failure {
         io::Error::from(error).into()
     }
 }
-
-/// The cure where a filter of system calls forbids it.
-pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
 
 /// The refusal of what a primitive needs and does not get.
 pub fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {

@@ -77,7 +77,7 @@ mod tests {
         on_a_thread(|| {
             tiermark_system::testing::refuse(&[libc::SYS_set_mempolicy]).unwrap();
             let refusal = Placed::on(&IdSet::from_iter([0])).err().unwrap();
-            assert!(refusal.what.contains("node 0") && refusal.cure.contains("set_mempolicy"), "{refusal}");
+            assert!(refusal.cure.contains("set_mempolicy"), "{refusal}");
             assert!(Placed::on(&IdSet::new()).unwrap().is_none());
         });
     }

@@ -158,6 +158,7 @@ fn memory_rung(name: &str, machine: &Machine, cpus: &IdSet, node: Option<NodeId>
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use tiermark_model::messages::rules;
     use tiermark_model::{Cache, CacheKind, Cpu, MIB, Node};
 
     pub(crate) fn machine(cores: u32, l2: u64, l3: u64) -> Machine {
@@ -211,14 +212,15 @@ pub(crate) mod tests {
         let ladder = ladder(&machine(2, MIB, 32 * MIB), &"1".parse().unwrap(), &Scope::default());
         let expected = [("L1", 24 * KIB), ("L2", 512 * KIB), ("L3", 8 * MIB), ("DRAM", 132 * MIB)];
         assert_eq!(names(&ladder), expected.map(|(n, b)| (n.to_owned(), b)).to_vec());
-        assert!(ladder.rules[0].text.contains("4 x 33 MiB"), "{:?}", ladder.rules);
+        assert_eq!(ladder.rules[0].code, rules::codes::memory_size, "{:?}", ladder.rules);
     }
 
     #[test]
     fn a_shared_cache_smaller_than_the_private_ones_is_refused_for_all_threads() {
         let ladder = ladder(&machine(16, 2 * MIB, 30 * MIB), &"0-15".parse().unwrap(), &Scope::default());
         assert_eq!(ladder.tiers.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
-        assert!(ladder.refused[0].why.contains("16 threads share 30 MiB"), "{:?}", ladder.refused);
+        let refusal = &ladder.refused[0];
+        assert_eq!((&refusal.data["threads"], &refusal.data["cache"]), (&16.into(), &(30 * MIB).into()), "{refusal}");
     }
 
     #[test]

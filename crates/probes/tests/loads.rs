@@ -416,5 +416,5 @@ fn the_chaser_has_a_core_of_its_own() {
     let one = Synth { cores_per_node: 1, smt: 2, ..Synth::default() }.machine().unwrap();
     let lab = Lab { machine: &one, bench: tiermark_engine::Host::bench(&bench) };
     let refusal = Loaded.plan(&request("loaded-latency", Effort::Quick, 1, serde_json::Value::Null), lab).unwrap_err();
-    assert!(refusal.why.contains("one core") && refusal.cure.contains("--cpus"), "{refusal}");
+    assert_eq!(refusal.code, tiermark_model::messages::plan::codes::no_core_for_load);
 }

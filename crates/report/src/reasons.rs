@@ -104,10 +104,8 @@ fn details(groups: &[Group], numbers: usize) -> String {
 
 /// A refusal in words: without the id of its step, which the subject names.
 fn refusal_in_words(reason: &Reason) -> Option<String> {
-    match reason {
-        Reason::Refused { refusal } if refusal.is_of_step() => Some(refusal.why_and_cure()),
-        _ => reason.refused(),
-    }
+    let refusal = reason.refused()?;
+    Some(if refusal.is_of_step() { refusal.why_and_cure() } else { refusal.to_string() })
 }
 
 impl Reasons {
@@ -214,7 +212,7 @@ impl Reasons {
 mod tests {
     use super::*;
     use tiermark_model::messages::run;
-    use tiermark_model::{Bytes, WhyNot};
+    use tiermark_model::{Bytes, Refusal, WhyNot};
 
     #[test]
     fn the_same_reason_is_said_once() {
@@ -257,12 +255,12 @@ mod tests {
     #[test]
     fn refusals_are_merged_only_with_their_like() {
         let mut reasons = Reasons::default();
-        let told = |text: &str| Reason::Told { code: ReasonCode::System, text: text.into() };
+        let told = |what: &str, why: &str, cure: &str| Reason::Refused { refusal: Refusal::new(what, why, cure) };
         let late = |step: &str| Reason::Refused { refusal: run::no_time_left(step) };
         for (subject, reason) in [
-            ("1 KiB 1G", told("refused: 1 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)")),
-            ("2 GiB 1G", told("refused: 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)")),
-            ("1 TiB base", told("refused: 1 TiB of memory: node 0 has 7 GiB free (ask for less)")),
+            ("1 KiB 1G", told("1 huge pages of 1 GiB", "0 are free: no pool", "use --pages thp")),
+            ("2 GiB 1G", told("2 huge pages of 1 GiB", "0 are free: no pool", "use --pages thp")),
+            ("1 TiB base", told("1 TiB of memory", "node 0 has 7 GiB free", "ask for less")),
             ("L1 latency", late("latency/ladder/random/16384")),
             ("L2 latency", late("latency/ladder/random/262144")),
         ] {

@@ -122,11 +122,8 @@ fn doubted_load() -> Run {
 #[test]
 fn reasons_call_numbers_as_the_columns_do() {
     let shown = tiermark_report::run(&doubted_load(), &style(120));
-    let names = ["idle", "most", "full", "all cores", "below 155 ns"].map(|name| format!("read local {name}"));
-    assert!(shown.contains(&format!("suspect: {}: interval", names.join(", "))), "{shown}");
     // What is not there is neither doubtful nor a number.
-    assert!(shown.contains("none") && !shown.contains("–!"), "{shown}");
-    assert!(shown.contains("0 of 5 numbers trusted, 5 suspect"), "{shown}");
+    insta::assert_snapshot!("doubts_of_columns", shown);
 }
 
 #[test]
@@ -140,9 +137,7 @@ fn steps_that_came_to_nothing_are_not_measured() {
     run.experiments[0].observations.push(lost);
     let shown = tiermark_report::run(&run, &style(120));
     let (_, missing) = shown.split_once("Not measured").unwrap();
-    let said = "64 MiB one line every 2 MiB, in random order: asked for thp pages, got base pages";
-    assert!(missing.contains(said) && !shown.contains("scatter:"), "{shown}");
-    assert!(!shown.contains("without a conclusion"), "{shown}");
+    insta::assert_snapshot!("not_measured", missing);
 }
 
 #[test]
@@ -168,9 +163,9 @@ fn smt_and_tiers_are_told_in_words() {
     machine.system.smt_control = Some("notsupported".into());
     machine.nodes.iter_mut().for_each(|node| node.memory_tier = Some(4));
     let shown = tiermark_report::machine(&machine, &style(80));
-    assert!(shown.contains("SMT not supported") && !shown.contains("  tier"), "{shown}");
-    let shown = tiermark_report::machine(&machines::cxl(), &style(80));
-    assert!(shown.contains("tier: the kernel's rank"), "{shown}");
+    assert!(!shown.contains("  tier"), "{shown}");
+    let tiers = tiermark_report::machine(&machines::cxl(), &style(80));
+    insta::assert_snapshot!("smt_and_tiers", [shown, tiers].join("\n=====\n"));
 }
 
 #[test]
@@ -193,7 +188,7 @@ fn a_plan_takes_no_longer_than_it_may() {
     assert!(words.contains(&format!("at most {half}: the last steps")), "{shown}");
     plan.max_seconds = 2.0 * whole;
     let shown = tiermark_report::plan(&[(request("latency"), plan)], &style(80));
-    assert!(!shown.contains("the steps below take"), "{shown}");
+    assert!(!shown.contains(&format!("at most {half}")), "{shown}");
 }
 
 #[test]

@@ -63,14 +63,13 @@ impl CpuSnapshot {
 }
 
 impl Busy {
-    /// The programs that used most with the cpus they kept busy, to follow a sentence: `: rustc 0.6, stress-ng 0.3`; empty where none
-    /// is known.
+    /// The programs that used most with the cpus they kept busy: `rustc 0.6, stress-ng 0.3`; empty where none is known.
     pub fn names(&self) -> String {
         let names: Vec<String> = self.top.iter().map(|(name, used)| format!("{name} {used:.1}")).collect();
         match names.is_empty() {
             true => String::new(),
-            false if self.whole => format!(": {}", names.join(", ")),
-            false => format!("; busiest on all cpus: {}", names.join(", ")),
+            false if self.whole => names.join(", "),
+            false => format!("busiest on all cpus: {}", names.join(", ")),
         }
     }
 
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn names_follow_a_sentence() {
+    fn the_busiest_are_named() {
         let mut busy = Busy {
             cpus: 2,
             busy: 0.9,
@@ -236,10 +235,10 @@ mod tests {
             top: vec![("rustc".to_owned(), 0.62), ("stress-ng".to_owned(), 0.28)],
             whole: true,
         };
-        assert_eq!(busy.names(), ": rustc 0.6, stress-ng 0.3");
+        assert_eq!(busy.names(), "rustc 0.6, stress-ng 0.3");
         assert!((busy.share() - 0.65).abs() < 1e-9);
         busy.whole = false;
-        assert_eq!(busy.names(), "; busiest on all cpus: rustc 0.6, stress-ng 0.3");
+        assert_eq!(busy.names(), "busiest on all cpus: rustc 0.6, stress-ng 0.3");
         busy.top.clear();
         assert_eq!(busy.names(), "");
     }

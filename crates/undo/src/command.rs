@@ -1,6 +1,7 @@
 //! Commands of the system with a limit of time, without input and without output of their own.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -9,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
+use tiermark_model::Note;
+use tiermark_model::messages::undo as says;
 
 /// Starting or stopping a machine elsewhere takes minutes; a command that takes longer hangs.
 pub const COMMAND_MOST: Duration = Duration::from_secs(600);
@@ -16,8 +19,6 @@ pub const COMMAND_MOST: Duration = Duration::from_secs(600);
 const GONE: Duration = Duration::from_secs(2);
 /// Bytes of a command's output that an error quotes, from its end: the cause stands there.
 const SAID: u64 = 2000;
-/// The error of a command that was stopped on request.
-const STOPPED: &str = "it was stopped";
 
 /// The command that has a shell run a line as a user writes it.
 pub fn shell(text: &str) -> Command {
@@ -29,8 +30,8 @@ pub fn shell(text: &str) -> Command {
 /// Runs a command for at most that time, without input; its output is kept for the error.
 ///
 /// # Errors
-/// A sentence: the end of the command's output, or why it could not be started or was stopped.
-pub fn bounded(command: Command, most: Duration) -> Result<(), String> {
+/// The end of the command's output, or why it could not be started or was stopped.
+pub fn bounded(command: Command, most: Duration) -> Result<(), Note> {
     bounded_until(command, most, &|| false)
 }
 
@@ -38,21 +39,25 @@ pub fn bounded(command: Command, most: Duration) -> Result<(), String> {
 ///
 /// # Errors
 /// As for [`bounded`].
-pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), String> {
+pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), Note> {
     let name = command.get_program().to_string_lossy().into_owned();
     // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
-    let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|why| why.to_string())?);
-    let output = said.try_clone().map_err(|why| why.to_string())?;
+    let refused = |error: io::Error| says::system_refused(&error.to_string());
+    let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?);
+    let output = said.try_clone().map_err(refused)?;
     // A key such as Ctrl-C must not end the command half-way.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(output));
-    let mut child = command.spawn().map_err(|why| format!("{name} cannot be started: {why}"))?;
+    let mut child = command.spawn().map_err(|error| says::command_not_started(&name, &error.to_string()))?;
     let started = Instant::now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => {
                 let said = tail(&said);
-                return Err(if said.is_empty() { format!("{name} ended with {status}") } else { said });
+                return Err(match said.is_empty() {
+                    true => says::command_ended(&name, &status.to_string()),
+                    false => says::command_said(&said),
+                });
             }
             Ok(None) if started.elapsed() < most && !stop() => thread::sleep(Duration::from_millis(10)),
             Ok(None) => {
@@ -61,14 +66,13 @@ pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bo
                 let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 let _ = group.map(|group| kill_process_group(group, Signal::KILL));
                 let late = started.elapsed() >= most;
-                let mut why =
-                    if late { format!("{name} took more than {} s", most.as_secs()) } else { STOPPED.to_owned() };
-                if !end(&mut child) {
-                    why.push_str(&format!("; killed, its process {} still waits in the kernel", child.id()));
-                }
-                return Err(why);
+                let survivor = (!end(&mut child)).then_some(child.id());
+                return Err(match late {
+                    true => says::command_too_long(&name, most.as_secs(), survivor),
+                    false => says::command_stopped(survivor),
+                });
             }
-            Err(why) => return Err(why.to_string()),
+            Err(error) => return Err(refused(error)),
         }
     }
 }
@@ -108,16 +112,17 @@ mod tests {
     #[test]
     fn commands_are_bounded_and_say_why() {
         assert_eq!(bounded(shell("exit 0"), MOST), Ok(()));
-        assert_eq!(bounded(shell("echo no >&2; exit 1"), MOST), Err("no".to_owned()));
-        assert!(bounded(shell("exec sleep 30"), Duration::from_millis(50)).unwrap_err().contains("took more"));
-        assert!(bounded(Command::new("/nonexistent"), MOST).unwrap_err().contains("cannot be started"));
+        assert_eq!(bounded(shell("echo no >&2; exit 1"), MOST), Err(says::command_said("no")));
+        let code = |command: Command, most: Duration| bounded(command, most).unwrap_err().code;
+        assert_eq!(code(shell("exec sleep 30"), Duration::from_millis(50)), says::codes::command_too_long);
+        assert_eq!(code(Command::new("/nonexistent"), MOST), says::codes::command_not_started);
         // More than a pipe holds, and a background process that could still write.
         let talks = "head -c 200000 /dev/zero | tr '\\0' x >&2; echo end >&2; sleep 5 & exit 1";
-        let said = bounded(shell(talks), MOST).unwrap_err();
+        let said = bounded(shell(talks), MOST).unwrap_err().text;
         assert!(said.ends_with("end") && said.len() < 2001, "{} bytes", said.len());
         // Processes that the shell started are killed too: they hold the other end of the pipe.
         let begun = Instant::now();
         let stop = || begun.elapsed() > Duration::from_millis(50);
-        assert_eq!(bounded_until(shell("sleep 60; true"), MOST, &stop), Err(STOPPED.to_owned()));
+        assert_eq!(bounded_until(shell("sleep 60; true"), MOST, &stop), Err(says::command_stopped(None)));
     }
 }

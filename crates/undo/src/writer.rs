@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use tiermark_machine::{Root, start_ticks};
+use tiermark_model::messages::undo as says;
 
 use crate::command::{COMMAND_MOST, bounded, shell};
 
@@ -166,17 +167,17 @@ impl SystemWriter for RootWriter {
 
     fn swapoff(&mut self, path: &str) -> Result<(), String> {
         if !self.root.is_live() {
-            return Err("only swap areas of the running system can be changed".to_owned());
+            return Err(says::swap_of_a_capture().text);
         }
         let program = ["/sbin/swapoff", "/usr/sbin/swapoff"].into_iter().find(|p| Path::new(p).exists());
         let mut command = Command::new(program.unwrap_or("swapoff"));
         command.arg("--").arg(format!("/{}", path.trim_start_matches('/')));
-        bounded(command, SWAPOFF_MOST)
+        bounded(command, SWAPOFF_MOST).map_err(|why| why.text)
     }
 
     fn stop(&mut self, pid: u32, start: u64, kill: bool) -> Result<bool, String> {
         if !self.root.is_live() {
-            return Err("only processes of the running system can be ended".to_owned());
+            return Err(says::process_of_a_capture().text);
         }
         let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
         // The descriptor holds on to one process; only then is looked whether it is the right one.
@@ -185,7 +186,7 @@ impl SystemWriter for RootWriter {
     }
 
     fn run(&mut self, command: &str) -> Result<(), String> {
-        bounded(shell(command), COMMAND_MOST)
+        bounded(shell(command), COMMAND_MOST).map_err(|why| why.text)
     }
 
     fn wait(&mut self, time: Duration) {

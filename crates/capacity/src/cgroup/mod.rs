@@ -12,7 +12,7 @@ use std::time::Duration;
 use tiermark_machine::Root;
 use tiermark_machine::files::pids;
 use tiermark_model::messages::tenants as messages;
-use tiermark_model::{Bytes, Refusal};
+use tiermark_model::{Bytes, Note, Refusal};
 use tiermark_undo::bounded;
 
 use crate::evidence::GroupPaths;
@@ -163,7 +163,7 @@ impl<F: Files> Groups<F> {
     fn admit(&self, group: &Group, pid: u32) -> Result<(), Refusal> {
         for directory in &group.directories {
             let path = format!("{directory}/cgroup.procs");
-            let refused = |error| refused(&format!("putting process {pid} into {path}"), &error);
+            let refused = |error| refused(&messages::setting_limit(&path, &pid.to_string()), &error);
             self.files.write(&path, &pid.to_string()).map_err(refused)?;
         }
         Ok(())
@@ -232,7 +232,14 @@ impl<F: Files> Groups<F> {
             }
         }
         for (file, value) in steps {
-            self.set(file, value).map_err(|error| refused(&format!("setting {file} to {value}"), &error))?;
+            self.set(file, value).map_err(|error| {
+                let action = messages::setting_limit(file, value);
+                // The kernel has these files only where it counts swap.
+                match error.kind() == io::ErrorKind::NotFound && file.contains("memsw") {
+                    true => messages::swap_accounting_off(&action.text, &error.to_string()),
+                    false => refused(&action, &error),
+                }
+            })?;
             let path = format!("{}/{file}", self.parent.directories[0]);
             let found = self.files.read(&path).unwrap_or_default();
             if let (Ok(wanted), found) = (value.parse::<u64>(), found.trim())
@@ -246,13 +253,12 @@ impl<F: Files> Groups<F> {
 }
 
 /// The refusal of the kernel, with its usual cure.
-fn refused(action: &str, error: &io::Error) -> Refusal {
-    let text = error.to_string();
+fn refused(action: &Note, error: &io::Error) -> Refusal {
+    let (action, text) = (&action.text, error.to_string());
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             messages::control_group_denied(action, &text)
         }
-        io::ErrorKind::NotFound if action.contains("memsw") => messages::swap_accounting_off(action, &text),
         io::ErrorKind::NotFound => messages::controller_off(action, &text),
         io::ErrorKind::AlreadyExists => messages::control_group_exists(action, &text),
         _ => messages::control_group_failed(action, &text),
@@ -266,7 +272,7 @@ fn make(files: &impl Files, layout: &Layout, name: &str) -> Result<Group, Refusa
         if let Err(error) = files.make(&directory) {
             // The group holds only groups of this run so far.
             let _ = take_away(files, &group, &mut { BRIEFLY });
-            return Err(refused(&format!("making the control group {directory}"), &error));
+            return Err(refused(&messages::making_group(&directory), &error));
         }
         group.directories.push(directory);
     }

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use tiermark_load::{Address, Client, Outcome, Snapshot, Target, Watch, fill, run};
-use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
+use tiermark_model::{Note, Refusal};
 
 use super::protocol::{Job, Lines, Reply, Request, line};
 use super::{MODULES, ORDER, PORT, SERVER};
@@ -133,8 +133,8 @@ fn end(mut server: Child) {
 }
 
 fn tell(port: &mut impl Write, reply: &Reply) -> Result<(), String> {
-    let bytes = line(reply)?;
-    port.write_all(&bytes).map_err(|why| format!("sending to the host failed: {why}"))
+    let sent = line(reply).and_then(|line| port.write_all(&line));
+    sent.map_err(|error| messages::host_unreachable(&error.to_string()).text)
 }
 
 /// Carries out the host's requests until the host closes the port.
@@ -150,7 +150,7 @@ fn attend(mut port: File) -> Result<(), String> {
 }
 
 /// Hears requests while a job is under way: `stop` ends it. Ends with the host.
-fn listen(mut ears: impl Read, jobs: &Sender<Result<Job, String>>, stop: &AtomicBool) {
+fn listen(mut ears: impl Read, jobs: &Sender<Result<Job, Note>>, stop: &AtomicBool) {
     let (mut lines, mut bytes) = (Lines::default(), [0; 4096]);
     // A read of 0 bytes means that the other side is not connected.
     while let Ok(length @ 1..) = ears.read(&mut bytes) {
@@ -175,11 +175,11 @@ fn listen(mut ears: impl Read, jobs: &Sender<Result<Job, String>>, stop: &Atomic
     stop.store(true, Ordering::Relaxed);
 }
 
-fn work_off(asked: &Receiver<Result<Job, String>>, stop: &AtomicBool, port: &mut impl Write) -> Result<(), String> {
+fn work_off(asked: &Receiver<Result<Job, Note>>, stop: &AtomicBool, port: &mut impl Write) -> Result<(), String> {
     for job in asked {
         let done = match job {
             Ok(job) => carry_out(&job, stop, port),
-            Err(why) => Err(messages::guest_request_unreadable(&why)),
+            Err(why) => Err(messages::guest_request_unreadable(&why.text)),
         };
         let reply = done.map_or_else(Reply::Refused, |outcome| Reply::Done(Box::new(outcome)));
         tell(port, &reply)?;

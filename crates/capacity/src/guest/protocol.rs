@@ -1,9 +1,12 @@
 //! What host and guest say to each other: a line of JSON for each message.
 
+use std::io;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tiermark_load::{ClientSetup, Outcome, Phase, Snapshot, Workload};
-use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as says;
+use tiermark_model::{Note, Refusal};
 
 /// The longest line, bytes. Histograms of three digits up to a minute have some 30,000 values, and a day of seconds is a few megabytes:
 /// what is longer is no message.
@@ -50,8 +53,8 @@ pub enum Reply {
 ///
 /// # Errors
 /// A message if the data cannot be written as JSON.
-pub fn line<T: Serialize>(message: &T) -> Result<Vec<u8>, String> {
-    let mut bytes = serde_json::to_vec(message).map_err(|why| why.to_string())?;
+pub fn line<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(message)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
@@ -74,20 +77,20 @@ impl Lines {
     ///
     /// # Errors
     /// A message: where a line is no message of that kind, or has no end; what comes after it can still be read.
-    pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
+    pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Note> {
         let Some(at) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
             if self.searched <= MOST_LINE {
                 return Ok(None);
             }
             (self.bytes, self.searched) = (Vec::new(), 0);
-            return Err(format!("a line longer than {MOST_LINE} bytes"));
+            return Err(says::guest_line_too_long(MOST_LINE));
         };
         let end = self.searched + at;
         let read = serde_json::from_slice(&self.bytes[..end]);
         self.bytes.drain(..=end);
         self.searched = 0;
-        read.map(Some).map_err(|why| format!("a line cannot be parsed as a message: {why}"))
+        read.map(Some).map_err(|error| says::guest_line_malformed(&error.to_string()))
     }
 }
 
@@ -110,8 +113,12 @@ mod tests {
     }
 
     fn done() -> Reply {
-        let mut tenant =
-            TenantResult { seconds: 0.1 + 0.2, done: 3, fault: Some("a\nb".into()), ..TenantResult::default() };
+        let mut tenant = TenantResult {
+            seconds: 0.1 + 0.2,
+            done: 3,
+            fault: Some(says::guest_refuses("a\nb")),
+            ..TenantResult::default()
+        };
         [5, 1_000, 59_000_000_000].into_iter().for_each(|ns| tenant.response.record(ns));
         Reply::Done(Box::new(Outcome { tenants: vec![tenant], thread_cpu: vec![0.25], wall: 0.3, stopped: false }))
     }

@@ -165,7 +165,6 @@ fn of_many_tenants_that_keep_a_promise_none_is_said_to_break_it_by_chance() {
 fn too_few_requests_promise_nothing() {
     let few = judge(&["p99.9 < 1s"], "every", &[tenant(1_000, 0, 1)]);
     assert_eq!(few.outcome, Outcome::Unclear);
-    assert!(few.decided_by.text.contains("too few requests for an upper bound"), "{}", few.decided_by);
     // What is over the limit already stays so.
     assert_eq!(judge(&["p99.9 < 10us"], "every", &[tenant(1_000, 0, 1)]).outcome, Outcome::Fail);
     let silent = judge(&["p99 < 1s"], "brief", &[tenant(9, 0, 1), tenant(0, 0, 1)]);

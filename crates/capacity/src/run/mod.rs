@@ -275,8 +275,8 @@ impl Run<'_, '_> {
     ) -> Result<Option<Answer>, Refusal> {
         let Searched { number, case, scenario, active, .. } = *what;
         let limits = self.limits(what, saved)?;
-        let mut search =
-            Search::resume(limits, &saved.cases[number].trials).map_err(|why| messages::saved_run_differs(&why))?;
+        let mut search = Search::resume(limits, &saved.cases[number].trials)
+            .map_err(|why| messages::saved_run_differs(&why.text))?;
         let (client, stop) = (&self.environment.client_for(scenario), self.environment.stop);
         let base = seed(saved.begun.seed, number as u64, LoadPhase::WarmUp(0));
         let runner = TrialRunner { scenario, requests: case.requests, client, stop, seed: base, active };

@@ -1,8 +1,9 @@
 //! The first line of a saved run: the scenario, and the commands by which it is carried out.
 
 use serde::{Deserialize, Serialize};
+use tiermark_config::Mistake;
 use tiermark_model::Refusal;
-use tiermark_model::messages::capacity as messages;
+use tiermark_model::messages::{capacity as messages, scenario as says};
 
 use crate::backend::{Commands, GuestFiles};
 use crate::scenario::Scenario;
@@ -66,18 +67,17 @@ impl RunHeader {
     /// # Errors
     /// A [`Refusal`] that lists every mistake.
     pub(super) fn check(&self, path: &str) -> Result<(), Refusal> {
-        let mut problems: Vec<String> = self.scenario.problems().iter().map(ToString::to_string).collect();
         let setup = &self.setup;
-        let mut unless = |right: bool, text: String| {
-            if !right {
-                problems.push(text);
-            }
-        };
-        let timeout = setup.timeout_seconds;
-        unless(timeout > 0.0 && timeout <= LONGEST_TIMEOUT, format!("timeout_seconds: {timeout} is out of range"));
-        unless(setup.threads <= MOST_THREADS, format!("threads: {} are more than {MOST_THREADS}", setup.threads));
+        let (timeout, threads) = (setup.timeout_seconds, setup.threads);
         let largest = setup.cpus.iter().max().copied().unwrap_or_default();
-        unless(largest < MOST_THREADS, format!("cpus: {largest} is no cpu of Linux"));
+        let of_setup = [
+            (timeout > 0.0 && timeout <= LONGEST_TIMEOUT, says::timeout_out_of_range(timeout)),
+            (threads <= MOST_THREADS, says::threads_out_of_range(threads, MOST_THREADS)),
+            (largest < MOST_THREADS, says::cpu_out_of_range(largest)),
+        ];
+        let of_scenario = self.scenario.problems().into_iter().map(|problem| Mistake::from(problem).to_string());
+        let of_setup = of_setup.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.text);
+        let problems: Vec<String> = of_scenario.chain(of_setup).collect();
         if problems.is_empty() { Ok(()) } else { Err(messages::saved_run_damaged(path, &problems.join("; "))) }
     }
 }

@@ -2,6 +2,8 @@
 
 use tiermark_config::Problem;
 use tiermark_load::Address;
+use tiermark_model::messages::{files, scenario as says};
+use tiermark_model::{Bytes, Note};
 use tiermark_stats::{BEYOND, quantile_ranks};
 
 use super::{Backend, Requests, Scenario, Tier};
@@ -24,23 +26,23 @@ const MOST_TOTAL: f64 = 7.0 * MOST_SECONDS;
 struct Problems(Vec<Problem>);
 
 impl Problems {
-    fn unless(&mut self, right: bool, key: &str, text: impl FnOnce() -> String) {
+    fn unless(&mut self, right: bool, key: &str, fault: impl FnOnce() -> Note) {
         if !right {
-            self.0.push(Problem::new(key, text()));
+            self.0.push(Problem::new(key, fault()));
         }
     }
 
     /// Notes a mistake at a key and at the keys that it contradicts.
-    fn unless_beside(&mut self, right: bool, key: &str, beside: &[&'static str], text: impl FnOnce() -> String) {
+    fn unless_beside(&mut self, right: bool, key: &str, beside: &[&'static str], fault: impl FnOnce() -> Note) {
         if !right {
-            self.0.push(Problem::new(key, text()).beside(beside));
+            self.0.push(Problem::new(key, fault()).beside(beside));
         }
     }
 
     fn within(&mut self, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
         // NaN lies in no range.
-        let said = || format!("{value} is out of range: write {} to {}", range.start(), range.end());
-        self.unless(range.contains(&value), key, said);
+        let fault = || files::number_out_of_range(value, *range.start(), *range.end());
+        self.unless(range.contains(&value), key, fault);
     }
 }
 
@@ -50,7 +52,7 @@ impl Scenario {
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Problems::default();
-        found.unless(!self.name.trim().is_empty(), "name", || "is empty".into());
+        found.unless(!self.name.trim().is_empty(), "name", files::text_empty);
         self.check_tiers(&mut found);
         self.check_tenant(&mut found);
         self.check_load(&mut found);
@@ -60,78 +62,71 @@ impl Scenario {
     }
 
     fn check_tiers(&self, found: &mut Problems) {
-        found.unless(!self.tiers.is_empty(), "tiers", || "is empty: name one at least, such as \"dram\"".into());
+        found.unless(!self.tiers.is_empty(), "tiers", says::no_tier);
         for (at, tier) in self.tiers.iter().enumerate() {
-            found.unless(!self.tiers[..at].contains(tier), "tiers", || format!("{tier} is listed twice"));
+            found.unless(!self.tiers[..at].contains(tier), "tiers", || files::listed_twice(&tier.to_string()));
         }
         let external = self.backend == Backend::External;
-        found.unless_beside(external || self.targets.is_empty(), "targets", &["backend"], || {
-            "are only for backend = \"external\"; the other backends start their own servers".into()
-        });
-        found.unless_beside(!external || !self.targets.is_empty(), "backend", &["targets"], || {
-            "\"external\" needs targets = [\"host:port\", ...]".into()
-        });
-        found.unless_beside(!external || self.tiers == [Tier::Dram], "tiers", &["backend"], || {
-            "cannot be set up on external servers: write tiers = [\"dram\"], and run once for each tier".into()
-        });
+        let none = self.targets.is_empty();
+        found.unless_beside(external || none, "targets", &["backend"], says::targets_of_another_backend);
+        found.unless_beside(!external || !none, "backend", &["targets"], says::targets_missing);
+        found.unless_beside(!external || self.tiers == [Tier::Dram], "tiers", &["backend"], says::tiers_elsewhere);
         for (at, target) in self.targets.iter().enumerate() {
             let read = target.parse::<Address>();
             found.unless(read.is_ok(), "targets", || {
-                format!("'{target}': {}", read.as_ref().err().map_or("", String::as_str))
+                says::address_wrong(target, read.as_ref().err().map_or("", String::as_str))
             });
             // Two tenants that are one would be filled over each other, and count twice.
-            found.unless(!self.targets[..at].contains(target), "targets", || format!("{target} is listed twice"));
+            found.unless(!self.targets[..at].contains(target), "targets", || files::listed_twice(target));
         }
-        found.unless(self.prices.as_ref().is_none_or(|path| !path.trim().is_empty()), "prices", || "is empty".into());
+        found.unless(self.prices.as_ref().is_none_or(|path| !path.trim().is_empty()), "prices", files::text_empty);
     }
 
     fn check_tenant(&self, found: &mut Problems) {
         let (tenant, budget, reserve) = (&self.tenant, self.dram_budget, self.reserve);
-        found.unless(!tenant.server.trim().is_empty(), "tenant.server", || "is empty".into());
+        found.unless(!tenant.server.trim().is_empty(), "tenant.server", files::text_empty);
         found.unless((1..=MOST_RECORDS).contains(&tenant.records), "tenant.records", || {
-            format!("{} is out of range: write 1 to {MOST_RECORDS}", tenant.records)
+            says::records_out_of_range(tenant.records, MOST_RECORDS)
         });
         found.unless((1..=MOST_VALUE).contains(&tenant.value.0), "tenant.value", || {
-            format!("{} is out of range: write 1 byte to 512 MiB, the longest value of a server", tenant.value)
+            says::value_out_of_range(Bytes(tenant.value.0))
         });
         // 1 would be nothing but zeros, of which the kernel keeps no copy at all.
         found.within("tenant.compressibility", tenant.compressibility, 0.0..=0.99);
         found.unless_beside(reserve < budget, "reserve", &["dram-budget"], || {
-            format!("{reserve} uses up the dram-budget of {budget}")
+            says::reserve_too_large(Bytes(reserve.0), Bytes(budget.0))
         });
         let data = tenant.records.saturating_mul(tenant.value.0);
         let of_machines = tenant.vm_memory.is_none() || self.backend == Backend::Qemu;
-        found.unless_beside(of_machines, "tenant.vm-memory", &["backend"], || {
-            "is only for backend = \"qemu\"; the other backends start no virtual machine".into()
-        });
+        found.unless_beside(of_machines, "tenant.vm-memory", &["backend"], says::vm_memory_of_another_backend);
         let holds = tenant.vm_memory.is_none_or(|memory| memory.0 > data);
         found.unless_beside(holds, "tenant.vm-memory", &["tenant.records", "tenant.value"], || {
-            format!("is too small for the values, which take {}", tiermark_model::Bytes(data))
+            says::vm_memory_too_small(Bytes(data))
         });
         let room = budget.0.saturating_sub(reserve.0);
         let alone = self.tiers.iter().all(|tier| *tier == Tier::Dram);
         let beside = ["reserve", "tiers", "tenant.records", "tenant.value"];
         found.unless_beside(!alone || reserve >= budget || data <= room, "dram-budget", &beside, || {
-            let data = tiermark_model::Bytes(data);
-            format!("is too small for one tenant: its values alone take {data} of {}", tiermark_model::Bytes(room))
+            says::budget_too_small(Bytes(data), Bytes(room))
         });
     }
 
     fn check_load(&self, found: &mut Problems) {
         let load = &self.load;
         found.unless(load.rate > 0.0 && load.rate <= MOST_RATE, "load.rate", || {
-            format!("{} is out of range: write requests a second, above 0 and up to {MOST_RATE}", load.rate)
+            says::rate_out_of_range(load.rate, MOST_RATE)
         });
-        found.unless(!load.mixes.is_empty(), "load.mixes", || "is empty: write [100.0] for GETs alone".into());
+        found.unless(!load.mixes.is_empty(), "load.mixes", says::no_mix);
         load.mixes.iter().for_each(|mix| found.within("load.mixes", *mix, 0.0..=100.0));
-        found.unless(!load.keys.is_empty(), "load.keys", || "is empty: write [\"uniform\"]".into());
+        found.unless(!load.keys.is_empty(), "load.keys", says::no_keys);
         found.within("load.connections", f64::from(load.connections), 1.0..=1000.0);
         found.within("load.pipeline", f64::from(load.pipeline), 1.0..=100_000.0);
         // Mistakes that only the load generator finds.
         if found.0.is_empty() {
             let refused =
                 load.keys.iter().filter_map(|keys| self.asked(Requests { gets: 100.0, keys: *keys }, 0).check().err());
-            let problem = |refusal: tiermark_model::Refusal| Problem::new("load", refusal.to_string());
+            let problem =
+                |refusal: tiermark_model::Refusal| Problem::new("load", says::load_refused(&refusal.to_string()));
             // Any part of it may be what is refused.
             let beside = ["load.rate", "load.keys", "tenant.records", "tenant.value", "time.measure"];
             found.0.extend(refused.map(|refusal| problem(refusal).beside(&beside)));
@@ -153,17 +148,12 @@ impl Scenario {
         let needed = time.warm_up + time.settle + time.measure * f64::from(time.iterations.saturating_mul(LONGER));
         let enough = needed.is_nan() || limits.trial_seconds.is_nan() || needed <= limits.trial_seconds;
         found.unless_beside(enough, "limits.trial-seconds", &["time"], || {
-            format!(
-                "{} is too short: warm-up, settling and iterations take up to {needed} s, since an unclear trial is measured {LONGER} times as long",
-                limits.trial_seconds
-            )
+            says::trial_too_short(limits.trial_seconds, needed, LONGER)
         });
     }
 
     fn check_level(&self, found: &mut Problems) {
-        found.unless(!self.level.limits.is_empty(), "level.limits", || {
-            "is empty: write a limit such as \"p99 < 300us\"".into()
-        });
+        found.unless(!self.level.limits.is_empty(), "level.limits", says::no_limit);
         let requests = self.load.rate * self.time.measure * f64::from(self.time.iterations);
         if requests.is_nan() || requests <= 0.0 {
             // A mistake in the counts is reported elsewhere.
@@ -174,25 +164,19 @@ impl Scenario {
             // A cast saturates, and makes 0 of NaN.
             let shown = can_show(requests as u64, percent);
             found.unless_beside(shown, "level.limits", &["load.rate", "time.measure", "time.iterations"], || {
-                format!("{limit} cannot be judged from {requests} requests of a tenant: {}", self.suffices(percent))
+                let needed = needed(percent);
+                let measure = needed.and_then(|needed| self.suffices(needed));
+                let (rate, iterations) = (self.load.rate, self.time.iterations);
+                says::limit_not_judged(&limit.to_string(), requests, needed, measure, rate, iterations)
             });
         }
     }
 
-    /// How many requests show a percentile, and what makes so many.
-    fn suffices(&self, percent: f64) -> String {
-        let (rate, iterations) = (self.load.rate, f64::from(self.time.iterations));
-        let Some(needed) = needed(percent) else {
-            return "no number of requests is enough; choose a lower percentile".to_owned();
-        };
-        // To tenths of a second, upwards.
-        let measure = (needed as f64 / (rate * iterations) * 10.0).ceil() / 10.0;
-        match measure {
-            measure if measure <= MOST_SECONDS => format!(
-                "{needed} are needed, as with measure = {measure} at {rate} requests/s in {iterations} iterations; or activate rate or iterations"
-            ),
-            _ => format!("{needed} are needed: activate rate, measure or iterations"),
-        }
+    /// Seconds in which so many requests of a tenant come, to tenths and upwards; `None` if no phase may last so long.
+    fn suffices(&self, requests: u64) -> Option<f64> {
+        let rate = self.load.rate * f64::from(self.time.iterations);
+        let measure = (requests as f64 / rate * 10.0).ceil() / 10.0;
+        (measure <= MOST_SECONDS).then_some(measure)
     }
 }
 

@@ -186,16 +186,30 @@ fn mixed(text: &str) -> Vec<String> {
     parts
 }
 
+impl Tier {
+    /// Its kind, without what it is made of: `zram+swap` of `zram:lz4+swap:/dev/sdb`.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        let kind = match self {
+            Self::Dram => "dram",
+            Self::Swap(_) => "swap",
+            Self::Zram(_) => "zram",
+            Self::Zswap => "zswap",
+            Self::Node(_) => "node",
+            Self::Demotion(_) => "demotion",
+            Self::Mix(parts) => return parts.iter().map(Self::kind).collect::<Vec<_>>().join("+"),
+        };
+        kind.to_owned()
+    }
+}
+
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind();
         match self {
-            Self::Dram => f.write_str("dram"),
-            Self::Swap(path) => write!(f, "swap:{path}"),
-            Self::Zram(None) => f.write_str("zram"),
-            Self::Zram(Some(name)) => write!(f, "zram:{name}"),
-            Self::Zswap => f.write_str("zswap"),
-            Self::Node(id) => write!(f, "node:{id}"),
-            Self::Demotion(id) => write!(f, "demotion:{id}"),
+            Self::Dram | Self::Zram(None) | Self::Zswap => f.write_str(&kind),
+            Self::Swap(made_of) | Self::Zram(Some(made_of)) => write!(f, "{kind}:{made_of}"),
+            Self::Node(id) | Self::Demotion(id) => write!(f, "{kind}:{id}"),
             Self::Mix(parts) => f.write_str(&parts.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")),
         }
     }

@@ -1,6 +1,9 @@
 //! Scenarios as people write them, right and wrong.
 
 use proptest::prelude::*;
+use tiermark_config::Mistake;
+use tiermark_model::messages::files::codes as files;
+use tiermark_model::messages::scenario::codes;
 
 use super::*;
 use crate::level::Scope;
@@ -102,57 +105,55 @@ fn tiers_are_read_and_written() {
     }
 }
 
+/// The mistakes of `mini` with a change.
+fn mistakes(from: &str, to: &str) -> Vec<Mistake> {
+    let text = text_of("mini");
+    assert!(text.contains(from), "{from}");
+    Scenario::read(&text.replacen(from, to, 1)).expect_err(to)
+}
+
 #[test]
 fn mistakes_are_told_with_line_and_key() {
-    let told = |from: &str, to: &str| {
-        let text = text_of("mini");
-        assert!(text.contains(from), "{from}");
-        let line = 1 + text.split(from).next().unwrap().matches('\n').count();
-        let mistakes = Scenario::read(&text.replacen(from, to, 1)).expect_err(to);
-        (line, mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    };
-    for (from, to, said) in [
-        ("rate = 500.0", "rates = 500.0", "unknown key 'load.rates'; did you mean 'rate'?"),
-        ("rate = 500.0", "rate = 0", "load.rate: 0 is out of range"),
-        ("rate = 500.0", "rate = nan", "load.rate: NaN is out of range"),
-        ("rate = 500.0", "rate = 0.001", "level.limits: P99 < 1 s cannot be judged from 0.006 requests"),
-        ("\"zram\"", "\"zrm\"", "tiers: 'zrm' is no tier; did you mean 'zram'?"),
-        ("\"zram\"", "\"dram\"", "tiers: dram is listed twice"),
-        ("\"process\"", "\"proces\"", "backend: 'proces' is not possible; did you mean 'process'?"),
-        ("\"process\"", "\"external\"", "backend: \"external\" needs targets"),
-        ("\"512M\"", "\"512Q\"", "dram-budget: size '512Q': unknown unit"),
-        ("reserve = 0", "reserve = -1", "reserve: a size is not negative"),
-        ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB uses up the dram-budget of 512 MiB"),
-        ("reserve = 0", "targets = [\"a:1\"]", "targets: are only for backend = \"external\""),
-        ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory: is only for backend = \"qemu\""),
-        ("\"off\"", "\"1G\"", "tenant.maxmemory: '1G' is not possible; possible are off"),
-        ("75_000", "0", "tenant.records: 0 is out of range"),
-        (
-            "compressibility = 0.5",
-            "compressibility = 1.5",
-            "tenant.compressibility: 1.5 is out of range: write 0 to 0.99",
-        ),
-        ("mixes = [100.0]", "mixes = [101.0]", "load.mixes: 101 is out of range"),
-        ("mixes = [100.0]", "mixes = []", "load.mixes: is empty"),
-        ("[\"uniform\"]", "[\"brief:x\"]", "load.keys: 'brief:x' is no distribution of keys"),
-        ("pipeline = 1000", "pipeline = 0", "load.pipeline: 0 is out of range"),
-        ("p99 < 1s", "p99 1s", "level.limits: 'p99 1s' is not a limit"),
-        ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be judged from 3000 requests of a tenant"),
-        ("\"every\"", "\"all\"", "level.scope: 'all' is not a scope"),
-        (
-            "trial-seconds = 60.0",
-            "trial-seconds = 5.0",
-            "limits.trial-seconds: 5 is too short: warm-up, settling and iterations",
-        ),
+    for (from, to, key, code) in [
+        ("rate = 500.0", "rates = 500.0", "load.rates", files::key_unknown),
+        ("rate = 500.0", "rate = 0", "load.rate", codes::rate_out_of_range),
+        ("rate = 500.0", "rate = nan", "load.rate", codes::rate_out_of_range),
+        ("rate = 500.0", "rate = 0.001", "level.limits", codes::limit_not_judged),
+        ("\"zram\"", "\"zrm\"", "tiers", files::value_refused),
+        ("\"zram\"", "\"dram\"", "tiers", files::listed_twice),
+        ("\"process\"", "\"proces\"", "backend", files::choice_unknown),
+        ("\"process\"", "\"external\"", "backend", codes::targets_missing),
+        ("\"512M\"", "\"512Q\"", "dram-budget", files::value_refused),
+        ("reserve = 0", "reserve = -1", "reserve", files::value_refused),
+        ("reserve = 0", "reserve = \"1G\"", "reserve", codes::reserve_too_large),
+        ("reserve = 0", "targets = [\"a:1\"]", "targets", codes::targets_of_another_backend),
+        ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory", codes::vm_memory_of_another_backend),
+        ("\"off\"", "\"1G\"", "tenant.maxmemory", files::choice_unknown),
+        ("75_000", "0", "tenant.records", codes::records_out_of_range),
+        ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility", files::number_out_of_range),
+        ("mixes = [100.0]", "mixes = [101.0]", "load.mixes", files::number_out_of_range),
+        ("mixes = [100.0]", "mixes = []", "load.mixes", codes::no_mix),
+        ("[\"uniform\"]", "[\"brief:x\"]", "load.keys", files::value_refused),
+        ("pipeline = 1000", "pipeline = 0", "load.pipeline", files::number_out_of_range),
+        ("p99 < 1s", "p99 1s", "level.limits", files::value_refused),
+        ("p99 < 1s", "p99.999 < 1s", "level.limits", codes::limit_not_judged),
+        ("\"every\"", "\"all\"", "level.scope", files::value_refused),
+        ("trial-seconds = 60.0", "trial-seconds = 5.0", "limits.trial-seconds", codes::trial_too_short),
         // Enough for what is clear at once, 7 s, and no more.
-        ("trial-seconds = 60.0", "trial-seconds = 18.0", "limits.trial-seconds: 18 is too short: warm-up"),
-        ("iterations = 3", "iterations = 0", "time.iterations: 0 is out of range"),
+        ("trial-seconds = 60.0", "trial-seconds = 18.0", "limits.trial-seconds", codes::trial_too_short),
+        ("iterations = 3", "iterations = 0", "time.iterations", files::number_out_of_range),
     ] {
-        let (line, told) = told(from, to);
-        let is_of_another_line = said.starts_with("level.limits: P99 < 1 s");
-        assert!(told.contains(said), "{to}: {told}");
-        assert!(is_of_another_line || told.contains(&format!("line {line}: ")), "{to}: {line} {told}");
+        let line = 1 + text_of("mini").split(from).next().unwrap().matches('\n').count();
+        let found = mistakes(from, to);
+        let mistake =
+            found.iter().find(|mistake| mistake.fault.code == code).unwrap_or_else(|| panic!("{to}: {found:?}"));
+        let is_of_another_line = to == "rate = 0.001";
+        assert_eq!(mistake.key, key, "{to}");
+        assert!(is_of_another_line || mistake.line == line, "{to}: {line} {mistake}");
     }
+    let suggested = &mistakes("rate = 500.0", "rates = 500.0")[0].fault;
+    assert_eq!(suggested.data["name"], "rates");
+    assert!(suggested.data["known"].as_array().unwrap().contains(&"rate".into()));
 }
 
 #[test]
@@ -161,15 +162,17 @@ fn numbers_and_times_may_be_written_as_on_the_command_line() {
     let text =
         text.replace("total-seconds = 600.0", "total-seconds = \"10m\"").replace("settle = 0.0", "settle = \"0\"");
     assert_eq!(Scenario::read(&text).unwrap(), read("mini"));
-    let told = |from: &str, to: &str| Scenario::read(&text_of("mini").replace(from, to)).unwrap_err()[0].text.clone();
-    assert_eq!(told("75_000", "\"lots\""), "tenant.records: 'lots': use a number above 0, such as 3300000, 100k or 3M");
-    assert_eq!(told("75_000", "true"), "tenant.records: a whole number from 0 on such as 75000 is wanted, not true");
-    assert_eq!(
-        told("rate = 500.0", "rate = \"5k\""),
-        "load.rate: a number such as 500.0 is wanted, not the text \"5k\""
-    );
-    assert!(told("measure = 2.0", "measure = \"soon\"").contains("such as 90, or 2m"));
-    assert_eq!(told("mixes = [100.0]", "mixes = 100.0"), "load.mixes: a list in [ ] is wanted, not 100.0");
+    for (from, to, key, code, example) in [
+        ("75_000", "\"lots\"", "tenant.records", files::value_refused, None),
+        ("75_000", "true", "tenant.records", files::type_wrong, Some("75000")),
+        ("rate = 500.0", "rate = \"5k\"", "load.rate", files::type_wrong, Some("500.0")),
+        ("measure = 2.0", "measure = \"soon\"", "time.measure", files::value_refused, None),
+        ("mixes = [100.0]", "mixes = 100.0", "load.mixes", files::type_wrong, None),
+    ] {
+        let Mistake { key: of, fault, .. } = mistakes(from, to).swap_remove(0);
+        assert_eq!((of.as_str(), &fault.code), (key, &code), "{to}: {fault}");
+        assert_eq!(fault.data.get("example").and_then(|example| example.as_str()), example, "{to}");
+    }
 }
 
 #[test]
@@ -181,37 +184,27 @@ fn one_round_tells_all_mistakes_of_a_file() {
         .replace("scope = \"every\"", "scope = \"all\"")
         .replace("reserve = 0", "reserve = \"1G\"")
         .replace("most-trials = 24", "most-trials = -1");
-    let told: Vec<String> = Scenario::read(&text).unwrap_err().iter().map(|mistake| mistake.text.clone()).collect();
-    let told: Vec<&str> = told.iter().filter_map(|text| text.split(':').next()).collect();
-    let keys = [
-        "reserve",
-        "tenant.records",
-        "unknown key 'load.rates'; did you mean 'rate'?",
-        "time.iterations",
-        "level.scope",
-        "limits.most-trials",
-    ];
-    assert_eq!(told, keys);
+    let keys = |text: &str| -> Vec<String> {
+        Scenario::read(text).unwrap_err().into_iter().map(|mistake| mistake.key).collect()
+    };
+    let wrong = ["reserve", "tenant.records", "load.rates", "time.iterations", "level.scope", "limits.most-trials"];
+    assert_eq!(keys(&text), wrong);
     // What is missing does not hide the rest.
     let text = text_of("mini").replace("records = 75_000", "").replace("rate = 500.0", "rate = 0");
-    let told: Vec<String> = Scenario::read(&text).unwrap_err().iter().map(|mistake| mistake.text.clone()).collect();
-    assert!(
-        told.len() == 2 && told[0] == "[tenant] has no 'records'" && told[1].starts_with("load.rate: 0"),
-        "{told:?}"
-    );
+    assert_eq!(keys(&text), ["tenant.records", "load.rate"]);
 }
 
 #[test]
 fn what_a_level_needs_is_said_in_figures() {
     let text = text_of("mini").replace("p99 < 1s", "p99.9 < 1s");
-    let told = Scenario::read(&text).unwrap_err()[0].text.clone();
-    let word = |before: &str| told.split(before).nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    let (needed, measure) = (word("of a tenant: ").parse::<u64>().unwrap(), word("measure = "));
-    assert!(needed > 3000, "{told}");
+    let fault = Scenario::read(&text).unwrap_err().swap_remove(0).fault;
+    let figure = |name: &str| fault.data[name].as_f64().unwrap();
+    let (needed, measure) = (figure("needed"), figure("measure"));
+    assert!(needed > 3000.0, "{fault}");
     // That is enough, and a tenth less is not.
     let with = |seconds: &str| Scenario::read(&text.replace("measure = 2.0", &format!("measure = {seconds}")));
-    assert!(with(&measure).is_ok(), "{told}");
-    assert!(with(&format!("{:.1}", measure.parse::<f64>().unwrap() - 0.1)).is_err(), "{told}");
+    assert!(with(&format!("{measure:.1}")).is_ok(), "{fault}");
+    assert!(with(&format!("{:.1}", measure - 0.1)).is_err(), "{fault}");
 }
 
 #[test]
@@ -219,7 +212,9 @@ fn one_that_cannot_fit_is_told_unless_a_tier_helps() {
     let text = text_of("mini").replace("75_000", "1_000_000");
     assert!(Scenario::read(&text).is_ok(), "zram may hold it");
     let mistakes = Scenario::read(&text.replace("[\"dram\", \"zram\"]", "[\"dram\"]")).unwrap_err();
-    assert!(mistakes[0].text.contains("is too small for one tenant: its values alone take 976.56 MiB of 512 MiB"));
+    let data = &mistakes[0].fault.data;
+    assert_eq!(mistakes[0].fault.code, codes::budget_too_small);
+    assert_eq!((data["values"].as_u64(), data["room"].as_u64()), (Some(1_024_000_000), Some(512 << 20)));
 }
 
 #[test]
@@ -232,7 +227,8 @@ fn virtual_machines_have_memory_for_their_records() {
     assert_eq!(small.vm_memory(), 75_000 * 576 + (192 << 20));
     let given = |size: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\nvm-memory = \"{size}\"")));
     assert_eq!(given("300M").unwrap().vm_memory(), 300 << 20);
-    assert!(given("50M").unwrap_err()[0].text.contains("is too small for the values, which take 73.24 MiB"));
+    let fault = given("50M").unwrap_err().swap_remove(0).fault;
+    assert_eq!((&fault.code, fault.data["values"].as_u64()), (&codes::vm_memory_too_small, Some(76_800_000)));
 }
 
 #[test]
@@ -242,14 +238,13 @@ fn external_servers_have_addresses() {
         Scenario::read(&own.replace("reserve = 0", &format!("targets = [{targets}]")))
     };
     assert!(external("\"10.0.0.1:6379\", \"[::1]:6380\", \"host\", \"/run/redis.sock\"").is_ok());
-    for (wrong, said) in [
-        ("\":6379\"", "host:port"),
-        ("\"host:0\"", "no port"),
-        ("\"host:70000\"", "no port"),
-        ("\"a\", \"a\"", "twice"),
+    for (wrong, code) in [
+        ("\":6379\"", codes::address_wrong),
+        ("\"host:0\"", codes::address_wrong),
+        ("\"host:70000\"", codes::address_wrong),
+        ("\"a\", \"a\"", files::listed_twice),
     ] {
-        let text = &external(wrong).unwrap_err()[0].text;
-        assert!(text.contains(said), "{wrong}: {text}");
+        assert_eq!(external(wrong).unwrap_err()[0].fault.code, code, "{wrong}");
     }
 }
 

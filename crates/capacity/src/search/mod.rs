@@ -97,7 +97,7 @@ impl Search {
     ///
     /// # Errors
     /// A message: where it would not have made them: they belong to another scenario or another version.
-    pub fn resume(limits: Limits, saved: &[TrialRecord]) -> Result<Self, String> {
+    pub fn resume(limits: Limits, saved: &[TrialRecord]) -> Result<Self, Note> {
         let mut search = Self::new(limits);
         for record in saved {
             match search.next_step() {
@@ -105,17 +105,16 @@ impl Search {
                     search.told(&ask, record.outcome);
                 }
                 Step::Trial(ask) => {
-                    return Err(format!(
-                        "saved trial {} has {} tenants ({}), but this search makes one with {} ({}): it belongs to another scenario or version",
-                        record.number, record.tenants, record.phase, ask.tenants, ask.phase
+                    let (phase, asked_phase) = (record.phase.to_string(), ask.phase.to_string());
+                    return Err(says::saved_trial_differs(
+                        record.number,
+                        record.tenants,
+                        &phase,
+                        ask.tenants,
+                        &asked_phase,
                     ));
                 }
-                Step::Done(_) => {
-                    return Err(format!(
-                        "saved trial {} follows the end of its search: it belongs to another scenario or version",
-                        record.number
-                    ));
-                }
+                Step::Done(_) => return Err(says::saved_trial_after_end(record.number)),
             }
         }
         search.running = None;

@@ -285,7 +285,7 @@ fn unclear(judged: Option<&Judgement>) -> bool {
 fn unwell(outcome: &Loaded) -> Option<Note> {
     let gave_up = outcome.tenants.iter().find_map(|tenant| tenant.fault.clone());
     let refused = outcome.tenants.iter().find_map(|tenant| tenant.first_error.clone());
-    gave_up.map(|why| says::tenant_given_up(None, &why)).or(refused.map(|why| says::request_refused(&why)))
+    gave_up.map(|why| says::tenant_given_up(None, &why.text)).or(refused.map(|why| says::request_refused(&why)))
 }
 
 #[cfg(test)]

@@ -214,7 +214,7 @@ fn trouble(tenants: &[TenantResult]) -> Option<Note> {
     tenants.iter().enumerate().find_map(|(at, tenant)| {
         let number = at as u32 + 1;
         if let Some(fault) = &tenant.fault {
-            return Some(says::tenant_given_up(Some(number), fault));
+            return Some(says::tenant_given_up(Some(number), &fault.text));
         }
         if let Some(error) = &tenant.first_error {
             return Some(says::requests_refused(number, tenant.errors, error));

@@ -113,7 +113,7 @@ mod tests {
         }
         let overview = overview();
         assert!(overview.lines().all(|line| line.chars().count() <= 80), "{overview}");
-        assert!(overview.lines().count() <= 15 && overview.contains("tiermark survey"), "{overview}");
+        assert!(overview.lines().count() <= 15 && overview.contains("survey"), "{overview}");
     }
 
     /// `-h` is a screen, not a book: `--help` has the rest.

@@ -1,12 +1,12 @@
 //! Reading a plan file: TOML whose experiments are commands, each key a long option.
 
 use tiermark_config::{Mistake, Mistakes};
+use tiermark_model::messages::files as says;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{self, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
+use super::keys::{self, EXPERIMENT, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
 use crate::experiments::Measure;
-use crate::names::nearest;
 use crate::shell::word;
 
 /// A plan as read.
@@ -59,7 +59,7 @@ impl Reader<'_> {
     fn word(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let text = string(value.get_ref());
         if text.is_none() {
-            self.mistakes.add_at(&value.span(), format!("{key}: write a text in quotes"));
+            self.mistakes.add_at(&value.span(), key, says::text_wanted());
         }
         text
     }
@@ -71,24 +71,17 @@ impl Reader<'_> {
                 "name" => name = Some(self.word("name", value)),
                 "title" => title = Some(self.word("title", value)),
                 "about" => about = self.word("about", value),
-                "experiment" => list = Some(value),
+                EXPERIMENT => list = Some(value),
                 other => {
-                    let near = nearest(other, &OF_A_PLAN.map(|(name, ..)| name));
-                    let mut text = format!("unknown key '{other}'{near}");
-                    // Tables are no place for keys of the plan, which then belong to the one above them.
-                    if near.is_empty() {
-                        text.push_str("; a plan has name, title, about and [[experiment]]");
-                    }
-                    self.mistakes.add_at(&key.span(), text);
+                    let fault = says::plan_key_unknown(other, &OF_A_PLAN.map(|(name, ..)| name));
+                    self.mistakes.add_at(&key.span(), other, fault);
                 }
             }
         }
         for (key, value) in [("name", &name), ("title", &title)] {
             match value {
-                None => self.mistakes.add(0, format!("the plan has no {key}; write {key} = \"...\" at its top")),
-                Some(Some(text)) if text.trim().is_empty() => {
-                    self.mistakes.add(0, format!("the plan's {key} is empty"));
-                }
+                None => self.mistakes.add(0, key, says::plan_lacks(key)),
+                Some(Some(text)) if text.trim().is_empty() => self.mistakes.add(0, key, says::text_empty()),
                 Some(_) => {}
             }
         }
@@ -100,11 +93,11 @@ impl Reader<'_> {
         let list = match list.map(|list| (list.get_ref(), list)) {
             Some((DeValue::Array(items), _)) if !items.is_empty() => items,
             Some((DeValue::Array(_), _)) | None => {
-                self.mistakes.add(0, "the plan has no [[experiment]]: write one at least, with a probe");
+                self.mistakes.add(0, EXPERIMENT, says::plan_without_experiments());
                 return None;
             }
             Some((_, list)) => {
-                self.mistakes.add_at(&list.span(), "write each experiment as [[experiment]]");
+                self.mistakes.add_at(&list.span(), EXPERIMENT, says::experiment_no_table());
                 return None;
             }
         };
@@ -115,7 +108,7 @@ impl Reader<'_> {
     fn experiment(&mut self, entry: &Spanned<DeValue<'_>>) -> Option<Planned> {
         let begins = self.mistakes.line(entry.span().start);
         let DeValue::Table(table) = entry.get_ref() else {
-            self.mistakes.add(begins, "write each experiment as [[experiment]]");
+            self.mistakes.add(begins, EXPERIMENT, says::experiment_no_table());
             return None;
         };
         let probe = self.probe(begins, table)?;
@@ -125,10 +118,12 @@ impl Reader<'_> {
             let (line, name) = (self.mistakes.line(key.span().start), key.get_ref().as_ref());
             match name {
                 NOTE => note = self.word(NOTE, value),
-                _ if OF_THE_RUN.contains(&name) => {
-                    self.mistakes.add(line, format!("{name}: belongs to the whole run: `tiermark run PLAN --{name}`"));
+                _ if OF_THE_RUN.contains(&name) => self.mistakes.add(line, name, says::option_of_the_run(name)),
+                _ if !keys.has(name) => {
+                    let mut known = [&keys.names()[..], &[PROBE, NOTE]].concat();
+                    known.sort_unstable();
+                    self.mistakes.add(line, name, says::probe_key_unknown(name, &probe, &known));
                 }
-                _ if !keys.has(name) => self.unknown(line, name, &probe, &keys),
                 _ => {
                     // Each key is tried by itself, so that a mistake is its own.
                     let option = keys.words(name, value.get_ref()).and_then(|option| {
@@ -137,7 +132,7 @@ impl Reader<'_> {
                     });
                     match option {
                         Ok(option) => words.extend(option),
-                        Err(why) => self.mistakes.add(line, format!("{name}: {why}")),
+                        Err(why) => self.mistakes.add(line, name, why),
                     }
                 }
             }
@@ -150,8 +145,8 @@ impl Reader<'_> {
             Err(no) => {
                 let blamed = no.key.as_deref().and_then(|name| table.iter().find(|(key, _)| key.get_ref() == name));
                 let line = blamed.map_or(begins, |(key, _)| self.mistakes.line(key.span().start));
-                let key = blamed.map_or_else(String::new, |(key, _)| format!("{}: ", key.get_ref()));
-                self.mistakes.add(line, format!("{key}{}", no.why));
+                let key = blamed.map_or_else(String::new, |(key, _)| key.get_ref().to_string());
+                self.mistakes.add(line, key, no.why);
                 None
             }
         }
@@ -168,31 +163,21 @@ impl Reader<'_> {
             });
             match meant {
                 Some((line, key, probe)) => {
-                    self.mistakes.add(line, format!("{key}: the key is {PROBE}; write {PROBE} = \"{probe}\""));
+                    self.mistakes.add(line, key, says::probe_under_another_key(&probe));
                 }
-                None => self.mistakes.add(begins, "the experiment has no probe; write probe = \"latency\""),
+                None => self.mistakes.add(begins, PROBE, says::probe_missing()),
             }
             return None;
         };
         let Some(probe) = string(value.get_ref()) else {
-            self.mistakes.add_at(&key.span(), format!("{PROBE}: write a text in quotes"));
+            self.mistakes.add_at(&key.span(), PROBE, says::text_wanted());
             return None;
         };
         let Some(found) = tiermark_probes::find(&probe) else {
-            let near = nearest(&probe, &known);
-            let text = format!("probe = \"{probe}\": there is no such probe{near}; `tiermark list probes` shows all");
-            self.mistakes.add_at(&value.span(), text);
+            self.mistakes.add_at(&value.span(), PROBE, says::no_such_probe(&probe, &known));
             return None;
         };
         Some(found.about().id.to_owned())
-    }
-
-    fn unknown(&mut self, line: usize, name: &str, probe: &str, keys: &Keys) {
-        let mut names = keys.names();
-        let near = nearest(name, &[&names[..], &[PROBE, NOTE]].concat());
-        names.sort_unstable();
-        let all = if near.is_empty() { format!("; those of {probe} are {}", names.join(", ")) } else { near };
-        self.mistakes.add(line, format!("{name}: unknown key{all}"));
     }
 }
 
@@ -208,7 +193,8 @@ fn shown(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Effort, Machine};
+    use tiermark_model::messages::files::codes;
+    use tiermark_model::{Code, Effort, Machine};
 
     const GOOD: &str = "name = \"a\"\ntitle = \"b\"\n[[experiment]]\nprobe = \"latency\"\nsizes = [\"2K\", 4096]\nlayout = \"random\"\nquick = true\n";
 
@@ -227,10 +213,20 @@ mod tests {
         let mistakes = read(text).unwrap_err();
         let lines: Vec<usize> = mistakes.iter().map(|m| m.line).collect();
         assert_eq!(lines, [1, 4, 5, 6, 9, 11, 0, 0], "{mistakes:#?}");
-        assert!(
-            mistakes[0].text.contains("did you mean 'title'") && mistakes[5].text.contains("did you mean 'matrix'")
+        let found: Vec<(&str, Code)> = mistakes.iter().map(|m| (m.key.as_str(), m.fault.code.clone())).collect();
+        assert_eq!(
+            found,
+            [
+                ("titel", codes::plan_key_unknown),
+                ("sizes", codes::option_refused),
+                ("layout", codes::option_refused),
+                ("quick", codes::flag_wanted),
+                ("sizes", codes::probe_key_unknown),
+                ("probe", codes::no_such_probe),
+                ("name", codes::plan_lacks),
+                ("title", codes::plan_lacks),
+            ]
         );
-        assert!(mistakes[1].text.starts_with("sizes: '12Q'"), "{}", mistakes[1]);
     }
 
     #[test]
@@ -288,43 +284,42 @@ mod tests {
             let of = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
             assert!(of(run) || of(&command), "`tiermark run PLAN --{name}` is no option");
             let mistake = only(&GOOD.replace("quick = true", &format!("{name} = \"x\"")));
-            assert!(mistake.line == 7 && mistake.text.contains(&format!("tiermark run PLAN --{name}`")), "{mistake}");
+            assert_eq!((mistake.line, mistake.fault), (7, says::option_of_the_run(name)));
         }
     }
 
     #[test]
     fn mistakes_are_told_with_line_key_and_suggestion() {
         let cases = [
-            ("quick = true", "sises = \"2K\"", 7, "sises: ", "did you mean 'sizes'"),
-            ("sizes = [\"2K\", 4096]", "sizes = \"1.3\"", 5, "sizes: ", "whole"),
-            ("probe = \"latency\"", "probe = \"latencie\"", 4, "probe = ", "did you mean 'latency'"),
-            ("quick = true", "json = \"-\"", 7, "json: ", "tiermark run PLAN --json"),
-            ("quick = true", "quick = 1979-05-27", 7, "quick: ", "true or false"),
-            ("quick = true", "quick = \"yes\"", 7, "quick: ", "true or false"),
-            ("sizes = [\"2K\", 4096]", "sizes = []", 5, "sizes: ", "leave the key out"),
-            ("sizes = [\"2K\", 4096]", "sizes = true", 5, "sizes: ", "a number"),
-            ("layout = \"random\"", "layout = \"\"", 6, "layout: ", ""),
-            ("quick = true", "threads = 2", 7, "threads: unknown key", "those of latency are"),
-            ("quick = true", "sim-noise = 0.1", 7, "sim-noise: unknown key", ""),
-            ("quick = true", "help = true", 7, "help: unknown key", ""),
-            ("probe = \"latency\"", "command = \"latency\"", 4, "command: ", "write probe = \"latency\""),
-            ("quick = true", "quick = true\nfull = true", 8, "full: ", "quick"),
-            ("title = \"b\"", "title = \" \"", 0, "title", "empty"),
-            ("quick = true", "quick = ", 7, "", ""),
-            ("probe = \"latency\"\n", "", 3, "no probe", "probe = \"latency\""),
+            ("quick = true", "sises = \"2K\"", 7, "sises", codes::probe_key_unknown),
+            ("sizes = [\"2K\", 4096]", "sizes = \"1.3\"", 5, "sizes", codes::option_refused),
+            ("probe = \"latency\"", "probe = \"latencie\"", 4, "probe", codes::no_such_probe),
+            ("quick = true", "json = \"-\"", 7, "json", codes::option_of_the_run),
+            ("quick = true", "quick = 1979-05-27", 7, "quick", codes::flag_wanted),
+            ("quick = true", "quick = \"yes\"", 7, "quick", codes::flag_wanted),
+            ("sizes = [\"2K\", 4096]", "sizes = []", 5, "sizes", codes::list_empty),
+            ("sizes = [\"2K\", 4096]", "sizes = true", 5, "sizes", codes::option_value_wrong),
+            ("layout = \"random\"", "layout = \"\"", 6, "layout", codes::option_refused),
+            ("quick = true", "threads = 2", 7, "threads", codes::probe_key_unknown),
+            ("quick = true", "sim-noise = 0.1", 7, "sim-noise", codes::probe_key_unknown),
+            ("quick = true", "help = true", 7, "help", codes::probe_key_unknown),
+            ("probe = \"latency\"", "command = \"latency\"", 4, "command", codes::probe_under_another_key),
+            ("quick = true", "quick = true\nfull = true", 8, "full", codes::keys_conflict),
+            ("title = \"b\"", "title = \" \"", 0, "title", codes::text_empty),
+            ("quick = true", "quick = ", 7, "", codes::not_toml),
+            ("probe = \"latency\"\n", "", 3, "probe", codes::probe_missing),
         ];
-        for (good, bad, line, key, cure) in cases {
-            let mistake = only(&GOOD.replace(good, bad));
-            assert_eq!(mistake.line, line, "{bad}: {mistake}");
-            assert!(mistake.text.contains(key) && mistake.text.contains(cure), "{bad}: {mistake}");
+        for (good, bad, line, key, code) in cases {
+            let Mistake { line: at, key: of, fault } = only(&GOOD.replace(good, bad));
+            assert_eq!((at, of.as_str(), &fault.code), (line, key, &code), "{bad}: {fault}");
         }
-        for (text, word) in [
-            ("", "[[experiment]]"),
-            ("title = 1", "a text in quotes"),
-            ("experiment = []\ntitle=\"\"\nname=\"x\"", "no [[experiment]]"),
+        for (text, code) in [
+            ("", codes::plan_without_experiments),
+            ("title = 1", codes::text_wanted),
+            ("experiment = []\ntitle=\"\"\nname=\"x\"", codes::plan_without_experiments),
         ] {
             let mistakes = read(text).unwrap_err();
-            assert!(mistakes.iter().any(|m| m.text.contains(word)), "{text}: {mistakes:?}");
+            assert!(mistakes.iter().any(|m| m.fault.code == code), "{text}: {mistakes:?}");
         }
     }
 }

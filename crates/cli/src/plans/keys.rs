@@ -5,6 +5,8 @@ use std::error::Error as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command as Definition, CommandFactory, Parser};
+use tiermark_model::Note;
+use tiermark_model::messages::files as says;
 use toml::de::{DeInteger, DeValue};
 
 use crate::command_line::{Cli, Command};
@@ -39,11 +41,13 @@ pub(super) const OF_A_PLAN: [(&str, &str, &str); 4] = [
     ("name", "text, required", "The name under which its runs are listed"),
     ("title", "text, required", "A description in one line"),
     ("about", "text", "A page for readers: the question, and what to look for in the results"),
-    ("experiment", "table, one or more", "Written [[experiment]]; they run in the order of the file"),
+    (EXPERIMENT, "table, one or more", "Written [[experiment]]; they run in the order of the file"),
 ];
 /// The probe of an experiment, and a remark on it: its keys that are no options.
 pub(super) const PROBE: &str = "probe";
 pub(super) const NOTE: &str = "note";
+/// The list of experiments.
+pub(super) const EXPERIMENT: &str = "experiment";
 
 /// Ids of all probes.
 pub(super) fn probes() -> Vec<&'static str> {
@@ -89,7 +93,7 @@ impl Keys {
     ///
     /// # Errors
     /// What to write instead.
-    pub(super) fn words(&self, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    pub(super) fn words(&self, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, Note> {
         let arg = self.find(name);
         let option = format!("--{}", arg.and_then(Arg::get_long).unwrap_or(name));
         let takes_value = arg.is_some_and(takes_value);
@@ -98,14 +102,12 @@ impl Keys {
             arg.is_some_and(|arg| matches!(arg.get_action(), ArgAction::Append) && arg.get_value_delimiter().is_none());
         match value {
             DeValue::Boolean(set) if !takes_value => Ok(if *set { vec![option] } else { Vec::new() }),
-            _ if !takes_value => Err("write true or false, without quotes".into()),
-            DeValue::Array(items) if items.is_empty() => {
-                Err("the list is empty: name one at least, or leave the key out".into())
-            }
+            _ if !takes_value => Err(says::flag_wanted()),
+            DeValue::Array(items) if items.is_empty() => Err(says::list_empty()),
             DeValue::Array(items) => {
                 let texts = items.iter().all(|item| string(item.get_ref()).is_some());
                 let items = items.iter().map(|item| scalar(item.get_ref())).collect::<Option<Vec<String>>>();
-                let items = items.ok_or("write a list of texts in quotes, or of numbers")?;
+                let items = items.ok_or_else(says::list_items_wrong)?;
                 // Numbers are one thing together: the nodes of one interleaving.
                 if again && texts {
                     return Ok(items.iter().map(|item| format!("{option}={item}")).collect());
@@ -113,7 +115,7 @@ impl Keys {
                 Ok(vec![format!("{option}={}", items.join(","))])
             }
             other => {
-                let value = scalar(other).ok_or("write a text in quotes, a number, or a list of them")?;
+                let value = scalar(other).ok_or_else(says::option_value_wrong)?;
                 Ok(vec![format!("{option}={value}")])
             }
         }
@@ -147,7 +149,7 @@ pub(super) struct NoCommand {
     /// The key that is to blame, where one is.
     pub(super) key: Option<String>,
     /// Why the words are no command.
-    pub(super) why: String,
+    pub(super) why: Note,
 }
 
 /// The experiment of some words.
@@ -160,10 +162,7 @@ pub(super) fn parse(words: &[String]) -> Result<Box<Measure>, NoCommand> {
     let cli = parsed.map_err(|error| NoCommand { key: blamed(&error), why: said(&error) })?;
     match cli.command {
         Some(Command::Measure(measure)) => Ok(measure),
-        _ => Err(NoCommand {
-            key: None,
-            why: "an experiment of a plan needs a probe; name one (`tiermark list probes`)".to_owned(),
-        }),
+        _ => Err(NoCommand { key: None, why: says::no_experiment() }),
     }
 }
 
@@ -186,26 +185,23 @@ fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
 }
 
 /// An error of the command line as one of a key's value.
-fn said(error: &clap::Error) -> String {
+fn said(error: &clap::Error) -> Note {
     let value = context(error, ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {
         ErrorKind::ValueValidation => {
             let why = error.source().map_or_else(|| "not understood".to_owned(), ToString::to_string);
-            // Some reasons quote the value themselves.
-            if why.contains(&format!("'{value}'")) { why } else { format!("'{value}': {why}") }
+            says::option_refused(&value, &why)
         }
-        ErrorKind::InvalidValue if value.is_empty() => "the value is empty".to_owned(),
-        ErrorKind::InvalidValue => match context(error, ContextKind::ValidValue) {
-            Some(valid) => format!("'{value}' is not one of {valid}"),
-            None => format!("'{value}' is not possible"),
-        },
-        ErrorKind::ArgumentConflict => match context(error, ContextKind::PriorArg) {
-            Some(other) => format!("it cannot be combined with {}", bare(&other)),
-            None => "it cannot be combined with another key".to_owned(),
-        },
+        ErrorKind::InvalidValue => {
+            says::option_choice_unknown(&value, context(error, ContextKind::ValidValue).as_deref())
+        }
+        ErrorKind::ArgumentConflict => {
+            says::keys_conflict(context(error, ContextKind::PriorArg).map(|other| bare(&other)).as_deref())
+        }
         _ => {
             let rendered = error.render().to_string();
-            rendered.lines().next().unwrap_or_default().trim_start_matches("error: ").replace("'--", "'")
+            let first = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            says::value_refused(&first.replace("'--", "'"))
         }
     }
 }

@@ -79,7 +79,10 @@ impl User {
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
-        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        let ran = Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
+        // A panic is caught and said; no test wants one.
+        assert!(!ran.err.contains("internal error"), "{}", ran.err);
+        ran
     }
 }
 

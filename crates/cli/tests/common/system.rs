@@ -111,6 +111,13 @@ pub(crate) fn patient(user: &User, arguments: &[&str]) -> Ran {
     timed(user, arguments).0
 }
 
+/// Makes sure that no change is left to take back.
+#[track_caller]
+pub(crate) fn restores_nothing(user: &User) {
+    let restored = patient(user, &["tune", "--restore", "--json"]).expect(0).json();
+    assert_eq!(restored["changes"], serde_json::json!([]), "{restored}");
+}
+
 /// The same, and how long it took without the waiting.
 pub(crate) fn timed(user: &User, arguments: &[&str]) -> (Ran, Duration) {
     let started = Instant::now();

@@ -185,6 +185,7 @@ fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::messages::setup::codes;
     use tiermark_model::{Cpu, HugePool, MemPolicy, Node, RegionSetup, Role, ThreadSetup};
 
     fn two_nodes() -> Machine {
@@ -221,7 +222,7 @@ mod tests {
         let fresh = Fresh { available: Some(4 * GIB), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(3 * GIB, "0", PageKind::Thp)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(4 * GIB, "0", PageKind::Thp)]), &fresh);
-        assert!(refusal.why.contains("has 4 GiB available"), "{refusal}");
+        assert_eq!((&refusal.code, &refusal.data["free"]), (&codes::free_memory_short, &(4 * GIB).into()));
         // 3.75 GiB of data fit; with the order in which their lines are visited they do not.
         let mut ordered = setup(&[(3 * GIB + 768 * MIB, "0", PageKind::Thp)]);
         assert_eq!(admit(&ordered, &two_nodes(), &fresh), Ok(()));
@@ -249,7 +250,7 @@ mod tests {
         let fresh = Fresh { group: Some((GIB, "/a".into())), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(GIB - 64 * MIB, "0", PageKind::Base)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(GIB - 64 * MIB + 1, "0", PageKind::Base)]), &fresh);
-        assert!(refusal.why.contains("the control group /a") && refusal.cure.contains("memory.max"), "{refusal}");
+        assert!(refusal.text("place").unwrap().ends_with(" /a") && refusal.cure.contains("memory.max"), "{refusal}");
     }
 
     #[test]
@@ -268,7 +269,7 @@ mod tests {
         let command = "echo 3 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
         assert!(refusal.cure.contains(command), "{refusal}");
         let unknown = refused(&setup(&[(GIB, "0", PageKind::Huge(GIB))]), &fresh);
-        assert!(unknown.why.contains("no pool"), "{unknown}");
+        assert_eq!(unknown.code, codes::huge_pages_no_pool);
         // Each region fits where only the machine is counted, both together do not.
         let fresh = Fresh { pools: [(2 * MIB, Pool { free: 5, nodes: BTreeMap::new() })].into(), ..Fresh::default() };
         let both = setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]);

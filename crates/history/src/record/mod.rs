@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tiermark_lines::write_whole;
-use tiermark_model::messages::load as says;
-use tiermark_model::{Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Unit};
+use tiermark_model::messages::{documents, load as says};
+use tiermark_model::{Bytes, Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Unit};
 
 use crate::store::Store;
 pub use cell::MachineKey;
@@ -219,7 +219,7 @@ fn read(path: &Path) -> Result<Book, Unread> {
     };
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| Unread::Closed(error.to_string()))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(Unread::Damaged(format!("it is larger than {} MiB", MOST_BYTES >> 20)));
+        return Err(Unread::Damaged(documents::record_too_large(Bytes(MOST_BYTES)).text));
     }
     parse(&bytes)
 }
@@ -228,11 +228,11 @@ fn parse(bytes: &[u8]) -> Result<Book, Unread> {
     let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| Unread::Damaged(error.to_string()))?;
     let schema = value["schema"].as_str().unwrap_or_default();
     if schema != SCHEMA && schema.starts_with(FAMILY) {
-        return Err(Unread::Closed(format!("it is of another version of tiermark ({schema})")));
+        return Err(Unread::Closed(documents::record_of_another_version(schema).text));
     }
     let mut book: Book = serde_json::from_value(value).map_err(|error| Unread::Damaged(error.to_string()))?;
     if book.schema != SCHEMA {
-        return Err(Unread::Damaged(format!("'{}' is no schema of a record", book.schema)));
+        return Err(Unread::Damaged(documents::record_schema_unknown(&book.schema).text));
     }
     for page in &mut book.machines {
         page.cells.retain(|_, best| best.value.is_finite() && best.value > 0.0);
@@ -255,7 +255,7 @@ fn unusable(path: &Path, unread: Unread, may_write: bool) -> Refusal {
 }
 
 fn write(path: &Path, book: &Book) -> io::Result<()> {
-    let directory = path.parent().ok_or_else(|| io::Error::other("it has no directory"))?;
+    let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
     let bytes = serde_json::to_vec_pretty(book).map_err(io::Error::other)?;
     write_whole(directory, NAME, |file| file.write_all(&bytes).and_then(|()| file.write_all(b"\n"))).map(drop)
 }

@@ -339,6 +339,7 @@ pub(crate) fn example_run() -> Run {
         warnings: vec![Warning {
             code: tiermark_model::Code::new("cpu_quota"),
             data: tiermark_model::Data::new(),
+            state: String::new(),
             text: "this process may use 1.5 cpus of time".into(),
             cure: Some("run it without a cpu quota".into()),
         }],

@@ -4,15 +4,15 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use rustix::process::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tiermark_primitives::FILTERED;
+use tiermark_model::messages::subprocess as says;
+use tiermark_model::{Bytes, Refusal};
 use tiermark_system::os::Child;
 
 /// Looks at it in the time in which it may do nothing.
@@ -21,21 +21,6 @@ const LOOKS: u32 = 40;
 const ENDING: Duration = Duration::from_secs(2);
 /// Bytes of an answer at most: a shot with as many stamps as there may be takes a third.
 const LONGEST: usize = 64 << 20;
-
-/// Cure if memory was short.
-const MORE_MEMORY: &str = "the kernel kills processes when memory is short (see `dmesg`): use less with --max-mem, or raise memory.max of the \
-control group";
-/// Cure if the machine was busy.
-const QUIETER: &str = "measure again on a quiet machine; if it fails again, please report it with the command line";
-/// Cure for a defect.
-const REPORT: &str = "unless a user or the system ended it, please report this with the command line and its output";
-
-/// Why the process does not answer, and what would help.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lost {
-    pub(super) why: String,
-    pub(super) cure: &'static str,
-}
 
 /// How long is waited for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +40,7 @@ pub(super) struct Subprocess {
     limits: Limits,
     look: Duration,
     /// Why it gets no more requests: after one missing answer, the next line could be the answer to an old request.
-    lost: Option<Lost>,
+    lost: Option<Refusal>,
 }
 
 impl Subprocess {
@@ -81,7 +66,7 @@ impl Subprocess {
     ///
     /// # Errors
     /// Why there is no answer to this or an earlier request.
-    pub(super) fn ask<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
+    pub(super) fn ask<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Refusal> {
         if let Some(lost) = &self.lost {
             return Err(lost.clone());
         }
@@ -93,17 +78,17 @@ impl Subprocess {
         answer
     }
 
-    fn answer<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
-        let unclear = |what: &str, error: serde_json::Error| Lost { why: format!("{what}: {error}"), cure: REPORT };
-        let mut line = serde_json::to_vec(what).map_err(|error| unclear("the request cannot be written", error))?;
+    fn answer<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Refusal> {
+        let mut line =
+            serde_json::to_vec(what).map_err(|error| says::subprocess_request_unwritable(&error.to_string()))?;
         line.push(b'\n');
         self.link.get_mut().write_all(&line).map_err(|error| self.gone(&error))?;
         let answer = self.hear()?;
-        serde_json::from_slice(&answer).map_err(|error| unclear("its answer cannot be read", error))
+        serde_json::from_slice(&answer).map_err(|error| says::subprocess_answer_unreadable(&error.to_string()))
     }
 
     /// The next line that it says.
-    fn hear(&mut self) -> Result<Vec<u8>, Lost> {
+    fn hear(&mut self) -> Result<Vec<u8>, Refusal> {
         let (mut line, mut spent, mut still) = (Vec::new(), None, 0);
         // Reads are counted, not time: while this process is stopped, the limit must not run out.
         let most = (self.limits.whole.as_secs_f64() / self.look.as_secs_f64()) as u64;
@@ -112,13 +97,11 @@ impl Subprocess {
             match Read::by_ref(&mut self.link).take(room as u64).read_until(b'\n', &mut line) {
                 Ok(_) if line.last() == Some(&b'\n') => return Ok(line),
                 Ok(_) if line.len() >= LONGEST => {
-                    return Err(Lost { why: format!("its answer is longer than {} MiB", LONGEST >> 20), cure: REPORT });
+                    return Err(says::subprocess_answer_too_long(Bytes(LONGEST as u64)));
                 }
                 Ok(_) => return Err(self.gone(&ErrorKind::UnexpectedEof.into())),
                 Err(error) if !is_timeout(&error) => return Err(self.gone(&error)),
-                Err(_) if self.stopped.load(Relaxed) => {
-                    return Err(Lost { why: "the run was stopped".to_owned(), cure: "let it run to its end" });
-                }
+                Err(_) if self.stopped.load(Relaxed) => return Err(says::subprocess_run_stopped()),
                 Err(_) => {}
             }
             // Filling much memory takes cpu time; a process that waits for a child that hangs takes none.
@@ -126,27 +109,26 @@ impl Subprocess {
             still = if spent == Some(now) { still + 1 } else { 0 };
             spent = Some(now);
             if still >= LOOKS {
-                return Err(self.late(&format!("made no progress for {} s", self.limits.still.as_secs_f64().round())));
+                return Err(says::subprocess_hangs(self.limits.still.as_secs_f64(), self.state()));
             }
         }
-        Err(self.late(&format!("had not answered after {} s", self.limits.whole.as_secs_f64().round())))
+        Err(says::subprocess_late(self.limits.whole.as_secs_f64(), self.state()))
     }
 
     /// The error for a process whose socket is closed.
-    fn gone(&self, error: &io::Error) -> Lost {
+    fn gone(&self, error: &io::Error) -> Refusal {
         if is_timeout(error) {
-            return self.late("does not read requests");
+            return says::subprocess_reads_nothing(self.state());
         }
         match self.child.seen_to_end(ENDING) {
-            Some(status) => Lost { why: format!("it ended before it had answered ({status})"), cure: cure_of(status) },
-            None => Lost { why: format!("it still runs, but its socket is closed ({error})"), cure: REPORT },
+            Some(status) => says::subprocess_ended(&status.to_string(), status.signal()),
+            None => says::subprocess_hung_up(&error.to_string()),
         }
     }
 
-    /// The error for a process that takes too long.
-    fn late(&self, what: &str) -> Lost {
-        let state = doing(&self.child).map_or(String::new(), |(state, _)| format!(", while it was {}", words(state)));
-        Lost { why: format!("it {what}{state}, and was killed with its children"), cure: QUIETER }
+    /// What it does, as the kernel writes it.
+    fn state(&self) -> Option<char> {
+        doing(&self.child).map(|(state, _)| state)
     }
 }
 
@@ -160,18 +142,6 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// The cure for such an end.
-fn cure_of(status: ExitStatus) -> &'static str {
-    let by = |signal: Signal| status.signal() == Some(signal.as_raw());
-    if by(Signal::KILL) {
-        MORE_MEMORY
-    } else if by(Signal::SYS) {
-        FILTERED
-    } else {
-        REPORT
-    }
-}
-
 /// The state of a process, and the ticks of the processor that it has taken, in user mode and in the kernel's, as the kernel writes them
 /// (proc_pid_stat(5)).
 fn doing(child: &Child) -> Option<(char, [u64; 2])> {
@@ -179,16 +149,4 @@ fn doing(child: &Child) -> Option<(char, [u64; 2])> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut times = fields.split_whitespace().skip(11);
     Some((fields.chars().next()?, [times.next()?.parse().ok()?, times.next()?.parse().ok()?]))
-}
-
-/// A state in words.
-fn words(state: char) -> &'static str {
-    match state {
-        'R' => "ready to run or running",
-        'S' => "sleeping, perhaps waiting for a child",
-        'D' => "waiting for a device or for memory",
-        'T' | 't' => "stopped by a signal",
-        'Z' | 'X' => "ending",
-        _ => "in an unknown state",
-    }
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, test_kill_process};
 use tiermark_machine::{Root, discover};
 use tiermark_model::messages::setup::codes;
+use tiermark_model::messages::subprocess::codes as lost;
 use tiermark_model::{Bytes, Layout, MIB, MemPolicy, OsCall, PageKind, RegionSetup, ThreadSetup};
 use tiermark_system::live_facts;
 use tiermark_system::testing::{first_cpu, in_own_process};
@@ -23,8 +24,8 @@ fn limited(script: &str, limits: Limits) -> Subprocess {
 }
 
 /// What it answers, or what is said of it.
-fn ask(subprocess: &mut Subprocess) -> Result<u64, String> {
-    subprocess.ask(&Ask::Placement { seed: 7 }).map_err(|lost| format!("{} ({})", lost.why, lost.cure))
+fn ask(subprocess: &mut Subprocess) -> Result<u64, Refusal> {
+    subprocess.ask(&Ask::Placement { seed: 7 })
 }
 
 fn setup(id: &str, bytes: u64, page: PageKind) -> Setup {
@@ -80,7 +81,7 @@ fn an_answer_is_a_line_that_can_be_understood() {
     assert_eq!((ask(&mut subprocess), ask(&mut subprocess)), (Ok(42), Ok(42)));
     for rubbish in ["rubbish", r#"{"a":"#, r"\377"] {
         let mut subprocess = shell(&format!("exec >&0; read a; printf '{rubbish}\n'; sleep 20"), limit);
-        assert!(ask(&mut subprocess).unwrap_err().contains("cannot be read"));
+        assert_eq!(ask(&mut subprocess).unwrap_err().code, lost::subprocess_answer_unreadable);
     }
 }
 
@@ -117,29 +118,31 @@ fn after_one_that_broke_the_next_setup_has_one_of_its_own() {
 #[test]
 fn one_that_ends_early_is_told_of_with_how_it_ended() {
     let ends = [
-        ("exit 0", "exit status: 0", "report"),
-        ("read line; exit 3", "exit status: 3", "report"),
-        ("read line; printf 4 >&0", "exit status: 0", "report"),
-        ("read line; kill -KILL $$", "SIGKILL", "memory is short"),
-        ("kill -KILL $$", "SIGKILL", "memory is short"),
-        ("read line; kill -SYS $$", "SIGSYS", "seccomp"),
-        ("read line; kill -TERM $$", "SIGTERM", "unless a user or the system ended it"),
+        ("exit 0", None, "report"),
+        ("read line; exit 3", None, "report"),
+        ("read line; printf 4 >&0", None, "report"),
+        ("read line; kill -KILL $$", Some(Signal::KILL), "--max-mem"),
+        ("kill -KILL $$", Some(Signal::KILL), "--max-mem"),
+        ("read line; kill -SYS $$", Some(Signal::SYS), "seccomp"),
+        ("read line; kill -TERM $$", Some(Signal::TERM), "report"),
     ];
-    for (script, how, cure) in ends {
+    for (script, signal, cure) in ends {
         let why = ask(&mut shell(script, Duration::from_secs(20))).unwrap_err();
-        assert!(why.contains("ended before") && why.contains(how) && why.contains(cure), "{script}: {why}");
+        assert_eq!(why.code, lost::subprocess_ended, "{script}");
+        assert_eq!(why.data["signal"], serde_json::json!(signal.map(Signal::as_raw)), "{script}");
+        assert!(why.cure.contains(cure), "{script}: {why}");
     }
     // A process that only closes its socket still runs.
     let mut subprocess = shell("read line; exec <&-; sleep 60", Duration::from_secs(20));
     let why = ask(&mut subprocess).unwrap_err();
-    assert!(why.contains("it still runs"), "{why}");
+    assert_eq!(why.code, lost::subprocess_hung_up);
     dies(subprocess.child.pid());
 }
 
 #[test]
 fn an_answer_without_end_is_not_read_for_ever() {
     let mut subprocess = shell("read line; exec >&0; exec tr '\\0' 1 < /dev/zero", Duration::from_secs(20));
-    assert!(ask(&mut subprocess).unwrap_err().contains("longer than 64 MiB"));
+    assert_eq!(ask(&mut subprocess).unwrap_err().code, lost::subprocess_answer_too_long);
 }
 
 #[test]
@@ -150,8 +153,8 @@ fn one_that_hangs_is_killed_with_its_children() {
     let mut subprocess = shell(&script, Duration::from_millis(700));
     let began = Instant::now();
     let why = ask(&mut subprocess).unwrap_err();
-    assert!(why.contains("killed with its children") && began.elapsed() < Duration::from_secs(30), "{why}");
-    assert!(why.contains("made no progress for 1 s, while it was sleeping"), "{why}");
+    assert_eq!((&why.code, why.text("state")), (&lost::subprocess_hangs, Some("S")));
+    assert!(began.elapsed() < Duration::from_secs(30));
     let child = Pid::from_raw(std::fs::read_to_string(list).unwrap().trim().parse().unwrap()).unwrap();
     dies(child);
     dies(subprocess.child.pid());
@@ -163,7 +166,7 @@ fn one_that_hangs_is_killed_with_its_children() {
 fn one_that_is_stopped_is_told_of_as_such() {
     let mut subprocess = shell("read line; kill -STOP $$", Duration::from_millis(700));
     let why = ask(&mut subprocess).unwrap_err();
-    assert!(why.contains("stopped by a signal"), "{why}");
+    assert_eq!((&why.code, why.text("state")), (&lost::subprocess_hangs, Some("T")));
     dies(subprocess.child.pid());
 }
 
@@ -172,7 +175,7 @@ fn one_that_works_for_ever_is_not_waited_for() {
     let limits = Limits { still: Duration::from_secs(20), whole: Duration::from_secs(2) };
     let mut subprocess = limited("read line; while :; do :; done", limits);
     let why = ask(&mut subprocess).unwrap_err();
-    assert!(why.contains("had not answered after 2 s, while it was ready to run"), "{why}");
+    assert_eq!((&why.code, why.text("state")), (&lost::subprocess_late, Some("R")));
     dies(subprocess.child.pid());
     // Of a subprocess of much memory more is expected.
     let most = |bytes, made| {
@@ -206,7 +209,8 @@ fn who_stops_the_run_need_not_wait() {
     let limits = Limits { still: Duration::from_secs(4), whole: Duration::from_secs(60) };
     let mut subprocess = Subprocess::start(command.arg("60"), stopped, limits).unwrap();
     let (began, pid) = (Instant::now(), subprocess.child.pid());
-    assert!(ask(&mut subprocess).unwrap_err().contains("stopped") && began.elapsed() < Duration::from_secs(4));
+    assert_eq!(ask(&mut subprocess).unwrap_err().code, lost::subprocess_run_stopped);
+    assert!(began.elapsed() < Duration::from_secs(4));
     drop(subprocess);
     assert!(test_kill_process(pid).is_err(), "it lives on");
     let mut host = host();
@@ -339,5 +343,5 @@ fn without_a_program_or_a_process_there_is_a_refusal_with_its_cure() {
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(rustix::process::Resource::Nproc, none).unwrap();
     let refusal = held(&mut host, &setup("fork+exit", 4096, PageKind::Base)).err().unwrap();
-    assert!(refusal.cure.contains("ulimit -u") && refusal.cure.contains("pids.max"), "{refusal}");
+    assert_eq!(refusal.data["errno"], rustix::io::Errno::AGAIN.raw_os_error(), "{refusal}");
 }

@@ -87,7 +87,7 @@ fn all_connections_together_keep_no_more_than_is_allowed() {
     tenant.schedule = None;
     (0..100).for_each(|place| tenant.refill(place));
     assert!(tenant.under_way() <= 4, "nor in a closed loop: {}", tenant.under_way());
-    tenant.give_up("gone".into(), START + AWAY);
+    tenant.give_up(tiermark_model::messages::load::tenant_hung_up(), START + AWAY);
     assert_eq!(all.held(), 0);
 }
 
@@ -97,7 +97,7 @@ fn what_was_made_and_did_not_go_is_not_called_unanswered() {
     drop(server);
     while tenant.make_due(AWAY, AWAY) != Next::Finished {}
     assert!(tenant.write(0, &Still).is_err());
-    tenant.give_up("gone".into(), START + AWAY);
+    tenant.give_up(tiermark_model::messages::load::tenant_hung_up(), START + AWAY);
     let (_, seen) = tenant.finish(AWAY, START + AWAY);
     assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.scheduled), (0, 500, 0, 500));
 }

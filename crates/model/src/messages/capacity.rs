@@ -59,7 +59,7 @@ messages! {
 
     /// Searches that have no answer since the run ended before.
     Warning unfinished(open: &[String]):
-        { format!("the run stopped early: no answer yet for {}", open.join("; ")) },
+        "the run stopped early", { format!("no answer yet for {}", open.join("; ")) },
         "resume it: tiermark capacity --resume";
 
     /// Other programs beside the tenants.
@@ -68,6 +68,7 @@ messages! {
             let percent = share * 100.0;
             format!("other programs, and the kernel for them, used up to {percent:.0} % of the cpus' time during a trial")
         },
+        "",
         "measure on a quiet machine: tiermark doctor";
 
     /// Requests that the client sent after they were due.
@@ -76,53 +77,56 @@ messages! {
             let percent = share * 100.0;
             format!("the client sent up to {percent:.1} % of a trial's requests late, which adds to those response times")
         },
+        "",
         "give the client cpus of its own: --client-cpus";
 
     /// The error that ended a run with some results.
     Warning ended(refusal: &str):
-        "{refusal}", "";
+        "{refusal}", "", "";
 
     /// A client whose memory the kernel may swap out.
     Warning client_not_locked(error: &str):
-        "the client's memory could not be locked ({error}): the kernel may swap it out, and requests may be late", "";
+        "the client's memory could not be locked ({error})", "the kernel may swap it out, and requests may be late", "";
 
     /// A client that the kernel does not spare when memory is short.
     Warning client_not_spared(error: &str):
-        "the oom_score_adj of this process could not be lowered ({error}; it needs CAP_SYS_RESOURCE, which containers lack): tenants are \
-         still killed before it", "";
+        "the oom_score_adj of this process could not be lowered ({error}; it needs CAP_SYS_RESOURCE, which containers lack)",
+        "tenants are still killed before it", "";
 
     /// A kernel that does not count what it kills.
     Warning kills_not_counted():
-        "this kernel does not count the processes that it kills because memory ran out: a trial with such a kill says \
-         that a tenant ended",
+        "this kernel does not count the processes that it kills because memory ran out",
+        "a trial with such a kill says that a tenant ended",
         "use Linux 4.13 or later";
 
     /// A kernel that does not tell how long tenants wait for memory.
     Warning stalls_not_counted():
-        "this system does not report how long the tenants' control groups wait for memory (PSI): no guard can end a \
-         trial for that",
+        "this system does not report how long the tenants' control groups wait for memory (PSI)",
+        "no guard can end a trial for that",
         "use Linux 4.20 or later with cgroup2 mounted, and boot with psi=1";
 
     /// Guests that are emulated.
     Warning emulated(why: &str):
-        "KVM does not work here ({why}): guests are emulated, so latencies, cpu times and numbers of tenants are not meaningful", "";
+        "KVM does not work here ({why})",
+        "guests are emulated, so latencies, cpu times and numbers of tenants are not meaningful", "";
 
     /// Servers that keep their data from trial to trial.
     Warning servers_not_stopped():
-        "the servers are not stopped between trials (no --stop): a trial after one with too many tenants starts with their pages still \
+        "the servers are not stopped between trials (no --stop)",
+        "a trial after one with too many tenants starts with their pages still \
          swapped out, so it may look too slow; the keys that the run writes stay in the servers", "";
 
     /// A run whose time is used up.
     Warning out_of_time():
-        "the time for the whole run is used up (max-time): --resume continues the other searches", "";
+        "the time for the whole run is used up (max-time)", "--resume continues the other searches", "";
 
     /// A trial that could not be made, which ends its search.
     Warning trial_not_run(tier: &str, tenants: u32, refusal: &Refusal):
         {
             let tenants = crate::capacity::tenants(tenants);
-            format!("{tier}: the trial with {tenants} could not be run: {refusal}")
+            format!("the trial of {tier} with {tenants} could not be run")
         },
-        "";
+        "{refusal}", "";
 
     /// Prices of a day to come.
     Note prices_in_future(date: &str): "the prices are dated {date}, which is in the future";

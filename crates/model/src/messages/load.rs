@@ -110,6 +110,27 @@ messages! {
     Refusal server_of_another_kind(address: &str, answer: &str):
         "{address}", "the answer to PING is not PONG: {answer}", "check that this is the port of a Redis server";
 
+    /// A tenant that did not answer in time.
+    Note tenant_answers_nothing(seconds: f64): "no answer for {seconds:.1} s";
+
+    /// A tenant that hung up.
+    Note tenant_hung_up(): "it closed the connection";
+
+    /// A tenant that refuses a request where one refusal ends all, with its answer.
+    Note tenant_refuses(answer: &str): "it refuses: {answer}";
+
+    /// A tenant whose answer is no answer of a Redis server.
+    Note tenant_unreadable(problem: &str): "the server's answer cannot be parsed: {problem}";
+
+    /// A tenant that answered what was not asked.
+    Note tenant_unasked(): "the server sent an answer without a request";
+
+    /// A connection that the system does not read.
+    Note reading_failed(error: &str): "reading failed: {error}";
+
+    /// A connection that the system does not write to.
+    Note writing_failed(error: &str): "writing failed: {error}";
+
     /// A journal that cannot be begun.
     Refusal journal_refused(directory: &str, why: &str):
         "a journal in {directory}", "{why}", "free space, or set TIERMARK_HOME to a directory that can be written";

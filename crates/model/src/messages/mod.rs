@@ -7,6 +7,8 @@
 mod rows;
 
 pub mod capacity;
+pub mod documents;
+pub mod files;
 pub mod load;
 pub mod machine;
 pub mod memory;
@@ -14,8 +16,10 @@ pub mod plan;
 pub mod rules;
 pub mod run;
 pub mod scan;
+pub mod scenario;
 pub mod setup;
 pub mod shapes;
+pub mod subprocess;
 pub mod system;
 pub mod tenants;
 pub mod tiers;
@@ -25,6 +29,8 @@ pub mod undo;
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
+    documents::codes::ALL,
+    files::codes::ALL,
     machine::codes::ALL,
     load::codes::ALL,
     memory::codes::ALL,
@@ -32,8 +38,10 @@ pub const CODES: &[&[crate::Code]] = &[
     rules::codes::ALL,
     run::codes::ALL,
     scan::codes::ALL,
+    scenario::codes::ALL,
     setup::codes::ALL,
     shapes::codes::ALL,
+    subprocess::codes::ALL,
     system::codes::ALL,
     tenants::codes::ALL,
     tiers::codes::ALL,

@@ -7,7 +7,8 @@ macro_rules! sentence {
 }
 
 /// The messages of a room, and their codes. A row begins with its type: a `Refusal` (the thing refused, the reason, the
-/// cure), a `Warning` (the state and its effect on the numbers, the cure; empty: none) or a `Note` (one sentence).
+/// cure), a `Warning` (the state,
+/// its effect on the numbers, the cure; empty: none) or a `Note` (one sentence).
 macro_rules! messages {
     ($($(#[$doc:meta])+ $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?): $($sentence:tt),+;)+) => {
         $($(#[$doc])+

@@ -97,6 +97,11 @@ messages! {
     /// Parts of primitives that options of the request exclude.
     Note left_out_of(primitives: &str, why: &str): "{primitives}: {why}";
 
+    /// Pairs of nodes that memory is moved between: some of all.
+    Note pairs_of_nodes(pairs: usize, of: usize, own: NodeId):
+        "{pairs} of {of} pairs of nodes, from node {own} to one of every kind (distance, with cpus or without, tier) and back; all of them \
+         with --full";
+
     /// Points that a quick run has time for.
     Note quick_points(kept: usize, all: usize, seconds: f64):
         "--quick measures {kept} of {all} points in {seconds} s, the first point of every primitive before others; for more \

@@ -21,6 +21,7 @@ messages! {
     Refusal cpus_busy(busy: f64, cpus: u64, named: &str, programs: &str, stolen: Option<f64>):
         "the run was not started",
         {
+            let programs = if programs.is_empty() { String::new() } else { format!(": {programs}") };
             let steal = stolen.map(|share| format!("; {}", steals("gives", share))).unwrap_or_default();
             format!(
                 "other work keeps {busy:.1} of {} ({named}) busy{programs}{steal}; a run would measure that work and slow it down",
@@ -32,7 +33,8 @@ messages! {
 
     /// A run that takes long, before it begins: its steps, and the option that measures fewer of them where there is one.
     Warning long_run(seconds: f64, steps: usize, sample: Option<&str>):
-        { format!("the run is expected to take {}: {}", long(seconds), count_of(steps as u64, "step")) },
+        { format!("the run is expected to take {}", long(seconds)) },
+        { count_of(steps as u64, "step") },
         {
             let sample = sample.map_or_else(String::new, |sample| format!(", or fewer steps: {sample}"));
             format!("limit the time (headline figures come first): --max-time 15m{sample}")
@@ -41,23 +43,29 @@ messages! {
     /// Other work beside a run.
     Warning busy(busy: f64, cpus: u64, programs: &str, stolen: Option<f64>):
         {
-            let steal = stolen.map(|share| format!("; {}", steals("gave", share))).unwrap_or_default();
-            format!("other work kept {busy:.1} of {} busy during the run{programs}{steal}", count_of(cpus, "cpu"))
+            format!("other work kept {busy:.1} of {} busy during the run", count_of(cpus, "cpu"))
+        },
+        {
+            let steal = stolen.map(|share| steals("gave", share));
+            let named = Some(programs.to_owned()).filter(|programs| !programs.is_empty());
+            named.into_iter().chain(steal).collect::<Vec<_>>().join("; ")
         },
         "measure on a quiet machine: `tiermark doctor` shows what is running";
 
     /// Time of the cpus that the hypervisor gave to other guests during a run.
     Warning steal(share: f64):
         { format!("{} during the run", steals("gave", share)) },
+        "",
         "measure at another time, or on a guest with cpus of its own";
 
     /// Steps whose memory was allocated again, since it could not be kept between visits.
     Warning memory_not_kept(steps: usize, of: usize, times: u64, limit: Option<Bytes>):
+        "not all memory could be kept between visits",
         {
             let times = count_of(times, "time");
             format!(
-                "not all memory could be kept between visits: {steps} of {of} steps allocated and filled memory again \
-                 ({times} in all), so they got fewer visits in the same time"
+                "{steps} of {of} steps allocated and filled memory again ({times} in all), so they got fewer visits in \
+                 the same time"
             )
         },
         {
@@ -71,7 +79,7 @@ messages! {
 
     /// A line of a run's journal that cannot be read.
     Warning journal_damaged(line: usize, path: &str, error: &str):
-        "line {line} of the journal {path} is damaged ({error}); that line and all lines after it are lost", "";
+        "line {line} of the journal {path} is damaged ({error})", "that line and all lines after it are lost", "";
 }
 
 fn long(seconds: f64) -> String {

@@ -6,6 +6,9 @@ use crate::{Bytes, ChainLayout, CpuId, IdSet, Isa, NodeId, Note, PageKind, count
 const CORRECT: &str = "correct the plan";
 const OTHER_SIZE: &str = "try another size or layout: --sizes, --layout";
 
+/// The cure where a filter of system calls forbids something.
+pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
+
 messages! {
     /// A setup without threads.
     Refusal setup_without_threads():

@@ -101,6 +101,12 @@ messages! {
     Refusal control_group_denied(action: &str, error: &str):
         "{action}", "{error}", "run as root, or use servers that run elsewhere: --backend external";
 
+    /// A step on a control group: a limit of it.
+    Note setting_limit(file: &str, value: &str): "setting {file} to {value}";
+
+    /// A step on a control group: its directory.
+    Note making_group(directory: &str): "making the control group {directory}";
+
     /// A limit of memory and swap that the kernel does not account.
     Refusal swap_accounting_off(action: &str, error: &str):
         "{action}", "{error}", "boot with swapaccount=1";
@@ -192,6 +198,48 @@ messages! {
     /// A server inside of a virtual machine that does not start.
     Refusal guest_server_failed(error: &str):
         "the server in the guest", "{error}", "start it by hand to see what is wrong";
+
+    /// A host that takes no reply of the guest.
+    Note host_unreachable(error: &str): "sending to the host failed: {error}";
+
+    /// A trial boot that was stopped.
+    Note attempt_stopped(): "the attempt was stopped";
+
+    /// A guest that takes no request.
+    Note guest_takes_nothing(error: &str): "the guest accepts no request: {error}";
+
+    /// A guest whose line is no message.
+    Note guest_unreadable(problem: &str): "the guest sent {problem}";
+
+    /// A line of a guest without an end.
+    Note guest_line_too_long(most: usize): "a line longer than {most} bytes";
+
+    /// A line of a guest that is not JSON, or of another version.
+    Note guest_line_malformed(error: &str): "a line cannot be parsed as a message: {error}";
+
+    /// A guest whose emulator has ended.
+    Note guest_ended(status: &str): "the virtual machine ended ({status})";
+
+    /// A guest whose emulator closed the line and goes on.
+    Note guest_hung_up(): "the virtual machine closed its serial port";
+
+    /// A guest that began anew while it worked.
+    Note guest_restarted(): "the guest restarted";
+
+    /// A guest that sends nothing while it works.
+    Note guest_silent(seconds: f64): "the guest sent nothing for {seconds:.0} s";
+
+    /// A guest with the results of other tenants than its own.
+    Note guest_tenants_wrong(tenants: usize): "the guest reported {tenants} tenants instead of one";
+
+    /// A guest that refuses, with its refusal.
+    Note guest_refuses(refusal: &str): "{refusal}";
+
+    /// A guest that sends something else before it is ready.
+    Note guest_not_ready(reply: &str): "the guest sent {reply} before it was ready";
+
+    /// A guest that does not become ready.
+    Note guest_boots_too_long(): "the guest did not become ready in time";
 
     /// A request of the host that the guest cannot read.
     Refusal guest_request_unreadable(error: &str):

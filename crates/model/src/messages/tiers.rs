@@ -194,22 +194,19 @@ messages! {
 
     /// Compressed memory that is turned off for a search.
     Warning zswap_off():
-        "zswap was on; it is off for the whole machine while this tier is searched", "";
+        "zswap was on", "it is off for the whole machine while this tier is searched", "";
 
     /// Swap areas of the system beside those of the tier.
     Warning swaps_elsewhere(areas: &[String]):
-        {
-            let areas = areas.join(", ");
-            format!("the system also swaps to {areas}, which does not belong to this tier: the kernel may swap tenants there when the tier is full")
-        },
-        "";
+        { format!("the system also swaps to {}, which does not belong to this tier", areas.join(", ")) },
+        "the kernel may swap tenants there when the tier is full", "";
 
     /// Whole tenants on the node of the tier.
     Warning tenants_on_nodes():
         "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the other tenants have all of theirs on the node of the tier",
-        "";
+        "", "";
 
     /// Tenants whose cold pages go to the node of the tier.
     Warning pages_demoted():
-        "tenants allocate memory on the other nodes only; the kernel demotes their cold pages to the node of the tier", "";
+        "tenants allocate memory on the other nodes only", "the kernel demotes their cold pages to the node of the tier", "";
 }

@@ -174,6 +174,14 @@ messages! {
     Note tenant_given_up(tenant: Option<u32>, fault: &str):
         { format!("the client stopped sending to {}: {fault}", tenant.map_or_else(|| "a tenant".to_owned(), |tenant| format!("tenant {tenant}"))) };
 
+    /// A trial of a saved run that its scenario does not lead to.
+    Note saved_trial_differs(trial: u32, tenants: u32, phase: &str, asked: u32, asked_phase: &str):
+        "saved trial {trial} has {tenants} tenants ({phase}), but this search makes one with {asked} ({asked_phase}): it belongs to another \
+         scenario or version";
+
+    /// A trial of a saved run after that with which its search ends.
+    Note saved_trial_after_end(trial: u32): "saved trial {trial} follows the end of its search: it belongs to another scenario or version";
+
     /// A tenant that refused while it was filled.
     Note request_refused(error: &str): "a tenant refused a request: {error}";
 

@@ -77,6 +77,28 @@ messages! {
     /// The answer of the system, or of a program of it, to an attempt.
     Note system_refused(error: &str): "{error}";
 
+    /// A command that the system does not start.
+    Note command_not_started(program: &str, error: &str): "{program} cannot be started: {error}";
+
+    /// A command that failed, in its own words.
+    Note command_said(output: &str): "{output}";
+
+    /// A command that failed without a word.
+    Note command_ended(program: &str, status: &str): "{program} ended with {status}";
+
+    /// A command that took longer than it may; `survivor`: its process, where it did not end after SIGKILL.
+    Note command_too_long(program: &str, seconds: u64, survivor: Option<u32>):
+        { format!("{program} took more than {seconds} s{}", survives(survivor)) };
+
+    /// A command that was stopped on request; `survivor`: its process, where it did not end after SIGKILL.
+    Note command_stopped(survivor: Option<u32>): { format!("it was stopped{}", survives(survivor)) };
+
+    /// A change to swap areas that is asked of a captured system.
+    Note swap_of_a_capture(): "only swap areas of the running system can be changed";
+
+    /// The end of a process that is asked of a captured system.
+    Note process_of_a_capture(): "only processes of the running system can be ended";
+
     /// An answer of the system that root does not get.
     Note restore_denied(error: &str): "{error}; run as root: sudo tiermark tune --restore";
 
@@ -182,6 +204,11 @@ messages! {
 
     /// A value that the kernel takes and does not keep.
     Note value_not_back(value: &str): "the write succeeded, but the value is {value}";
+}
+
+/// A process that a kill did not end.
+fn survives(survivor: Option<u32>) -> String {
+    survivor.map_or_else(String::new, |pid| format!("; killed, its process {pid} still waits in the kernel"))
 }
 
 /// The first of some process numbers.

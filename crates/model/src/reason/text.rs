@@ -4,12 +4,13 @@ use std::fmt;
 
 use super::{Nothing, Reason};
 use crate::page::PageKind;
+use crate::refusal::Refusal;
 use crate::units::{Bytes, format_gbs, format_ns};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused { refusal } => write!(f, "{REFUSED}{refusal}"),
+            Self::Refused { refusal } => write!(f, "refused: {refusal}"),
             Self::Broken { .. } | Self::NotResolved { .. } => {
                 let (fact, cause) = self.fact_and_cause();
                 write!(f, "{fact}: {}", cause.unwrap_or_default())
@@ -74,17 +75,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The beginning of the text of a refusal.
-const REFUSED: &str = "refused: ";
-
 impl Reason {
-    /// The refusal and its cause, if a refusal is the reason. Documents of older versions have it as a text.
-    pub fn refused(&self) -> Option<String> {
-        match self {
-            Self::Refused { refusal } => Some(refusal.to_string()),
-            Self::Told { text, .. } => text.strip_prefix(REFUSED).map(str::to_owned),
-            _ => None,
-        }
+    /// What was refused and why, where that is the reason.
+    pub fn refused(&self) -> Option<&Refusal> {
+        if let Self::Refused { refusal } = self { Some(refusal) } else { None }
     }
 
     /// The fact, and its cause if one fact can have several causes: a report shows numbers with the same fact together.

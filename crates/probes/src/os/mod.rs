@@ -231,7 +231,7 @@ impl<'a> OsPlanner<'a> {
         for sweep in &info.sweeps {
             let rule = match (sweep, self.request.scope.page) {
                 (Sweep::NodePairs, _) if self.request.effort != Effort::Full => {
-                    pairs::left_out(self.lab.machine, self.cpu)
+                    pairs::left_out(self.lab.machine, self.cpu).map(|rule| rule.text)
                 }
                 (Sweep::Pages(all), Some(page)) if !all.contains(&page) => {
                     let all: Vec<String> = all.iter().map(ToString::to_string).collect();

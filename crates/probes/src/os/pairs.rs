@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{CpuId, Machine, NodeId};
+use tiermark_model::messages::rules::pairs_of_nodes;
+use tiermark_model::{CpuId, Machine, NodeId, Note};
 
 /// Nodes that have memory which may be used.
 fn nodes(machine: &Machine) -> Vec<NodeId> {
@@ -39,14 +40,11 @@ pub(super) fn by_kind(machine: &Machine, cpu: CpuId) -> Vec<(NodeId, NodeId)> {
     kinds.into_values().flat_map(|other| [(own, other), (other, own)]).collect()
 }
 
-/// The pairs that are omitted, in words; `None` if all are measured.
-pub(super) fn left_out(machine: &Machine, cpu: CpuId) -> Option<String> {
+/// The rule that omits pairs; `None` if all are measured.
+pub(super) fn left_out(machine: &Machine, cpu: CpuId) -> Option<Note> {
     let (few, all) = (by_kind(machine, cpu), all(machine).len());
     let (own, _) = few.first().filter(|_| few.len() < all)?;
-    Some(format!(
-        "{} of {all} pairs of nodes, from node {own} to one of every kind (distance, with cpus or without, tier) and back; all of them with --full",
-        few.len()
-    ))
+    Some(pairs_of_nodes(few.len(), all, *own))
 }
 
 #[cfg(test)]
@@ -93,8 +91,7 @@ mod tests {
         assert_eq!(by_kind(&machine, 0), [(0, 1), (1, 0), (0, 4), (4, 0), (0, 7), (7, 0)]);
         // From the node of the cpu, wherever that is: node 5 has one distance less.
         assert_eq!(by_kind(&machine, 5), [(5, 4), (4, 5), (5, 0), (0, 5)]);
-        let told = left_out(&machine, 0).unwrap();
-        assert!(told.contains("6 of 56 pairs") && told.contains("node 0") && told.contains("--full"), "{told}");
+        assert_eq!(left_out(&machine, 0), Some(pairs_of_nodes(6, 56, 0)));
     }
 
     #[test]
@@ -105,7 +102,7 @@ mod tests {
         machine.nodes[6].memory_tier = Some(4);
         let pairs = by_kind(&machine, 0);
         assert_eq!(pairs, [(0, 1), (1, 0), (0, 4), (4, 0), (0, 6), (6, 0), (0, 5), (5, 0), (0, 7), (7, 0)]);
-        assert!(left_out(&machine, 0).unwrap().contains("10 of 56 pairs"));
+        assert_eq!(left_out(&machine, 0).unwrap().data["pairs"], 10);
     }
 
     #[test]

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn mitigations_are_told_by_what_is_on_and_what_is_not() {
         let mut machine = Machine::default();
-        assert!(mitigations(&machine).contains("not reported"));
+        let unknown = mitigations(&machine);
         let states = [
             ("meltdown", "Not affected"),
             ("spectre_v2", "Mitigation: Retpolines; STIBP: disabled"),
@@ -94,6 +94,7 @@ mod tests {
             ("spec_rstack_overflow", "Vulnerable: Safe RET, no microcode"),
         ];
         machine.system.mitigations = states.map(|(name, state)| (name.to_owned(), state.to_owned())).into();
+        assert_ne!(mitigations(&machine), unknown);
         assert_eq!(
             mitigations(&machine),
             "Mitigations, a part of every call: spectre_v2 (Retpolines; STIBP: disabled). Vulnerable, without one: \
@@ -104,7 +105,7 @@ spec_rstack_overflow (Safe RET, no microcode), spec_store_bypass. Not affected b
     #[test]
     fn idle_states_are_told_with_what_leaving_them_takes() {
         let mut machine = Machine::default();
-        assert!(idle(&machine).contains("a hypervisor may"));
+        let unknown = idle(&machine);
         let state = |name: &str, us, disabled| IdleState { name: name.to_owned(), latency_us: Some(us), disabled };
         machine.system.idle = Some(tiermark_model::Idle {
             driver: Some("intel_idle".to_owned()),
@@ -112,6 +113,6 @@ spec_rstack_overflow (Safe RET, no microcode), spec_store_bypass. Not affected b
             states: vec![state("POLL", 0, false), state("C6", 133, true)],
         });
         let said = idle(&machine);
-        assert!(said.contains("POLL 0 µs, C6 133 µs (off); driver intel_idle, chosen by menu"), "{said}");
+        insta::assert_snapshot!([unknown, said].join("\n"));
     }
 }

@@ -26,6 +26,7 @@ pub fn redact(run: &Run) -> Run {
         primitive.refusal.iter_mut().for_each(|refusal| scrub.refusal(refusal));
     }
     for warning in &mut run.warnings {
+        scrub.text(&mut warning.state);
         scrub.text(&mut warning.text);
         warning.data.values_mut().for_each(|datum| scrub.value(datum));
         warning.cure.iter_mut().for_each(|cure| scrub.text(cure));

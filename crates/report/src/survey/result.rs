@@ -91,8 +91,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
     if let Some(warning) =
         survey.run.warnings.iter().find(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept)
     {
-        let text = warning.text.split([':', ';']).next().unwrap_or_default();
-        return Outcome::Wrong(format!("`tiermark doctor` finds: {text}"));
+        return Outcome::Wrong(format!("`tiermark doctor` finds: {}", warning.state()));
     }
     let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
     if unmeasured > 0 || survey.rows.is_empty() {

@@ -160,7 +160,7 @@ pub(crate) fn main_reason(reasons: &[Reason]) -> String {
         _ => 0,
     };
     let main = reasons.iter().min_by_key(weight);
-    let text = |reason: &Reason| reason.refused().unwrap_or_else(|| reason.to_string());
+    let text = |reason: &Reason| reason.refused().map_or_else(|| reason.to_string(), ToString::to_string);
     main.map_or_else(|| "no reason was recorded".to_owned(), text)
 }
 

@@ -280,12 +280,14 @@ pub(crate) fn troubled_run() -> Run {
         Warning {
             code: tiermark_model::Code::new("cpu_quota"),
             data: tiermark_model::Data::new(),
+            state: "this process may use 1.5 cpus of time".into(),
             text: "this process may use 1.5 cpus of time: it will be stopped while it measures".into(),
             cure: Some("run it in a control group without cpu.max".into()),
         },
         Warning {
             code: tiermark_model::Code::new("busy"),
             data: tiermark_model::Data::new(),
+            state: String::new(),
             text: "the load is 3.1 on build-7.example.org".into(),
             cure: None,
         },

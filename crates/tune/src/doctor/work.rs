@@ -36,7 +36,9 @@ pub(super) const RESTORE: &str = "tiermark tune --restore";
 fn busy(input: &CheckInput<'_>) -> CheckResult {
     let load = input.machine.system.load1.map_or_else(String::new, |load| format!("; load average {load:.2}"));
     let Some(busy) = &input.busy else { return CheckResult::not_here(format!("not watched{load}")) };
-    let value = format!("{:.1} of {} cpus busy{}{load}", busy.busy, busy.cpus, busy.names());
+    let names =
+        Some(busy.names()).filter(|names| !names.is_empty()).map_or_else(String::new, |names| format!(": {names}"));
+    let value = format!("{:.1} of {} cpus busy{names}{load}", busy.busy, busy.cpus);
     let cure = "wait until it ends, stop your own programs, or measure on other cpus with --cpus";
     match busy.busy / busy.cpus.max(1) as f64 {
         share if share > BUSY_PROBLEM => CheckResult::problem(value, cure),

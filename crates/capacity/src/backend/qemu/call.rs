@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tiermark_load::{ClientSetup, Outcome, Phase, Snapshot, TenantResult};
-use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as says;
+use tiermark_model::{Note, Refusal};
 
 use super::machine::Machine;
 use crate::backend::LoadSpec;
@@ -24,7 +25,7 @@ const ENDING: Duration = Duration::from_secs(30);
 enum GuestResult {
     Done(Box<Outcome>),
     /// The guest ended, refused, restarted or fell silent, with the reason.
-    Lost(String),
+    Lost(Note),
 }
 
 /// A request to several guests, until all have answered or are gone.
@@ -91,13 +92,12 @@ impl<'a> Call<'a> {
                     Ok(Some(Reply::Pulse(snapshot))) => *latest = Some(snapshot),
                     Ok(Some(Reply::Done(outcome))) => *answer = Some(GuestResult::Done(outcome)),
                     Ok(Some(Reply::Refused(refusal))) => {
-                        *answer = Some(GuestResult::Lost(refusal.to_string()));
+                        *answer = Some(GuestResult::Lost(says::guest_refuses(&refusal.to_string())));
                         self.refused.get_or_insert(refusal);
                     }
-                    Ok(Some(Reply::Ready)) => *answer = Some(GuestResult::Lost("the guest restarted".to_owned())),
+                    Ok(Some(Reply::Ready)) => *answer = Some(GuestResult::Lost(says::guest_restarted())),
                     Ok(None) if late || machine.silent() > self.patience => {
-                        let why = format!("the guest sent nothing for {:.0} s", machine.silent().as_secs_f64());
-                        *answer = Some(GuestResult::Lost(why));
+                        *answer = Some(GuestResult::Lost(says::guest_silent(machine.silent().as_secs_f64())));
                     }
                     Ok(None) => break,
                     Err(why) => *answer = Some(GuestResult::Lost(why)),
@@ -135,7 +135,7 @@ fn together(latest: &[Option<Snapshot>]) -> Option<Snapshot> {
 /// All answers as those of one client with a thread in each guest.
 fn merged(answers: impl Iterator<Item = GuestResult>, stopped: bool) -> Outcome {
     let mut all = Outcome { tenants: Vec::new(), thread_cpu: Vec::new(), wall: 0.0, stopped };
-    let lost = |why: String| TenantResult { fault: Some(why), ..TenantResult::default() };
+    let lost = |why: Note| TenantResult { fault: Some(why), ..TenantResult::default() };
     for answer in answers {
         match answer {
             GuestResult::Done(mut one) if one.tenants.len() == 1 => {
@@ -145,7 +145,7 @@ fn merged(answers: impl Iterator<Item = GuestResult>, stopped: bool) -> Outcome 
                 all.stopped |= one.stopped;
             }
             GuestResult::Done(one) => {
-                all.tenants.push(lost(format!("the guest reported {} tenants instead of one", one.tenants.len())));
+                all.tenants.push(lost(says::guest_tenants_wrong(one.tenants.len())));
             }
             GuestResult::Lost(why) => all.tenants.push(lost(why)),
         }
@@ -176,9 +176,10 @@ mod tests {
         let one = |tenants| {
             GuestResult::Done(Box::new(Outcome { tenants, thread_cpu: vec![0.5], wall: 2.0, stopped: false }))
         };
-        let all = merged([GuestResult::Lost("gone".into()), one(vec![tenant.clone()]), one(vec![])].into_iter(), false);
-        let faults: Vec<Option<&str>> = all.tenants.iter().map(|tenant| tenant.fault.as_deref()).collect();
-        assert_eq!(faults, [Some("gone"), None, Some("the guest reported 0 tenants instead of one")]);
+        let gone = GuestResult::Lost(says::guest_hung_up());
+        let all = merged([gone, one(vec![tenant.clone()]), one(vec![])].into_iter(), false);
+        let faults: Vec<Option<Note>> = all.tenants.iter().map(|tenant| tenant.fault.clone()).collect();
+        assert_eq!(faults, [Some(says::guest_hung_up()), None, Some(says::guest_tenants_wrong(0))]);
         assert_eq!((all.tenants[1].done, all.wall, all.thread_cpu.len(), all.stopped), (9, 2.0, 1, false));
     }
 }

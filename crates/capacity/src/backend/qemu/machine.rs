@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
-use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
+use tiermark_model::{Note, Refusal};
 
 use super::{Acceleration, Hypervisor};
 use crate::backend::server::ENTER;
@@ -70,21 +70,23 @@ impl Machine {
     /// Sends a request.
     ///
     /// # Errors
-    /// A message if the guest does not take the request.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<(), String> {
+    /// Why the guest does not take the request.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<(), Note> {
         self.heard = Instant::now();
         // A request is far smaller than what a socket holds: where it does not fit, nothing was read for long.
-        self.line.write_all(&line(request)?).map_err(|why| format!("the guest accepts no request: {why}"))
+        line(request)
+            .and_then(|line| self.line.write_all(&line))
+            .map_err(|error| messages::guest_takes_nothing(&error.to_string()))
     }
 
     /// The next message of the guest, if one has arrived; does not wait.
     ///
     /// # Errors
-    /// A message: where the guest is gone or says what makes no sense.
-    pub(super) fn hear(&mut self) -> Result<Option<Reply>, String> {
+    /// Why the guest is lost: it is gone, or says what makes no sense.
+    pub(super) fn hear(&mut self) -> Result<Option<Reply>, Note> {
         let mut bytes = [0; 64 << 10];
         loop {
-            if let Some(reply) = self.lines.take().map_err(|why| format!("the guest sent {why}"))? {
+            if let Some(reply) = self.lines.take().map_err(|problem| messages::guest_unreadable(&problem.text))? {
                 return Ok(Some(reply));
             }
             match self.line.read(&mut bytes) {
@@ -109,7 +111,7 @@ impl Machine {
         self.child.try_wait().ok().flatten()
     }
 
-    fn how_it_ended(&mut self) -> String {
+    fn how_it_ended(&mut self) -> Note {
         // Its end of the line is closed a moment before the process can be waited for.
         let status = (0..100).find_map(|_| {
             self.exited().or_else(|| {
@@ -117,10 +119,7 @@ impl Machine {
                 None
             })
         });
-        status.map_or_else(
-            || "the virtual machine closed its serial port".to_owned(),
-            |status| format!("the virtual machine ended ({status})"),
-        )
+        status.map_or_else(messages::guest_hung_up, |status| messages::guest_ended(&status.to_string()))
     }
 
     /// The end of what emulator, kernel and server said.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tiermark_load::{Outcome, Phase};
 use tiermark_machine::Root;
 use tiermark_model::messages::tenants as messages;
-use tiermark_model::{Bytes, Refusal};
+use tiermark_model::{Bytes, Note, Refusal};
 
 use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
@@ -102,7 +102,7 @@ enum Booted {
     /// The kernel killed it, as it does where memory is short: a tenant that does not fit, and no reason to give up.
     Killed,
     /// The guest does not become ready, for this reason.
-    Failed(String),
+    Failed(Note),
 }
 
 /// Tenants as virtual machines of this machine, each in a control group.
@@ -133,8 +133,8 @@ impl Qemu {
         self.machines.clear();
         Ok(match booted {
             Booted::Ready => None,
-            Booted::Stopped | Booted::Killed => Some("the attempt was stopped".to_owned()),
-            Booted::Failed(why) if said.is_empty() => Some(why),
+            Booted::Stopped | Booted::Killed => Some(messages::attempt_stopped().text),
+            Booted::Failed(why) if said.is_empty() => Some(why.text),
             Booted::Failed(why) => Some(format!("{why}: {said}")),
         })
     }
@@ -170,10 +170,12 @@ impl Qemu {
         loop {
             match self.machines[at].hear() {
                 Ok(Some(Reply::Ready)) => return Booted::Ready,
-                Ok(Some(Reply::Refused(refusal))) => return Booted::Failed(refusal.to_string()),
-                Ok(Some(other)) => return Booted::Failed(format!("the guest sent {other:?} before it was ready")),
+                Ok(Some(Reply::Refused(refusal))) => {
+                    return Booted::Failed(messages::guest_refuses(&refusal.to_string()));
+                }
+                Ok(Some(other)) => return Booted::Failed(messages::guest_not_ready(&format!("{other:?}"))),
                 Ok(None) if Instant::now() >= limit => {
-                    return Booted::Failed("the guest did not become ready in time".to_owned());
+                    return Booted::Failed(messages::guest_boots_too_long());
                 }
                 Ok(None) => {}
                 Err(why) => {
@@ -211,7 +213,7 @@ impl Qemu {
                 Booted::Failed(_) if attempts == 1 && self.machines[number as usize].exited().is_none() => {}
                 Booted::Failed(why) => {
                     let said = self.machines[number as usize].said();
-                    return Err(messages::guest_failed(number + 1, &why, &said, Bytes(self.hypervisor.memory)));
+                    return Err(messages::guest_failed(number + 1, &why.text, &said, Bytes(self.hypervisor.memory)));
                 }
             }
         }

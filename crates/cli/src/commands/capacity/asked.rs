@@ -8,6 +8,7 @@ use tiermark_capacity::backend::{Commands, GuestFiles, ServerLaunch, adapter};
 use tiermark_capacity::run::Environment;
 use tiermark_capacity::saved::{Pending, RunSetup};
 use tiermark_capacity::scenario::{Backend, Scenario};
+use tiermark_config::Mistake;
 use tiermark_load::{ClientSetup, Target};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants::wrapper_unclosed;
@@ -34,7 +35,9 @@ pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
     let problems = scenario.problems();
     match problems.is_empty() {
         true => Ok(scenario),
-        false => Err(Failure::Mistakes(problems.iter().map(ToString::to_string).collect())),
+        false => {
+            Err(Failure::Mistakes(problems.into_iter().map(|problem| Mistake::from(problem).to_string()).collect()))
+        }
     }
 }
 

@@ -1,0 +1,88 @@
+//! Saved documents that cannot be read, and runs that are not there.
+
+use super::rows::messages;
+use crate::Bytes;
+
+const OURS: &str = "give a file that tiermark wrote";
+
+messages! {
+    /// A document that the system does not read.
+    Refusal document_unreadable(from: &str, error: &str):
+        "{from}", "it cannot be read: {error}", "check the path and its permissions";
+
+    /// A document that is larger than any of this program.
+    Refusal document_too_large(from: &str, most: Bytes):
+        "{from}", "it is larger than {most}, which no tiermark run is", { OURS };
+
+    /// A document whose free data would take more memory than that of any run.
+    Refusal document_too_heavy(from: &str):
+        "{from}", "it holds more data than any tiermark run of its size", { OURS };
+
+    /// A document that is not JSON or cut short, or a field of the wrong type; line and column from 1, as serde_json counts.
+    Refusal document_malformed(from: &str, line: usize, column: usize, problem: &str):
+        "{from}, line {line}, column {column}", "{problem}", "give a complete file that tiermark wrote";
+
+    /// A document of a later version of this program.
+    Refusal document_newer(from: &str, schema: &str, known: &[&str]):
+        "{from}", { format!("its schema is '{schema}', written by a newer tiermark; this one reads {}", known.join(", ")) },
+        "update tiermark";
+
+    /// A document of another kind or program.
+    Refusal document_of_others(from: &str, schema: &str, known: &[&str]):
+        "{from}", { format!("its schema is '{schema}', not a tiermark run; this tiermark reads {}", known.join(", ")) },
+        { OURS };
+
+    /// A document without a schema.
+    Refusal document_without_schema(from: &str, known: &[&str]):
+        "{from}", { format!("it names no schema, so it is not a tiermark run; this tiermark reads {}", known.join(", ")) },
+        { OURS };
+
+    /// A name that no run has; `directory`: that of saved runs, if there is one, and the newest there.
+    Refusal run_unknown(reference: &str, directory: Option<&str>, newest: &[String]):
+        "run '{reference}'", { format!("it is neither a file nor an id in {}", place(directory)) },
+        {
+            match newest {
+                [] => "no run is saved there".to_owned(),
+                ids => format!("the newest are {}", ids.join(", ")),
+            }
+        };
+
+    /// No saved run at all.
+    Refusal no_last_run(directory: Option<&str>):
+        "the last run", { format!("no run is saved in {}", place(directory)) },
+        "run `tiermark survey` first, or give a file";
+
+    /// The beginning of several ids.
+    Refusal run_ambiguous(reference: &str, ids: &[String]):
+        "run '{reference}'", { format!("several ids begin so: {}", ids.join(", ")) }, "give more of the id";
+
+    /// A file of a capacity run that has not ended; `quoted`: its path as a shell takes it.
+    Refusal capacity_run_unfinished(path: &str, quoted: &str):
+        "{path}", "it is an unfinished capacity run", "to continue it: tiermark capacity --resume={quoted}";
+
+    /// A run that no directory took; `attempts`: each directory with the system's answer.
+    Refusal no_place_for_run(attempts: &[(String, String)]):
+        "saving the run",
+        { attempts.iter().map(|(directory, error)| format!("{directory}: {error}")).collect::<Vec<_>>().join("; ") },
+        "free space or set TIERMARK_HOME to a directory that can be written; --json=- prints the document instead";
+
+    /// A machine's record that is larger than any.
+    Note record_too_large(most: Bytes): "it is larger than {most}";
+
+    /// A machine's record of a later version of this program.
+    Note record_of_another_version(schema: &str): "it is of another version of tiermark ({schema})";
+
+    /// A file that is no machine's record.
+    Note record_schema_unknown(schema: &str): "'{schema}' is no schema of a record";
+
+    /// A line of a journal that belongs to no experiment.
+    Note record_before_experiment(): "a record before any experiment";
+}
+
+/// The directory of runs, or why there is none.
+fn place(directory: Option<&str>) -> String {
+    directory.map_or_else(
+        || "any directory of runs (none of TIERMARK_HOME, XDG_DATA_HOME and HOME is set)".to_owned(),
+        str::to_owned,
+    )
+}
