@@ -35,7 +35,7 @@ static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 /// Documents of runs, of tenants and of load, with all of their views: half are seeds with values changed, half are bytes.
-pub fn run(bytes: &[u8]) {
+pub(crate) fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     let which = usize::from(input.byte());
     match DOCUMENTS.get(which % (2 * DOCUMENTS.len())) {
@@ -57,7 +57,7 @@ fn file(name: &str, seed: &str, bytes: &[u8]) -> PathBuf {
 }
 
 /// Journals of runs that were killed.
-pub fn journal(bytes: &[u8]) {
+pub(crate) fn journal(bytes: &[u8]) {
     let path = file("run.journal", include_str!("../seeds/journal.jsonl"), bytes);
     if let Ok(run) = tiermark_history::recover(&path) {
         tiermark_cli::fuzz::show_killed(run);
@@ -65,7 +65,7 @@ pub fn journal(bytes: &[u8]) {
 }
 
 /// Capacity runs to go on with.
-pub fn saved(bytes: &[u8]) {
+pub(crate) fn saved(bytes: &[u8]) {
     let path = file("run.jsonl", include_str!("../seeds/saved.jsonl"), bytes);
     if let Ok(saved) = SavedRun::open(&path, true) {
         let pending = saved.pending();
@@ -74,7 +74,7 @@ pub fn saved(bytes: &[u8]) {
 }
 
 /// What a guest may answer.
-pub fn guest(bytes: &[u8]) {
+pub(crate) fn guest(bytes: &[u8]) {
     let mut input = Input(bytes);
     let size = input.below(64).max(1);
     let mut lines = Lines::default();
@@ -118,7 +118,7 @@ static CHANGES: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Journals of changes: what is pending, and taking it back on a system where every change succeeds and nothing is done.
-pub fn changes(bytes: &[u8]) {
+pub(crate) fn changes(bytes: &[u8]) {
     let directory = PLACE.path().join("state");
     fs::create_dir_all(&directory).expect("/dev/shm can be written");
     let file = file("state/1.changes", &CHANGES, bytes);

@@ -3,29 +3,29 @@
 use serde_json::{Value, json};
 
 /// The bytes, taken from the front; zeros where there are no more.
-pub struct Input<'a>(pub &'a [u8]);
+pub(crate) struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
     /// One byte.
-    pub fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         self.take(1).first().copied().unwrap_or_default()
     }
 
     /// A number below a limit; 0 for a limit of 0.
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         let number = usize::from(self.byte()) << 8 | usize::from(self.byte());
         if limit == 0 { 0 } else { number % limit }
     }
 
     /// So many bytes, or what is left.
-    pub fn take(&mut self, count: usize) -> &'a [u8] {
+    pub(crate) fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
     /// Bytes up to the next zero, which is left out.
-    pub fn until_zero(&mut self) -> &'a [u8] {
+    pub(crate) fn until_zero(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
         let taken = self.take(end);
         self.take(1);
@@ -33,12 +33,12 @@ impl<'a> Input<'a> {
     }
 
     /// Text up to the next zero.
-    pub fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         String::from_utf8_lossy(self.until_zero()).into_owned()
     }
 
     /// Whether nothing is left.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -48,7 +48,7 @@ const MOST_EDITS: usize = 24;
 
 /// A document with some of its values changed: each edit is the number of a value in the order of the text, what is done to it, and
 /// for a text its bytes up to a zero.
-pub fn edited(mut document: Value, input: &mut Input<'_>) -> Value {
+pub(crate) fn edited(mut document: Value, input: &mut Input<'_>) -> Value {
     for _ in 0..MOST_EDITS {
         if input.is_empty() {
             break;
@@ -142,7 +142,7 @@ fn edit(value: &mut Value, at: &mut usize, change: Edit) -> Option<Edit> {
 }
 
 /// Documents, one a line, with values changed, lines left out and the end cut off.
-pub fn edited_lines(seed: &str, input: &mut Input<'_>) -> Vec<u8> {
+pub(crate) fn edited_lines(seed: &str, input: &mut Input<'_>) -> Vec<u8> {
     let mut lines: Vec<Value> = seed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let cut = usize::from(input.byte());
     for _ in 0..MOST_EDITS {

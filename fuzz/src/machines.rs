@@ -15,7 +15,7 @@ use tiermark_report::Style;
 use super::input::Input;
 
 /// Lists and masks of cpus, sizes, and the kernel's other short formats.
-pub fn lists(bytes: &[u8]) {
+pub(crate) fn lists(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(set) = text.parse::<IdSet>() {
         assert_eq!(set.to_string().parse(), Ok(set.clone()), "a list is read back as another one");
@@ -68,7 +68,7 @@ static RICH: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
 });
 
 /// A synthetic machine with files changed, removed and added; then everything that is shown of it.
-pub fn tree(bytes: &[u8]) {
+pub(crate) fn tree(bytes: &[u8]) {
     let mut files: BTreeMap<String, Vec<u8>> =
         RICH.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
     let paths: Vec<&String> = RICH.keys().collect();
@@ -98,7 +98,7 @@ fn shown(root: &Root) {
 }
 
 /// Firmware's table, bare and with the entry point of a dump; what is shown of it, and its redaction.
-pub fn smbios(bytes: &[u8]) {
+pub(crate) fn smbios(bytes: &[u8]) {
     for parsed in [dmi::parse_dmi(bytes), dmi::parse_dump(bytes)].into_iter().flatten() {
         let _ = dmi::theoretical_peak(&parsed.dimms, Some(&dmi::Channels { count: 8, whose: String::new() }));
     }
@@ -107,7 +107,7 @@ pub fn smbios(bytes: &[u8]) {
 }
 
 /// An archive whose headers and checksums are right, and whose entries are whatever they are.
-pub fn capture(bytes: &[u8]) {
+pub(crate) fn capture(bytes: &[u8]) {
     let mut input = Input(bytes);
     let packed = input.byte() % 2 == 0;
     let mut archive = tar::Builder::new(Vec::new());
@@ -148,7 +148,7 @@ pub fn capture(bytes: &[u8]) {
 }
 
 /// Bytes that are called an archive.
-pub fn archive(bytes: &[u8]) {
+pub(crate) fn archive(bytes: &[u8]) {
     archive_of(bytes);
 }
 
@@ -159,7 +159,7 @@ fn archive_of(bytes: &[u8]) {
 }
 
 /// The kernel's configuration, packed as the kernel packs it or as the bytes have it.
-pub fn kconfig(bytes: &[u8]) {
+pub(crate) fn kconfig(bytes: &[u8]) {
     let mut input = Input(bytes);
     let raw = input.byte() % 4 == 0;
     let packed = if raw {
@@ -175,7 +175,7 @@ pub fn kconfig(bytes: &[u8]) {
 }
 
 /// What is read of the system and of control groups before and after a trial.
-pub fn evidence(bytes: &[u8]) {
+pub(crate) fn evidence(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = (parse::pressure(&text), parse::process(&text), parse::disks(&text), parse::zram(&text));
     let _ = (parse::zswap(&text), parse::swaps(&text), parse::cpu_ticks(&text));

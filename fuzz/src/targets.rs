@@ -8,10 +8,10 @@ mod machines;
 mod texts;
 
 /// A target by its name.
-pub type Target = (&'static str, fn(&[u8]));
+pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub const TARGETS: [Target; 17] = [
+pub(crate) const TARGETS: [Target; 17] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),

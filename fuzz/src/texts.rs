@@ -3,7 +3,7 @@
 use tiermark_capacity::{cost, scenario::Scenario};
 
 /// Curves of latency over bandwidth: `show FILE.csv`.
-pub fn curves(bytes: &[u8]) {
+pub(crate) fn curves(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(points) = tiermark_report::read_mess(&text) {
         for width in [40, 120] {
@@ -14,17 +14,17 @@ pub fn curves(bytes: &[u8]) {
 }
 
 /// Plans of experiments.
-pub fn plan(bytes: &[u8]) {
+pub(crate) fn plan(bytes: &[u8]) {
     let _ = tiermark_cli::fuzz::plan_mistakes(&String::from_utf8_lossy(bytes));
 }
 
 /// Files of traffic by groups of threads.
-pub fn traffic(bytes: &[u8]) {
+pub(crate) fn traffic(bytes: &[u8]) {
     tiermark_cli::fuzz::traffic(&String::from_utf8_lossy(bytes));
 }
 
 /// Scenarios, and prices of tiers. What a scenario asks for is found out without a machine.
-pub fn tenants(bytes: &[u8]) {
+pub(crate) fn tenants(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(scenario) = Scenario::read(&text) {
         assert!(scenario.problems().is_empty(), "read and still wrong");
@@ -42,7 +42,7 @@ pub fn tenants(bytes: &[u8]) {
 }
 
 /// Answers of a server, in the pieces that a socket may cut them into.
-pub fn resp(bytes: &[u8]) {
+pub(crate) fn resp(bytes: &[u8]) {
     let mut input = super::input::Input(bytes);
     let keep = input.below(4096);
     let size = input.below(bytes.len()).max(1);
