@@ -101,7 +101,7 @@ fn remarks_have_the_unit_of_the_tables() {
     assert!(out.contains("none"), "a knee that is not there is no doubtful number: {out}");
     let grains = ["granularity", "--quick", "--simulate", GUEST, "--no-save", "--units=iec", "-v", "--ascii"];
     let out = User::new().run(&grains).expect(0).out;
-    assert!(out.contains("GiB/s of lines") && !out.contains("GB/s") && out.is_ascii(), "{out}");
+    assert!(out.contains("GiB/s, of which") && !out.contains("GB/s") && out.is_ascii(), "{out}");
 }
 
 #[test]
