@@ -106,7 +106,7 @@ fn what_was_made_and_did_not_go_is_not_called_unanswered() {
 #[track_caller]
 fn counted_at_once_and_one_by_one(hold: Hold, is_lost: bool) {
     let (mut tenant, _server) = forgotten(1000);
-    (tenant.hold, tenant.tally.fault) = (hold, is_lost.then(|| "gone".into()));
+    (tenant.hold, tenant.tally.fault) = (hold, is_lost.then(tiermark_model::messages::load::tenant_hung_up));
     let (mut schedule, until) = (tenant.schedule.clone().unwrap(), START + AWAY);
     let (mut single, _server) = forgotten(1000);
     while schedule.due() < AWAY {
