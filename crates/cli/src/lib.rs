@@ -10,6 +10,7 @@ mod commands;
 mod dry;
 mod experiments;
 mod exports;
+mod file_memory;
 mod finish;
 #[cfg(fuzzing)]
 pub mod fuzz;

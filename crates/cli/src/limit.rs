@@ -1,11 +1,15 @@
-//! `--max-mem` as a limit on single steps: what fits is measured, what does not is refused by name.
+//! What holds for the steps of any probe: `--max-mem` as a limit on single steps, and `--memory` as their memory. What fits is measured,
+//! what does not is refused by name.
 
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::rules;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bytes, CoreKind, Cpu, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose, Refusal, Request, Step,
+    Bench, Bytes, CoreKind, Cpu, FileMemory, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose,
+    Refusal, Request, Step,
 };
+
+use crate::file_memory;
 
 /// A probe whose steps keep to the memory that the request allows, and whose plans reckon with this machine's scatter.
 pub(crate) struct Limited(pub(crate) &'static dyn Probe);
@@ -18,6 +22,9 @@ impl Probe for Limited {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let mut plan = self.0.plan(request, lab)?;
         plan.rules.extend(on_small_cores(&plan, lab.machine));
+        if let Some(memory) = &request.scope.memory {
+            plan = of_file(plan, memory, lab.bench)?;
+        }
         match request.scope.max_mem {
             Some(most) => within(plan, most),
             None => Ok(plan),
@@ -27,12 +34,31 @@ impl Probe for Limited {
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
         let mut steps = self.0.refine(request, lab, observations);
         steps.retain(|step| request.scope.max_mem.is_none_or(|most| step.setup.total_bytes() <= most));
+        if let Some(memory) = &request.scope.memory {
+            steps.retain_mut(|step| file_memory::take(step, memory, lab.bench).is_ok());
+        }
         steps
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         self.0.derive(request, lab, observations)
     }
+}
+
+/// The plan with memory of a file, without the steps that cannot have it.
+///
+/// # Errors
+/// The first [`Refusal`] when no step can.
+fn of_file(mut plan: Plan, memory: &FileMemory, bench: &Bench) -> Result<Plan, Refusal> {
+    let mut refused = Vec::new();
+    plan.steps
+        .retain_mut(|step| file_memory::take(step, memory, bench).map_err(|refusal| refused.push(refusal)).is_ok());
+    if plan.steps.is_empty() {
+        return Err(refused.into_iter().next().unwrap_or_else(|| says::memory_file_missing(&memory.path)));
+    }
+    plan.refused.extend(refused);
+    plan.rules.push(rules::memory_of_file(&memory.to_string()));
+    Ok(plan)
 }
 
 /// Which cpus of one-thread steps are no performance cores, on a hybrid machine.
@@ -79,7 +105,7 @@ mod tests {
     use super::*;
     use tiermark_machine::synth::Synth;
     use tiermark_model::messages::rules::codes;
-    use tiermark_model::{Bench, Effort, Scope};
+    use tiermark_model::{Effort, Scope};
 
     #[test]
     fn one_thread_on_an_efficiency_core_is_said() {

@@ -18,6 +18,8 @@ pub(crate) struct PlanFile {
     pub(crate) title: String,
     /// A page for readers: the question, what the original did, what to look for.
     pub(crate) about: String,
+    /// Whether the report shows the machine before the numbers.
+    pub(crate) machine: bool,
     /// The experiments, in the order in which they run.
     pub(crate) experiments: Vec<Planned>,
 }
@@ -64,20 +66,30 @@ impl Reader<'_> {
         text
     }
 
+    /// Whether the value under a key is true.
+    fn switch(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> bool {
+        let DeValue::Boolean(set) = value.get_ref() else {
+            self.mistakes.add_at(&value.span(), format!("{key}: write true or false, without quotes"));
+            return false;
+        };
+        *set
+    }
+
     fn plan(&mut self, table: &DeTable<'_>) -> Option<PlanFile> {
-        let (mut name, mut title, mut about, mut list) = (None, None, None, None);
+        let (mut name, mut title, mut about, mut machine, mut list) = (None, None, None, false, None);
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "name" => name = Some(self.word("name", value)),
                 "title" => title = Some(self.word("title", value)),
                 "about" => about = self.word("about", value),
+                "machine" => machine = self.switch("machine", value),
                 "experiment" => list = Some(value),
                 other => {
                     let near = nearest(other, &OF_A_PLAN.map(|(name, ..)| name));
                     let mut text = format!("unknown key '{other}'{near}");
                     // Tables are no place for keys of the plan, which then belong to the one above them.
                     if near.is_empty() {
-                        text.push_str("; a plan has name, title, about and [[experiment]]");
+                        text.push_str("; a plan has name, title, about, machine and [[experiment]]");
                     }
                     self.mistakes.add_at(&key.span(), text);
                 }
@@ -93,7 +105,7 @@ impl Reader<'_> {
             }
         }
         let experiments = self.experiments(list)?;
-        Some(PlanFile { name: name??, title: title??, about: about.unwrap_or_default(), experiments })
+        Some(PlanFile { name: name??, title: title??, about: about.unwrap_or_default(), machine, experiments })
     }
 
     fn experiments(&mut self, list: Option<&Spanned<DeValue<'_>>>) -> Option<Vec<Planned>> {
@@ -301,6 +313,7 @@ mod tests {
             ("quick = true", "json = \"-\"", 7, "json: ", "tiermark run PLAN --json"),
             ("quick = true", "quick = 1979-05-27", 7, "quick: ", "true or false"),
             ("quick = true", "quick = \"yes\"", 7, "quick: ", "true or false"),
+            ("title = \"b\"", "title = \"b\"\nmachine = 1", 3, "machine: ", "true or false"),
             ("sizes = [\"2K\", 4096]", "sizes = []", 5, "sizes: ", "leave the key out"),
             ("sizes = [\"2K\", 4096]", "sizes = true", 5, "sizes: ", "a number"),
             ("layout = \"random\"", "layout = \"\"", 6, "layout: ", ""),

@@ -92,7 +92,8 @@ fn takes_turns(a: &Step, b: &Step, bench: &Bench) -> bool {
     };
     let are_streams = writes(a).is_some() && writes(a) == writes(b);
     let same = |(a, b): (&ThreadSetup, &ThreadSetup)| {
-        (a.cpu, a.region, &a.part) == (b.cpu, b.region, &b.part) && (are_streams || a.role == b.role)
+        (a.cpu, a.region, &a.part, a.process) == (b.cpu, b.region, &b.part, b.process)
+            && (are_streams || a.role == b.role)
     };
     let (a, b) = (&a.setup, &b.setup);
     a.regions == b.regions && a.threads.len() == b.threads.len() && a.threads.iter().zip(&b.threads).all(same)

@@ -59,17 +59,22 @@ pub(super) struct Subprocess {
 }
 
 impl Subprocess {
-    /// Starts it, with a socket for its standard input.
+    /// Starts it, with a socket for its standard input, and this for its standard output.
     ///
     /// # Errors
     /// Errors of making a socket or a process.
-    pub(super) fn start(command: &mut Command, stopped: Arc<AtomicBool>, limits: Limits) -> io::Result<Self> {
+    pub(super) fn start(
+        command: &mut Command,
+        output: Stdio,
+        stopped: Arc<AtomicBool>,
+        limits: Limits,
+    ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let look = limits.still / LOOKS;
         ours.set_read_timeout(Some(look))?;
         ours.set_write_timeout(Some(limits.still))?;
         // A process group of its own: a process that hangs can be killed with all its children at once.
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
+        command.stdin(OwnedFd::from(theirs)).stdout(output).process_group(0);
         let child = Child::of_program(command)?;
         // The command has the other end still: it would never be heard that the process has ended.
         command.stdin(Stdio::null());
@@ -82,28 +87,55 @@ impl Subprocess {
     /// # Errors
     /// Why there is no answer to this or an earlier request.
     pub(super) fn ask<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
+        self.tell(what)?;
+        self.answer(&|| true)
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// Why it was not sent, or an earlier one not answered.
+    pub(super) fn tell(&mut self, what: &impl Serialize) -> Result<(), Lost> {
+        let sent = |this: &mut Self| {
+            let mut line =
+                serde_json::to_vec(what).map_err(|error| unclear("the request cannot be written", &error))?;
+            line.push(b'\n');
+            this.link.get_mut().write_all(&line).map_err(|error| this.gone(&error))
+        };
+        self.attempt(sent)
+    }
+
+    /// Waits for the answer to a request, as long as `goes_on` says so.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn answer<A: DeserializeOwned>(&mut self, goes_on: &dyn Fn() -> bool) -> Result<A, Lost> {
+        self.attempt(|this| {
+            let answer = this.hear(goes_on)?;
+            serde_json::from_slice(&answer).map_err(|error| unclear("its answer cannot be read", &error))
+        })
+    }
+
+    /// Whether it has ended, by itself or not.
+    pub(super) fn has_ended(&self) -> bool {
+        self.child.seen_to_end(Duration::ZERO).is_some()
+    }
+
+    /// Does a part of a request, unless an earlier one failed; kills the process if this one fails.
+    fn attempt<A>(&mut self, part: impl FnOnce(&mut Self) -> Result<A, Lost>) -> Result<A, Lost> {
         if let Some(lost) = &self.lost {
             return Err(lost.clone());
         }
-        let answer = self.answer(what);
-        if let Err(lost) = &answer {
+        let done = part(self);
+        if let Err(lost) = &done {
             self.child.kill_group();
             self.lost = Some(lost.clone());
         }
-        answer
-    }
-
-    fn answer<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
-        let unclear = |what: &str, error: serde_json::Error| Lost { why: format!("{what}: {error}"), cure: REPORT };
-        let mut line = serde_json::to_vec(what).map_err(|error| unclear("the request cannot be written", error))?;
-        line.push(b'\n');
-        self.link.get_mut().write_all(&line).map_err(|error| self.gone(&error))?;
-        let answer = self.hear()?;
-        serde_json::from_slice(&answer).map_err(|error| unclear("its answer cannot be read", error))
+        done
     }
 
     /// The next line that it says.
-    fn hear(&mut self) -> Result<Vec<u8>, Lost> {
+    fn hear(&mut self, goes_on: &dyn Fn() -> bool) -> Result<Vec<u8>, Lost> {
         let (mut line, mut spent, mut still) = (Vec::new(), None, 0);
         // Reads are counted, not time: while this process is stopped, the limit must not run out.
         let most = (self.limits.whole.as_secs_f64() / self.look.as_secs_f64()) as u64;
@@ -118,6 +150,9 @@ impl Subprocess {
                 Err(error) if !is_timeout(&error) => return Err(self.gone(&error)),
                 Err(_) if self.stopped.load(Relaxed) => {
                     return Err(Lost { why: "the run was stopped".to_owned(), cure: "let it run to its end" });
+                }
+                Err(_) if !goes_on() => {
+                    return Err(Lost { why: "another worker's process ended".to_owned(), cure: MORE_MEMORY });
                 }
                 Err(_) => {}
             }
@@ -154,6 +189,11 @@ impl Drop for Subprocess {
     fn drop(&mut self) {
         self.child.kill_group();
     }
+}
+
+/// A request or an answer that cannot be put into words.
+fn unclear(what: &str, error: &serde_json::Error) -> Lost {
+    Lost { why: format!("{what}: {error}"), cure: REPORT }
 }
 
 fn is_timeout(error: &io::Error) -> bool {
