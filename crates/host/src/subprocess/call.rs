@@ -118,7 +118,7 @@ impl Subprocess {
 
     /// Whether it has ended, by itself or not.
     pub(super) fn has_ended(&self) -> bool {
-        self.child.seen_to_end(Duration::ZERO).is_some()
+        self.child.seen_to_end(Duration::from_millis(1)).is_some()
     }
 
     /// Does a part of a request, unless an earlier one failed; kills the process if this one fails.
