@@ -10,6 +10,7 @@ mod commands;
 mod dry;
 mod experiments;
 mod exports;
+mod file_memory;
 mod finish;
 #[doc(hidden)]
 pub mod fuzz;

@@ -1,12 +1,15 @@
 //! Options that hold for the steps of every probe: `--max-mem` as a limit on each (what fits is measured, what does not is refused by name),
-//! and `--seconds` as the time of each.
+//! `--memory` as the memory of each, and `--seconds` as its time.
 
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::rules;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bytes, CoreKind, Cpu, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose, Refusal, Request, Step,
+    Bench, Bytes, CoreKind, Cpu, FileMemory, Finding, IdSet, Labels, Machine, Note, Observation, Plan, Purpose,
+    Refusal, Request, Step,
 };
+
+use crate::file_memory;
 
 /// Time of a plan whose steps have a time each, as a multiple of what it is expected to take: a machine that makes memory slowly still measures
 /// all of them.
@@ -23,6 +26,9 @@ impl Probe for Limited {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let mut plan = self.0.plan(request, lab)?;
         plan.rules.extend(on_small_cores(&plan, lab.machine));
+        if let Some(memory) = &request.scope.memory {
+            plan = of_file(plan, memory, lab.bench)?;
+        }
         if let Some(seconds) = request.scope.step_seconds {
             plan = with_time_each(plan, seconds, request.scope.max_seconds.is_some());
         }
@@ -35,6 +41,9 @@ impl Probe for Limited {
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
         let mut steps = self.0.refine(request, lab, observations);
         steps.retain(|step| request.scope.max_mem.is_none_or(|most| step.setup.total_bytes() <= most));
+        if let Some(memory) = &request.scope.memory {
+            steps.retain_mut(|step| file_memory::take(step, memory, lab.bench).is_ok());
+        }
         if let Some(seconds) = request.scope.step_seconds {
             steps.iter_mut().for_each(|step| measured_for(step, seconds));
         }
@@ -65,6 +74,22 @@ fn with_time_each(mut plan: Plan, seconds: f64, is_limited: bool) -> Plan {
         plan.max_seconds = plan.max_seconds.max(SLACK * (after + plan.later_seconds));
     }
     plan
+}
+
+/// The plan with memory of a file, without the steps that cannot have it.
+///
+/// # Errors
+/// The first [`Refusal`] when no step can.
+fn of_file(mut plan: Plan, memory: &FileMemory, bench: &Bench) -> Result<Plan, Refusal> {
+    let mut refused = Vec::new();
+    plan.steps
+        .retain_mut(|step| file_memory::take(step, memory, bench).map_err(|refusal| refused.push(refusal)).is_ok());
+    if plan.steps.is_empty() {
+        return Err(refused.into_iter().next().unwrap_or_else(|| says::memory_file_missing(&memory.path)));
+    }
+    plan.refused.extend(refused);
+    plan.rules.push(rules::memory_of_file(&memory.to_string()));
+    Ok(plan)
 }
 
 /// Which cpus of one-thread steps are no performance cores, on a hybrid machine.
@@ -111,7 +136,7 @@ mod tests {
     use super::*;
     use tiermark_machine::synth::Synth;
     use tiermark_model::messages::rules::codes;
-    use tiermark_model::{Bench, Effort, Scope};
+    use tiermark_model::{Effort, Scope};
 
     #[test]
     fn every_step_of_every_probe_gets_the_time_that_was_asked_for() {

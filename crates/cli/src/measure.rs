@@ -8,8 +8,8 @@ use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experime
 use tiermark_history::{Journal, Store};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, Numbering, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run,
-    Scope, resolve_cpus,
+    Exit, Experiment, FileMemory, IdSet, Machine, Node, NodeId, Numbering, Plan, PlanPage, RUN_SCHEMA, Refusal,
+    Request, Run, Scope, resolve_cpus,
 };
 use tiermark_probes::survey;
 
@@ -24,7 +24,7 @@ use crate::parse::NodeChoice;
 use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
-use crate::{dry, long, orphans, shell, target, version};
+use crate::{dry, file_memory, long, orphans, shell, target, version};
 
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
@@ -157,11 +157,32 @@ fn all_plans(job: &Job<'_>, host: &dyn Host, seed: u64) -> Result<Vec<Planned>, 
     Ok(plans)
 }
 
+/// The scopes of a command: one, or one for each pair of a node whose cpus may be used and a node whose memory may be.
+///
+/// # Errors
+/// As [`scope`].
+pub(crate) fn scopes(place: &PlaceArgs, machine: &Machine) -> Result<Vec<Scope>, Failure> {
+    let whole = scope(place, machine)?;
+    if place.mem_node != Some(NodeChoice::Each) {
+        return Ok(vec![whole]);
+    }
+    let cpus = whole.cpus.clone().unwrap_or_else(|| machine.allowed_cpus.clone());
+    let rows = machine.nodes.iter().map(|node| node.cpus.intersection(&cpus)).filter(|cpus| !cpus.is_empty());
+    let nodes = || machine.nodes.iter().map(|node| node.id).filter(|id| admit::admit_node(*id, machine).is_ok());
+    let with = |cpus: IdSet| {
+        let whole = &whole;
+        nodes().map(move |node| Scope { cpus: Some(cpus.clone()), mem_node: Some(node), ..whole.clone() })
+    };
+    let scopes: Vec<Scope> = rows.flat_map(with).collect();
+    // Without nodes there is one memory.
+    Ok(if scopes.is_empty() { vec![whole] } else { scopes })
+}
+
 /// Where to measure, as the machine understands it.
 ///
 /// # Errors
 /// A [`Failure`] for cpus or a node that this machine does not have, or for several nodes.
-pub(crate) fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failure> {
+fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failure> {
     let cpus = cpus(place, machine)?;
     let mem_node = match &place.mem_node {
         Some(NodeChoice::These(nodes)) if nodes.len() > 1 => {
@@ -170,11 +191,13 @@ pub(crate) fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failu
         }
         Some(NodeChoice::These(nodes)) => nodes.first(),
         Some(NodeChoice::Far) => Some(farthest(cpus.as_ref().unwrap_or(&machine.allowed_cpus), machine)?),
-        None => None,
+        Some(NodeChoice::Each) | None => None,
     };
-    let page = place.pages.first().copied().filter(|_| place.pages.len() == 1);
+    let memory = place.memory.clone().map(|memory| FileMemory { read_only: place.read_only, ..memory });
+    let of_file = memory.as_ref().map(file_memory::pages).transpose()?;
+    let page = place.pages.first().copied().filter(|_| place.pages.len() == 1).or(of_file);
     let (max_mem, max_seconds, step_seconds) = (place.max_mem, place.max_time, place.seconds);
-    Ok(Scope { cpus, mem_node, page, max_mem, max_seconds, step_seconds })
+    Ok(Scope { cpus, mem_node, memory, page, max_mem, max_seconds, step_seconds })
 }
 
 /// The cpus that the requests may use, all together; `None` where one of them may use every cpu.

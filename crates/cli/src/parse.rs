@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 pub(crate) use tiermark_model::parse_seconds as seconds;
-use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
+use tiermark_model::{Bytes, ChainLayout, FileMemory, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
-use tiermark_probes::matrix::{self, Origin, Policy, Weights};
+use tiermark_probes::matrix::{self, Buffer, Origin, Policy, Weights, Workers};
 use tiermark_probes::{Group, Mix};
 
 use crate::names;
@@ -19,6 +19,8 @@ pub(crate) enum NodeChoice {
     These(IdSet),
     /// The one with memory that is farthest from the cpus in use.
     Far,
+    /// Each in turn, from the cpus of each node.
+    Each,
 }
 
 /// A list, or the word that stands for the usual one.
@@ -81,12 +83,18 @@ pub(crate) fn sim_cache(text: &str) -> Result<(Bytes, u32), String> {
     Ok((size(bytes)?, ways))
 }
 
-/// Nodes by number, or `far`.
+/// Nodes by number, `far` or `each`.
 pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     match text {
         "far" => Ok(NodeChoice::Far),
-        _ => nodes(text).map(NodeChoice::These).map_err(|why| format!("{why}; use the number of a node, or far")),
+        "each" => Ok(NodeChoice::Each),
+        _ => nodes(text).map(NodeChoice::These).map_err(|why| format!("{why}; use the number of a node, far or each")),
     }
+}
+
+/// A file whose pages are the memory.
+pub(crate) fn memory(text: &str) -> Result<FileMemory, String> {
+    text.parse()
 }
 
 /// A page size, in any case.
@@ -167,6 +175,24 @@ pub(crate) fn origin(text: &str) -> Result<Origin, String> {
         "socket" => Ok(Origin::Socket),
         "llc" => Ok(Origin::Llc),
         _ => Err("use node, socket or llc".into()),
+    }
+}
+
+/// Whose the memory of several threads is.
+pub(crate) fn buffer(text: &str) -> Result<Buffer, String> {
+    match text {
+        "own" => Ok(Buffer::Own),
+        "shared" => Ok(Buffer::Shared),
+        _ => Err("use own or shared".into()),
+    }
+}
+
+/// What the workers of a bandwidth are.
+pub(crate) fn workers(text: &str) -> Result<Workers, String> {
+    match text {
+        "threads" => Ok(Workers::Threads),
+        "processes" => Ok(Workers::Processes),
+        _ => Err("use threads or processes".into()),
     }
 }
 
@@ -343,7 +369,7 @@ mod tests {
             (mem_node("3"), mem_node("far")),
             (Ok(NodeChoice::These([3].into_iter().collect())), Ok(NodeChoice::Far))
         );
-        assert!(mem_node("-1").unwrap_err().contains("far"));
+        assert!(mem_node("each") == Ok(NodeChoice::Each) && mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
         for bad in ["0", "-1", "inf", "x", ""] {
             assert!(nanoseconds(bad).unwrap_err().contains("150"), "{bad}");

@@ -61,8 +61,11 @@ fn a_bad_document_is_the_same_mistake_whichever_way_it_comes() {
 #[test]
 fn what_a_plan_asks_in_vain_is_not_the_users_option() {
     let user = User::new();
+    let experiment = |more: &str| format!("[[experiment]]\nprobe='latency'\nsizes='32K'\nquick=true\n{more}");
+    let both = format!("name='p'\ntitle='p'\n{}{}", experiment(""), experiment("mem-node='far'\n"));
+    fs::write(user.path("far.toml"), both).unwrap();
     let plan = |more: &[&str]| {
-        let arguments = ["run", "numa-latency", "--simulate", MACHINE, "--no-save"];
+        let arguments = ["run", "far.toml", "--simulate", MACHINE, "--no-save"];
         user.run(&[&arguments[..], more].concat())
     };
     let refused = plan(&["--json=-"]).expect(5).json()["experiments"][1]["plan"]["refused"][0].take();

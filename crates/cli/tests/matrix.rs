@@ -214,15 +214,17 @@ fn placements(more: &[&str]) -> impl Fn(&str, &str) -> f64 + use<> {
 /// proportions, and its shape.
 #[test]
 fn the_placement_experiment_has_the_published_shape_under_noise() {
-    for seed in 1..=5 {
-        let rate = placements(&["--sim-memory=225", "--sim-link=52", &format!("--seed={seed}")]);
+    for seed in 1..=20 {
+        // The rows of one node, and few visits: each of twenty machines is cheap.
+        let few = ["--cpu-node=0", "--max-time=16"];
+        let rate = placements(&[&few[..], &["--sim-memory=225", "--sim-link=52", &format!("--seed={seed}")]].concat());
         let [local, remote, mixed, spread] =
             ["local", "remote", "mixed", "interleave"].map(|place| rate("read", place));
         assert!((remote / 52.0 - 1.0).abs() < 0.035, "seed {seed}: the link holds remote reads, {remote}");
         assert!(remote < spread && spread < mixed && mixed < local, "seed {seed}: {remote} {spread} {mixed} {local}");
         // The local half has all that it had; the remote half has what the link carries.
         assert!((rate("read", "mixed remote") / 52.0 - 1.0).abs() < 0.045, "seed {seed}");
-        assert!((rate("read", "mixed local") / local - 0.5).abs() < 0.03, "seed {seed}");
+        assert!((rate("read", "mixed local") / local - 0.5).abs() < 0.04, "seed {seed}");
         let [local, remote, mixed] = ["local", "remote", "mixed"].map(|place| rate("write.cached", place));
         // Stores read a line before they write it: local memory is full, and a second one helps.
         assert!(remote < local && (1.05..1.5).contains(&(mixed / local)), "seed {seed}: {remote} {local} {mixed}");

@@ -73,8 +73,11 @@ fn latency_and_bandwidth_of_one_place_are_one_ladder() {
 
 #[test]
 fn what_a_plan_cannot_measure_stands_with_its_experiment() {
-    let out =
-        User::new().run(&["run", "numa-latency", "--simulate", GUEST, "--no-save", "--allow-partial"]).expect(0).out;
+    let user = User::new();
+    let experiment = |more: &str| format!("[[experiment]]\nprobe='latency'\nsizes='32K,64K'\nquick=true\n{more}");
+    let both = format!("name='p'\ntitle='p'\n{}{}", experiment(""), experiment("mem-node='far'\n"));
+    std::fs::write(user.path("far.toml"), both).unwrap();
+    let out = user.run(&["run", "far.toml", "--simulate", GUEST, "--no-save", "--allow-partial"]).expect(0).out;
     let (second, missing) = (out.find("2 of 2: latency").unwrap(), out.find("Not measured").unwrap());
     assert!(second < missing && missing < out.find("numbers trusted").unwrap(), "{out}");
 }

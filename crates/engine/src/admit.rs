@@ -39,8 +39,12 @@ pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refu
     room::admit(setup, machine, fresh)
 }
 
-/// The nodes a region's pages belong on: those it names, else the node of the first thread that works on it.
+/// The nodes a region's pages belong on: those it names, else the node of the first thread that works on it; none of memory that is a
+/// file's.
 pub fn region_nodes(setup: &Setup, region: usize, machine: &Machine) -> IdSet {
+    if setup.regions.get(region).is_some_and(|region| matches!(region.policy, MemPolicy::File(_))) {
+        return IdSet::new();
+    }
     if let Some(named) = setup.regions.get(region).map(|r| &r.nodes).filter(|n| !n.is_empty()) {
         return named.clone();
     }

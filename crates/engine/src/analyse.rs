@@ -31,6 +31,8 @@ pub struct ShotResult {
     pub stamp_per_access: f64,
     /// Work in one block: accesses, or useful bytes.
     pub block_work: f64,
+    /// Work in all blocks of the threads that count, disturbed ones included.
+    pub work: f64,
     /// Stamp cost over median block, before it was subtracted; the worst thread's.
     pub overhead_share: f64,
     /// Core clocks seen, both ends of every thread.
@@ -49,7 +51,8 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
     let members = accounting.members();
     let counted = || members.iter().filter_map(|index| shot.threads.get(*index));
     let block_work = counted().next().map_or(0.0, |t| t.per_block);
-    let mut result = ShotResult { core_hz: core_clocks(shot), block_work, ..ShotResult::default() };
+    let work = counted().map(|t| t.per_block * t.stamps_ns.len().saturating_sub(1) as f64).sum();
+    let mut result = ShotResult { core_hz: core_clocks(shot), block_work, work, ..ShotResult::default() };
     account::guards(shot, &mut result.disturbance);
     let works = accounting.threads.iter().copied().chain(std::iter::repeat(Work::Service));
     let by_thread: Vec<Option<Track<'_>>> =

@@ -5,7 +5,7 @@ mod observe;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Disturbance, KernelId, Machine, PlacementProof, Refusal, Step, Visit, Visits};
+use tiermark_model::{Disturbance, KernelId, Labels, Machine, PlacementProof, Refusal, Step, Visit, Visits};
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
@@ -38,6 +38,8 @@ pub(crate) struct Cell {
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,
     visits: Visits,
+    /// Useful bytes that the threads whose work the value counts have moved.
+    moved: u64,
     disturbance: Disturbance,
     blocks_ns: Vec<f32>,
     stamp_per_access: f64,
@@ -67,6 +69,7 @@ impl Cell {
         let members = accounting.members().len();
         Self {
             visits: Visits::new(accounting.parts.len(), members),
+            moved: 0,
             rivals: Rivals::of(&step),
             kernel: first_kernel(&step).cloned(),
             step,
@@ -152,7 +155,7 @@ impl Cell {
     /// Forgets what another kernel did.
     pub(crate) fn measured_by(&mut self, kernel: Option<KernelId>) {
         if self.kernel != kernel {
-            (self.visits.list, self.blocks_ns) = (Vec::new(), Vec::new());
+            (self.visits.list, self.blocks_ns, self.moved) = (Vec::new(), Vec::new(), 0);
             self.kernel = kernel;
         }
     }
@@ -174,7 +177,13 @@ impl Cell {
         let room = most.saturating_sub(self.blocks_ns.len());
         self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
         let [before, after] = pings;
+        self.moved += shot.work as u64;
         self.visits.push(Visit { at, allocation, before, after, windows: shot.windows });
+    }
+
+    /// Share of the bytes after which the step ends that are moved; `None` where no number of bytes ends it.
+    pub(crate) fn moved_share(&self) -> Option<f64> {
+        self.step.labels.number(Labels::TOTAL).map(|total| self.moved as f64 / total.max(1) as f64)
     }
 
     /// Keeps the worst of all proofs.
@@ -208,6 +217,10 @@ impl Cell {
     pub(crate) fn settled(&self, groups: &PingGroups, machine: &Machine, now: f64) -> bool {
         let stop = &self.step.stop;
         let visits = self.visited();
+        if let Some(share) = self.moved_share() {
+            let is_over = self.refusal.is_some() || self.fault.is_some();
+            return is_over || (visits >= stop.min_visits && share >= 1.0);
+        }
         // Visits in a row see one moment, however many they are.
         if self.refusal.is_some() || self.fault.is_some() || (visits >= stop.max_visits && self.moments() >= MOMENTS) {
             return true;

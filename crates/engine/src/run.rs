@@ -294,10 +294,10 @@ impl Runner<'_> {
         let now = self.host.now();
         let left = |cell: &Cell| {
             let seen = cell.visited();
-            if cell.settled(&self.groups, self.lab().machine, now) {
-                0.0
-            } else {
-                cell.step.seconds_of(cell.step.stop.max_visits.saturating_sub(seen))
+            match cell.moved_share() {
+                _ if cell.settled(&self.groups, self.lab().machine, now) => 0.0,
+                Some(share) if share > 0.0 => cell.seconds * (1.0 - share).max(0.0) / share,
+                _ => cell.step.seconds_of(cell.step.stop.max_visits.saturating_sub(seen)),
             }
         };
         let known: f64 = self.cells.iter().map(left).sum();

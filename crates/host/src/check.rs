@@ -7,7 +7,7 @@ use tiermark_model::{
     Bytes, CpuId, IdSet, KernelId, Layout, Machine, Note, Pattern, Refusal, RegionSetup, Role, Setup,
 };
 
-use crate::region::Order;
+use crate::region::{FILE_PIECE, Order};
 use crate::share;
 
 /// One stream of one line is the least there is.
@@ -25,7 +25,15 @@ pub(crate) fn setup<'a>(setup: &'a Setup, machine: &Machine) -> Result<Vec<Order
     }
     one_first_kernel(setup)?;
     share::complete(setup)?;
-    (0..setup.regions.len()).map(|index| resolve(setup, index, machine)).collect()
+    let orders = (0..setup.regions.len()).map(|index| resolve(setup, index, machine));
+    let mut orders: Vec<Order<'_>> = orders.collect::<Result<_, _>>()?;
+    // One after the other in their file, where it is one.
+    let mut offset = 0;
+    for order in &mut orders {
+        order.offset = offset;
+        offset += order.mapped(machine).next_multiple_of(FILE_PIECE) as u64;
+    }
+    Ok(orders)
 }
 
 /// All streams begin with the same kernel: the rig switches them together.
@@ -131,7 +139,7 @@ fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Orde
     }
     let target = region_nodes(setup, index, machine);
     let note = if region.nodes.is_empty() { away(worker.cpu, &target, machine) } else { None };
-    Ok(Order { setup: region, target, streams, note })
+    Ok(Order { setup: region, target, streams, note, offset: 0 })
 }
 
 /// A note where a cpu's memory comes from another node than its own although the user did not request this.

@@ -1,32 +1,64 @@
 //! The start gate: the last worker to arrive lets all of them go at one moment.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A field alone on its cache lines: 128 bytes, because adjacent-line prefetchers pair lines of 64.
+use tiermark_system::SharedLines;
+
+/// Bytes from one word of a gate to the next: adjacent-line prefetchers pair lines of 64.
+const APART: usize = 128;
+/// Workers that have arrived in this round.
+const ARRIVED: usize = 0;
+/// Rises by one each time the gate opens; what waiting workers watch.
+const OPENED: usize = 1;
+/// The clock at the last opening.
+const OPENED_AT: usize = 2;
+/// Not 0 when the gate is broken.
+const BROKEN: usize = 3;
+
+/// A word alone on its cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Padded<T>(T);
+struct Padded(AtomicU64);
+
+/// Where the words of a gate are.
+#[derive(Debug)]
+enum Words {
+    /// In this process.
+    Own(Box<[Padded; 4]>),
+    /// In memory that several processes have.
+    Shared(SharedLines),
+}
 
 /// The gate was broken: a worker failed before it arrived, or the run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
 /// A reusable gate for a fixed number of workers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StartGate {
-    workers: usize,
-    arrived: Padded<AtomicUsize>,
-    /// Rises by one each time the gate opens; what waiting workers watch.
-    opened: Padded<AtomicU64>,
-    /// The clock at the last opening.
-    opened_at: Padded<AtomicU64>,
-    broken: Padded<AtomicBool>,
+    workers: u64,
+    words: Words,
 }
 
 impl StartGate {
+    /// Bytes of memory for a gate that several processes share: a whole page, whatever the kernel's pages are.
+    pub(crate) const BYTES: usize = 64 << 10;
+
     /// A gate for this many workers.
     pub(crate) fn new(workers: usize) -> Self {
-        Self { workers, ..Self::default() }
+        Self { workers: workers as u64, words: Words::Own(Box::default()) }
+    }
+
+    /// The same on memory that is shared with the processes of the other workers, and zero at first.
+    pub(crate) fn shared(workers: usize, lines: SharedLines) -> Self {
+        Self { workers: workers as u64, words: Words::Shared(lines) }
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        match &self.words {
+            Words::Own(words) => &words[at].0,
+            Words::Shared(lines) => lines.word(at * APART),
+        }
     }
 
     /// Waits until all workers are here; returns the clock at the opening, the same for all of them.
@@ -37,16 +69,17 @@ impl StartGate {
     /// # Errors
     /// [`Broken`] when a worker failed and will never arrive, or `pause` returned false.
     pub(crate) fn arrive(&self, now: impl FnOnce() -> u64, mut pause: impl FnMut(u32) -> bool) -> Result<u64, Broken> {
-        let round = self.opened.0.load(Ordering::Acquire);
-        if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
+        let (opened, opened_at) = (self.word(OPENED), self.word(OPENED_AT));
+        let round = opened.load(Ordering::Acquire);
+        if self.word(ARRIVED).fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
             // Reset before opening: a worker that passes may arrive at the next round at once.
-            self.arrived.0.store(0, Ordering::Relaxed);
-            self.opened_at.0.store(now(), Ordering::Relaxed);
-            self.opened.0.store(round + 1, Ordering::Release);
+            self.word(ARRIVED).store(0, Ordering::Relaxed);
+            opened_at.store(now(), Ordering::Relaxed);
+            opened.store(round + 1, Ordering::Release);
         }
         let mut looks = 0;
-        while self.opened.0.load(Ordering::Acquire) == round {
-            if self.broken.0.load(Ordering::Acquire) {
+        while opened.load(Ordering::Acquire) == round {
+            if self.is_broken() {
                 return Err(Broken);
             }
             if !pause(looks) {
@@ -55,17 +88,17 @@ impl StartGate {
             }
             looks = looks.saturating_add(1);
         }
-        Ok(self.opened_at.0.load(Ordering::Relaxed))
+        Ok(opened_at.load(Ordering::Relaxed))
     }
 
     /// Whether a worker failed.
     pub(crate) fn is_broken(&self) -> bool {
-        self.broken.0.load(Ordering::Acquire)
+        self.word(BROKEN).load(Ordering::Acquire) != 0
     }
 
     /// Lets everybody out with an error: a worker failed. The gate is of no use after.
     pub(crate) fn break_open(&self) {
-        self.broken.0.store(true, Ordering::Release);
+        self.word(BROKEN).store(1, Ordering::Release);
     }
 }
 
@@ -109,6 +142,24 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_gate_in_shared_memory_opens_for_all_who_have_it() {
+        let file = tiermark_system::shared_file(StartGate::BYTES as u64).unwrap();
+        let gate = || {
+            let mapping = std::sync::Arc::new(
+                tiermark_system::Mapping::of_file(&file, 0, StartGate::BYTES, StartGate::BYTES, true).unwrap(),
+            );
+            StartGate::shared(2, SharedLines::new(&mapping, StartGate::BYTES).unwrap())
+        };
+        let (ours, theirs) = (gate(), gate());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| theirs.arrive(|| 7, pause));
+            assert_eq!((ours.arrive(|| 7, pause), waiting.join().unwrap()), (Ok(7), Ok(7)));
+        });
+        theirs.break_open();
+        assert!(ours.is_broken());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::indices::Indices;
 use crate::region::Stock;
 use crate::resources::Resources;
 use crate::rig::LinuxRig;
-use crate::subprocess::{SubprocessRig, runs_in_subprocess};
+use crate::subprocess::{ProcessesRig, SubprocessRig, runs_in_processes, runs_in_subprocess};
 use crate::team::Pool;
 use crate::{check, overheads};
 
@@ -103,6 +103,9 @@ impl Host for LinuxHost {
         let orders = check::setup(setup, &self.resources.machine)?;
         if let ([order], true) = (orders.as_slice(), runs_in_subprocess(setup)) {
             return Ok(Box::new(SubprocessRig::prepare(&mut self.resources, setup, order)?));
+        }
+        if runs_in_processes(setup) {
+            return Ok(Box::new(ProcessesRig::prepare(&mut self.resources, setup, &orders)?));
         }
         Ok(Box::new(LinuxRig::prepare(&mut self.resources, setup, &orders)?))
     }

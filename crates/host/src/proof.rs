@@ -78,11 +78,13 @@ fn by_move_pages(region: &Region, rng: &mut Rng) -> std::io::Result<Seen> {
     let within = u32::try_from(step).unwrap_or(u32::MAX);
     let offsets: Vec<usize> = (0..count).map(|i| (i * step + rng.below(within) as usize) * region.grain).collect();
     let mut seen = Seen { pages: count as u64, on_target: Some(0), ..Seen::default() };
+    // Without a node that they belong on, pages are where they may be.
+    let belongs = |node: NodeId| region.target.is_empty() || region.target.contains(node);
     for node in region.mapping.page_nodes(&offsets)? {
         // Negative: the page is not there, so it counts as looked at and as on no node.
         let Ok(node) = NodeId::try_from(node) else { continue };
         *seen.by_node.entry(node).or_default() += 1;
-        seen.on_target = seen.on_target.map(|n| n + u64::from(region.target.contains(node)));
+        seen.on_target = seen.on_target.map(|n| n + u64::from(belongs(node)));
     }
     Ok(seen)
 }
@@ -91,7 +93,8 @@ fn by_move_pages(region: &Region, rng: &mut Rng) -> std::io::Result<Seen> {
 fn by_numa_maps(region: &Region) -> Option<Seen> {
     let maps = fs::read_to_string("/proc/self/numa_maps").ok()?;
     numa_maps_line(&maps, region.mapping.address() as u64).map(|by_node| {
-        let on_target = by_node.iter().filter(|(node, _)| region.target.contains(**node)).map(|(_, n)| n).sum();
+        let belongs = |node: &NodeId| region.target.is_empty() || region.target.contains(*node);
+        let on_target = by_node.iter().filter(|(node, _)| belongs(node)).map(|(_, n)| n).sum();
         Seen { pages: by_node.values().sum(), on_target: Some(on_target), by_node }
     })
 }
@@ -112,7 +115,7 @@ fn by_elimination(region: &Region, one_node: Option<NodeId>) -> Seen {
     let pages = region.used.div_ceil(region.grain) as u64;
     match one_node {
         Some(node) => {
-            let on_target = Some(if region.target.contains(node) { pages } else { 0 });
+            let on_target = Some(if region.target.is_empty() || region.target.contains(node) { pages } else { 0 });
             Seen { pages, by_node: BTreeMap::from([(node, pages)]), on_target }
         }
         None => Seen::default(),
@@ -185,7 +188,7 @@ fn areas(smaps: &str) -> BTreeMap<u64, Area> {
         match name {
             "Rss:" => area.rss = kib(),
             "Anonymous:" => area.anonymous = kib(),
-            "AnonHugePages:" => area.transparent = kib(),
+            "AnonHugePages:" | "ShmemPmdMapped:" | "FilePmdMapped:" => area.transparent += kib(),
             "Private_Hugetlb:" | "Shared_Hugetlb:" => area.reserved += kib(),
             "KernelPageSize:" => area.kernel_page = kib(),
             _ => {}

@@ -1,5 +1,6 @@
 //! One region of a setup: mapped, bound, first touched by its worker, filled.
 
+mod file;
 mod placing;
 mod populate;
 mod stock;
@@ -13,6 +14,7 @@ use tiermark_model::{
     Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, Note, PageKind, Refusal, RegionSetup,
 };
 
+pub(crate) use file::PIECE as FILE_PIECE;
 use placing::{Touch, place};
 pub(crate) use populate::populate;
 pub(crate) use stock::Stock;
@@ -48,6 +50,8 @@ pub(crate) struct Region {
     pub(crate) grain: usize,
     pub(crate) layout: Layout,
     touch: Touch,
+    /// Whether nothing may write to it once it is filled.
+    closes: bool,
     /// Requests on page size and placement that the system refused.
     pub(crate) notes: Vec<Note>,
     /// The proof of its chain, once written, and the starts of parallel chains, once requested.
@@ -64,6 +68,8 @@ pub(crate) struct Order<'a> {
     pub(crate) streams: usize,
     /// What already differs from the request.
     pub(crate) note: Option<Note>,
+    /// Where it begins in the file whose memory it is.
+    pub(crate) offset: u64,
 }
 
 impl Order<'_> {
@@ -100,8 +106,11 @@ impl Region {
             PageKind::Huge(_) => Mapping::huge(len, page_bytes),
             _ => Mapping::reserve(len, page_bytes),
         };
-        let mapping = stock.map_or_else(new, |stock| stock.mapping(order, len, page_bytes, new));
-        let mut mapping = mapping.map_err(|error| map_refused(order.setup, &error))?;
+        let own = || stock.map_or_else(new, |stock| stock.mapping(order, len, page_bytes, new));
+        let mut mapping = match &order.setup.policy {
+            MemPolicy::File(memory) => file::map(memory, order.offset, len, page_bytes)?,
+            _ => own().map_err(|error| map_refused(order.setup, &error))?,
+        };
         let mut notes: Vec<Note> = order.note.iter().cloned().collect();
         advise(&mapping, order.setup.page, machine, &mut notes);
         let touch = place(&mapping, order, machine, &mut notes)?;
@@ -123,6 +132,7 @@ impl Region {
             },
             layout: order.setup.layout,
             touch,
+            closes: matches!(&order.setup.policy, MemPolicy::File(memory) if memory.is_read_only()),
             notes,
             chain: Mutex::new(None),
         })
@@ -138,7 +148,20 @@ impl Region {
         next: Option<&[u32]>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), Refusal> {
+        if self.mapping.is_read_only() {
+            return file::populate(&self.mapping);
+        }
         self.first_touch(cpu, stopped)?;
+        self.write(seed, next, stopped)?;
+        if self.closes {
+            self.mapping.forbid_writes().map_err(|error| says::writes_not_forbidden(&error.to_string()))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes the contents.
+    fn write(&self, seed: u64, next: Option<&[u32]>, stopped: &dyn Fn() -> bool) -> Result<(), Refusal> {
         match self.layout {
             Layout::Data | Layout::Zeros | Layout::Permuted | Layout::Shared => {
                 for (piece, from) in (0..self.used).step_by(FILL_PIECE).enumerate() {

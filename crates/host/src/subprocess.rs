@@ -6,10 +6,11 @@
 
 mod call;
 mod serve;
+mod several;
 
 use std::ffi::OsString;
 use std::io;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -17,13 +18,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
 use tiermark_model::messages::{setup as says, subprocess as not_answering};
-use tiermark_model::{CpuModel, IdSet, KernelId, Machine, Note, PlacementProof, Refusal, Role, Setup};
+use tiermark_model::{CpuModel, IdSet, KernelId, Machine, Note, PlacementProof, Refusal, Role, Setup, ThreadSetup};
 use tiermark_primitives::{able, no_more, wants_subprocess};
 use tiermark_system::Clock;
 
 use crate::region::{Order, stop_refusal};
 use crate::resources::Resources;
 use call::{Limits, Subprocess};
+pub(crate) use several::{ProcessesRig, runs_in_processes};
 
 /// The argument with which this program is the subprocess.
 const SUBPROCESS: &str = "__subprocess";
@@ -48,6 +50,38 @@ struct Job {
     note: Option<Note>,
     clock: Clock,
     stamp_ns: f64,
+    /// Arrays that kernels walk at once in its memory, and where that begins in its file.
+    streams: usize,
+    offset: u64,
+    /// Regions up to this size stay in the caches that its cpu reaches.
+    cache_bytes: usize,
+    /// Workers that start together, each in a process; the standard output is the memory of their gate.
+    workers: usize,
+}
+
+impl Job {
+    /// The job of one thread of a setup.
+    fn new(resources: &Resources, setup: &Setup, thread: usize, order: &Order<'_>, workers: usize) -> Self {
+        let only = &setup.threads[thread];
+        let setup = Setup {
+            regions: vec![order.setup.clone()],
+            threads: vec![ThreadSetup { region: 0, ..only.clone() }],
+            seed: setup.seed,
+        };
+        Self {
+            setup,
+            machine: brief(&resources.machine),
+            target: order.target.clone(),
+            note: order.note.clone(),
+            clock: resources.clock,
+            stamp_ns: resources.bench.overheads.stamp_ns,
+            streams: order.streams,
+            offset: order.offset,
+            // Calls of the operating system have no memory to warm.
+            cache_bytes: if workers > 1 { resources.cache_bytes(only.cpu) } else { 0 },
+            workers,
+        }
+    }
 }
 
 /// The later requests, until the socket is closed.
@@ -55,6 +89,8 @@ struct Job {
 enum Ask {
     /// Where its memory is, looked at by this seed. It answers with a `PlacementProof`.
     Placement { seed: u64 },
+    /// Goes on with another kernel. It answers with `Result<(), String>`.
+    Select { kernel: KernelId },
     /// It answers with `Result<ThreadShot, String>`.
     Shot { budget_ns: f64, number: u64 },
 }
@@ -94,18 +130,12 @@ impl SubprocessRig {
     pub(crate) fn prepare(resources: &mut Resources, setup: &Setup, order: &Order<'_>) -> Result<Self, Refusal> {
         able(WHAT)?;
         resources.prepared += 1;
-        let job = Job {
-            setup: setup.clone(),
-            machine: brief(&resources.machine),
-            target: order.target.clone(),
-            note: order.note.clone(),
-            clock: resources.clock,
-            stamp_ns: resources.bench.overheads.stamp_ns,
-        };
+        let job = Job::new(resources, setup, 0, order, 1);
         let refused = |error: &io::Error| no_more(WHAT, error);
         let stopped = Arc::clone(&resources.stopped);
         let limits = Limits { still: LIMIT, whole: whole(setup) };
-        let mut subprocess = Subprocess::start(&mut itself(), stopped, limits).map_err(|error| refused(&error))?;
+        let mut subprocess =
+            Subprocess::start(&mut itself(), Stdio::null(), stopped, limits).map_err(|error| refused(&error))?;
         match subprocess.ask::<Result<(), Refusal>>(&job) {
             _ if resources.stopped.load(Relaxed) => return Err(stop_refusal()),
             Ok(made) => made?,

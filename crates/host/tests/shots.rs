@@ -15,10 +15,12 @@ fn every_layout_is_chased_in_blocks_of_equal_work() {
         ChainLayout::PageRandom,
         ChainLayout::Stride(256),
         ChainLayout::Stride(8),
+        ChainLayout::Stride(1),
         ChainLayout::Long(3),
     ];
     for layout in layouts {
-        for chains in [1u8, 3, 32] {
+        // Bytes are one chain.
+        for chains in [1u8, 3, 32].into_iter().filter(|chains| *chains == 1 || !layout.is_of_bytes()) {
             let setup = chase(cpu, region(96 << 10, PageKind::Base, Layout::Chain(layout)), chains);
             let mut rig = host.prepare(&setup).unwrap();
             let first = rig.shot(SHOT).unwrap();

@@ -51,3 +51,31 @@ pub fn chases() -> &'static [ChaseRow] {
     #[cfg(target_arch = "aarch64")]
     return &crate::arm::chase::TABLE;
 }
+
+/// Arguments of a chase over bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct ByteArgs {
+    /// The first byte.
+    pub at: *const u8,
+    /// Bytes from one access to the next.
+    pub stride: usize,
+    /// Loads, at least 1.
+    pub steps: usize,
+    /// The byte that was loaded last; it is added to the address of the next access.
+    pub last: usize,
+}
+
+/// Loads bytes a stride apart, each at an address to which the byte before it is added.
+///
+/// # Safety
+/// Each address that arises so must be readable; where all bytes are zero these are `at`, `at + stride` and so on, `steps` of them.
+pub type ByteChaseFn = unsafe extern "C" fn(*mut ByteArgs);
+
+/// The chase over bytes: its code, and what its test sees of it.
+pub fn byte_chase() -> (ByteChaseFn, &'static str) {
+    #[cfg(target_arch = "x86_64")]
+    return (crate::x86::chase::tiermark_chase_bytes, "tiermark_chase_bytes");
+    #[cfg(target_arch = "aarch64")]
+    return (crate::arm::chase::tiermark_chase_bytes, "tiermark_chase_bytes");
+}

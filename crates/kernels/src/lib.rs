@@ -28,6 +28,6 @@ mod x86;
 // After the macros that it calls.
 mod files;
 
-pub use chase::{ChaseArgs, ChaseFn, ChaseRow, MAX_CHAINS, chase, chases};
+pub use chase::{ByteArgs, ByteChaseFn, ChaseArgs, ChaseFn, ChaseRow, MAX_CHAINS, byte_chase, chase, chases};
 pub use registry::{Fill, KernelRow, Op, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, available, stream, streams};
 pub use verify::verify;

@@ -103,8 +103,16 @@ impl Step {
 
     /// Seconds of so many visits, with all that they take besides.
     pub fn seconds_of(&self, visits: u32) -> f64 {
-        let prepared = if self.is_os() { visits } else { self.stop.allocations.min(visits) };
-        f64::from(prepared) * self.prepare_seconds() + f64::from(visits) * self.visit_seconds() + self.rivalry_seconds()
+        self.seconds_of_each([visits])[0]
+    }
+
+    /// The same of several numbers of visits: the memory of thousands of threads is added up once.
+    fn seconds_of_each<const N: usize>(&self, visits: [u32; N]) -> [f64; N] {
+        let (prepare, visit, rivalry) = (self.prepare_seconds(), self.visit_seconds(), self.rivalry_seconds());
+        visits.map(|visits| {
+            let prepared = if self.is_os() { visits } else { self.stop.allocations.min(visits) };
+            f64::from(prepared) * prepare + f64::from(visits) * visit + rivalry
+        })
     }
 
     /// Seconds the step takes at least: as few visits as its rule allows.
@@ -130,8 +138,9 @@ impl Plan {
 
     /// Seconds of the known steps: at least, and half way to the most.
     fn known_seconds(&self) -> (f64, f64) {
-        let of = |visits: fn(&Step) -> u32| self.steps.iter().map(|step| step.seconds_of(visits(step))).sum::<f64>();
-        let (least, most) = (of(|step| step.stop.min_visits), of(|step| step.stop.max_visits));
+        let of = |step: &Step| step.seconds_of_each([step.stop.min_visits, step.stop.max_visits]);
+        let add = |[least, most]: [f64; 2], [less, more]: [f64; 2]| [least + less, most + more];
+        let [least, most] = self.steps.iter().map(of).fold([0.0, 0.0], add);
         (least, f64::midpoint(least, most.min(self.max_seconds).max(least)))
     }
 }

@@ -121,4 +121,49 @@ impl KernelInfo {
     pub fn useful_per_byte(&self) -> f64 {
         f64::from(self.read_per_line + self.write_per_line) / 64.0
     }
+
+    /// Bytes that memory reads, and bytes that it writes, for each useful byte of data that no cache holds: whole lines, and with ordinary
+    /// stores the line that is read before it is written.
+    pub fn traffic(&self) -> (f64, f64) {
+        let line = |bytes: u16| if bytes == 0 { 0.0 } else { f64::from(bytes.max(64)) };
+        let (read, written) = (line(self.read_per_line), line(self.write_per_line));
+        let useful = f64::from(self.read_per_line + self.write_per_line).max(1.0);
+        // One stream that is read and written is updated in place: its reads are the lines it writes.
+        let in_place = self.streams == 1 && self.read_per_line > 0;
+        let owned = if self.store_kind == StoreKind::Cached && !in_place { written } else { 0.0 };
+        ((read + owned) / useful, written / useful)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_stores_cost_a_read_and_a_write() {
+        let kernel = |streams, read_per_line, write_per_line, store_kind| {
+            KernelInfo {
+                id: "k/k".into(),
+                isa: Isa::Avx2,
+                pattern: Pattern::Sequential,
+                streams,
+                loads: 0,
+                stores: 0,
+                unroll_bytes: 64,
+                store_kind,
+                read_per_line,
+                write_per_line,
+                zeros_only: false,
+                plain: true,
+                doc: String::new(),
+            }
+            .traffic()
+        };
+        assert_eq!(kernel(1, 64, 0, StoreKind::None), (1.0, 0.0));
+        assert_eq!(kernel(1, 0, 64, StoreKind::Cached), (1.0, 1.0));
+        assert_eq!(kernel(1, 0, 64, StoreKind::NonTemporal), (0.0, 1.0));
+        assert_eq!(kernel(2, 64, 64, StoreKind::Cached), (1.0, 0.5));
+        assert_eq!(kernel(1, 64, 64, StoreKind::Cached), (0.5, 0.5));
+        assert_eq!(kernel(1, 8, 0, StoreKind::None), (8.0, 0.0));
+    }
 }

@@ -84,6 +84,10 @@ keys! {
     WEIGHTS = "weights";
     /// Percent of the threads whose memory is remote.
     REMOTE = "remote";
+    /// Whose the memory of several threads is, where not each has its own: `shared`.
+    BUFFER = "buffer";
+    /// Useful bytes after which a step ends.
+    TOTAL = "total";
     /// The part of a setup: `local`, `remote`.
     PART = "part";
     /// The other side of a comparison.

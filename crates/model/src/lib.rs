@@ -10,6 +10,7 @@ mod checkup;
 pub mod documents;
 mod exit;
 mod expect;
+mod file_memory;
 pub mod idset;
 pub mod kernel;
 pub mod labels;
@@ -49,6 +50,7 @@ pub use documents::{
 };
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
+pub use file_memory::FileMemory;
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};

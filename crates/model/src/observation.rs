@@ -69,6 +69,9 @@ pub struct Observation {
     /// All visits with their windows.
     #[serde(default, skip_serializing_if = "Visits::is_empty")]
     pub visits: Visits,
+    /// Useful bytes that its threads moved in all visits; `None` of accesses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<u64>,
     /// Allocations measured.
     pub allocations: u32,
     /// Disturbances of the shots.
@@ -118,6 +121,7 @@ impl Observation {
             spread_within: None,
             spread_between: None,
             visits: Visits::default(),
+            moved: None,
             allocations: 0,
             disturbance: Disturbance::default(),
             tail: None,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::file_memory::FileMemory;
 use crate::idset::{IdSet, NodeId};
 use crate::labels::Labels;
 use crate::page::PageKind;
@@ -48,6 +49,9 @@ pub struct PlanPage {
     pub title: String,
     /// Paragraphs for readers: the question, and what to look for in the results.
     pub about: String,
+    /// Whether the report shows the machine before the numbers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub machine: bool,
 }
 
 /// Where a probe may run and what it may use.
@@ -58,6 +62,9 @@ pub struct Scope {
     pub cpus: Option<IdSet>,
     /// Node to take memory from; `None` means the node of each thread's cpu.
     pub mem_node: Option<NodeId>,
+    /// The file whose pages are the memory; `None` means memory of the program's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<FileMemory>,
     /// Page size to request; `None` means transparent huge pages where the system has them.
     pub page: Option<PageKind>,
     /// Most memory to use, bytes; `None` means half of the free memory on the node and in the cgroup.

@@ -109,6 +109,8 @@ quantities! {
     MatrixFar = "matrix.far",
     /// A bandwidth of the matrix as a share of what its memory, or the link to it, carries in theory.
     MatrixShare = "matrix.share",
+    /// Bytes that a program uses, as a share of those that its accesses move from and to memory.
+    MatrixUsed = "matrix.used",
     /// Difference between two directions.
     MatrixAsymmetry = "matrix.asymmetry",
     /// Difference between nodes at one distance.

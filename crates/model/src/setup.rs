@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::file_memory::FileMemory;
 use crate::idset::{CpuId, IdSet};
 use crate::kernel::KernelId;
 use crate::os::OsCall;
@@ -53,12 +54,15 @@ pub struct ThreadSetup {
     /// The part of the setup that this belongs to, where parts are reported apart (`local`, `remote`); empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
+    /// Whether it runs in a process of its own, which has its region to itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub process: bool,
 }
 
 impl ThreadSetup {
     /// A thread that belongs to no part.
     pub fn new(cpu: CpuId, role: Role, region: usize) -> Self {
-        Self { cpu, role, region, part: String::new() }
+        Self { cpu, role, region, part: String::new(), process: false }
     }
 }
 
@@ -159,6 +163,8 @@ pub enum MemPolicy {
     TouchedBy(CpuId),
     /// The kernel's weighted interleave over the given nodes, by the weights the system is set to (Linux 6.9 and later).
     SystemWeighted,
+    /// Wherever a file has its pages: the memory is the file's.
+    File(FileMemory),
 }
 
 impl MemPolicy {
@@ -168,7 +174,7 @@ impl MemPolicy {
             Self::Weighted(weights) => weights.iter().copied().chain(std::iter::repeat(0)).take(nodes).collect(),
             Self::Interleave => vec![1; nodes],
             Self::Bind | Self::TouchedBy(_) if nodes == 1 => vec![1],
-            Self::Bind | Self::TouchedBy(_) | Self::SystemWeighted => Vec::new(),
+            Self::Bind | Self::TouchedBy(_) | Self::SystemWeighted | Self::File(_) => Vec::new(),
         }
     }
 }
@@ -213,7 +219,8 @@ pub enum ChainLayout {
     Random,
     /// Random lines within a page, pages in random order: TLB misses are rare.
     PageRandom,
-    /// Rising addresses this many bytes apart: prefetchers help.
+    /// Rising addresses this many bytes apart: prefetchers help. Of pointers where they fit, else of bytes
+    /// ([`ChainLayout::is_of_bytes`]).
     Stride(u64),
     /// One node every so many bytes, in random order: for questions of where lines and pages lie (sets, ways, entries).
     Scatter(u64),
@@ -222,6 +229,14 @@ pub enum ChainLayout {
     Pair(u64),
     /// This many random permutations chained, so that no sequence repeats soon (against temporal prefetchers).
     Long(u8),
+}
+
+impl ChainLayout {
+    /// Whether its accesses are bytes and not pointers: pointers of 8 bytes do not fit such a stride. Each byte is zero, and is added to
+    /// the address of the next access, so that accesses wait for one another all the same.
+    pub fn is_of_bytes(self) -> bool {
+        matches!(self, Self::Stride(bytes) if bytes % 8 != 0)
+    }
 }
 
 impl fmt::Display for ChainLayout {
@@ -244,7 +259,7 @@ impl FromStr for ChainLayout {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let fail = || {
             format!(
-                "layout '{text}': use random, page-random, stride:BYTES, scatter:BYTES, pair:BYTES (multiples of 8, pair up to \
+                "layout '{text}': use random, page-random, stride:BYTES, scatter:BYTES and pair:BYTES (multiples of 8, pair up to \
                  504) or long[:2-8]"
             )
         };
@@ -257,8 +272,9 @@ impl FromStr for ChainLayout {
                 let bytes = parse_size(n).map_err(|_| fail())?.0;
                 let most = if kind == "pair" { 504 } else { 1 << 30 };
                 match kind {
-                    _ if bytes == 0 || bytes % 8 != 0 || bytes > most => Err(fail()),
+                    _ if bytes == 0 || bytes > most => Err(fail()),
                     "stride" => Ok(Self::Stride(bytes)),
+                    _ if bytes % 8 != 0 => Err(fail()),
                     "scatter" => Ok(Self::Scatter(bytes)),
                     _ => Ok(Self::Pair(bytes)),
                 }
@@ -349,6 +365,7 @@ mod tests {
             Layout::Chain(ChainLayout::Random),
             Layout::Chain(ChainLayout::PageRandom),
             Layout::Chain(ChainLayout::Stride(128)),
+            Layout::Chain(ChainLayout::Stride(1)),
             Layout::Chain(ChainLayout::Scatter(4160)),
             Layout::Chain(ChainLayout::Pair(64)),
             Layout::Chain(ChainLayout::Long(4)),
@@ -357,7 +374,8 @@ mod tests {
             let json = serde_json::to_string(&layout).unwrap();
             assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);
         }
-        for bad in ["stride:0", "stride:7", "long:9", "long:1", "spiral", "stride:", "pair:512", "scatter:12"] {
+        assert!(ChainLayout::Stride(12).is_of_bytes() && !ChainLayout::Stride(8).is_of_bytes());
+        for bad in ["stride:0", "scatter:7", "long:9", "long:1", "spiral", "stride:", "pair:512", "scatter:12"] {
             assert!(bad.parse::<ChainLayout>().is_err(), "{bad}");
         }
     }

@@ -67,6 +67,10 @@ impl Probe for Latency {
         let mut plan = Plan::default();
         plan.rules.push(rules::latency_on(cpu));
         let planner = LatencyPlanner { request, params: &params, lab, cpu };
+        let of_bytes = planner.layouts().into_iter().find(|layout| layout.is_of_bytes());
+        if let Some(layout) = of_bytes.filter(|_| planner.chains().into_iter().any(|chains| chains > 1)) {
+            return Err(says::chain_of_bytes(&layout.to_string()));
+        }
         if params.sizes.is_empty() {
             planner.curve(&mut plan);
             let ladder = planner.ladder(&Found::default(), &mut plan);
@@ -305,7 +309,7 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
 fn notes(observation: &Observation) -> impl Iterator<Item = Note> {
     let layout = observation.labels.get(Labels::LAYOUT).and_then(|layout| layout.parse().ok());
     let stride = layout.and_then(|layout| if let ChainLayout::Stride(bytes) = layout { Some(bytes) } else { None });
-    let in_line = stride.map(|bytes| LINE / bytes.max(1)).filter(|accesses| *accesses > 1);
+    let in_line = stride.map(|bytes| LINE.div_ceil(bytes.max(1))).filter(|accesses| *accesses > 1);
     let chains = observation.labels.number(Labels::CHAINS).filter(|n| *n > 1);
     let notes = [
         stride.map(|_| memory::prefetch_assisted()),

@@ -313,50 +313,6 @@ fn overload_is_named_and_kept() {
     assert!(calm.findings.iter().all(|f| f.metric.name() != "loaded.overload"));
 }
 
-/// The shape of the published placement matrix: reads are limited by the link when remote, and mixed placement helps writes, not reads.
-#[test]
-fn placements_have_the_published_shape() {
-    let machine = server(10, 2);
-    // As much as ten cores and their siblings can ask of it, so that reads are theirs to limit and stores are not.
-    let ceilings = Ceilings { node: Some(225e9), ..Ceilings::default() };
-    let rate = |op: &str, remote: &[bool]| {
-        let crew: Vec<CpuId> = machine.cores_first(&machine.nodes[0].cpus);
-        let kernel: KernelId = format!("{op}/sse2").as_str().into();
-        let kernel =
-            if kernels().iter().any(|k| k.id == kernel) { kernel } else { format!("{op}/portable").as_str().into() };
-        let region = |far: &bool| RegionSetup {
-            bytes: Bytes(GIB),
-            policy: MemPolicy::Bind,
-            nodes: [u32::from(*far)].into_iter().collect(),
-            page: PageKind::Thp,
-            layout: Layout::Data,
-        };
-        let role = Role::Stream { kernel, rivals: Vec::new() };
-        let setup = Setup {
-            regions: crew.iter().enumerate().map(|(i, _)| region(&remote[i % remote.len()])).collect(),
-            threads: crew.iter().enumerate().map(|(i, cpu)| ThreadSetup::new(*cpu, role.clone(), i)).collect(),
-            seed: 1,
-        };
-        let options = SimOptions { ceilings: ceilings.clone(), ..SimOptions::default() };
-        let mut host = SimHost::new(machine.clone(), kernels(), options);
-        use tiermark_engine::Host;
-        let mut rig = host.prepare(&setup).unwrap();
-        let shot = rig.shot(std::time::Duration::from_millis(5)).unwrap();
-        let of = |t: &tiermark_engine::ThreadShot| {
-            let time = t.stamps_ns[t.stamps_ns.len() - 1] - t.stamps_ns[0];
-            t.per_block * (t.stamps_ns.len() - 1) as f64 / time
-        };
-        shot.threads.iter().map(of).sum::<f64>()
-    };
-    let (local, remote, mixed) = (&[false][..], &[true][..], &[false, true][..]);
-    let read = [local, remote, mixed].map(|places| rate("read", places));
-    let write = [local, remote, mixed].map(|places| rate("write", places));
-    assert!((read[1] / 56.0 - 1.0).abs() < 0.02, "the link limits remote reads: {read:?}");
-    assert!(read[0] > 2.0 * read[1] && read[2] < read[0], "{read:?}");
-    assert!(write[2] > 1.08 * write[0], "two memories share the writes: {write:?}");
-    assert!(write[0] < 0.5 * read[0] && write[1] < write[0], "a store costs a read and a write: {write:?}");
-}
-
 #[test]
 fn plans_of_large_machines_are_small_and_memory_without_cpus_is_asked_for() {
     let machine = Synth::largest().machine().unwrap();

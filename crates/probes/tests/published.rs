@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions};
+use tiermark_engine::{Ceilings, Host, Lab, Probe, SimHost, SimOptions, ThreadShot};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::*;
@@ -119,4 +119,55 @@ fn cells_of_a_matrix_are_shares_of_channel_and_link() {
     assert_eq!(shares("read", 0), (Some(94.0), None));
     assert_eq!(shares("read", 1), (Some(94.0), Some(83.0)));
     assert_eq!(shares("write", 1), (Some(94.0), None), "what is written crosses the link in both directions");
+}
+
+/// Bytes per ns of ten cores and their siblings, whose memory is on the nodes of these threads in turn.
+fn rate(machine: &Machine, options: &SimOptions, op: &str, far: &[bool]) -> f64 {
+    let crew: Vec<CpuId> = machine.cores_first(&machine.nodes[0].cpus);
+    let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+    let is_known = |id: &KernelId| kernels.iter().any(|kernel| kernel.id == *id);
+    let mut variants = ["sse2", "x86", "portable"].map(|set| KernelId(format!("{op}/{set}"))).into_iter();
+    let kernel = variants.find(is_known).unwrap();
+    let layout = if op.contains("random") { Layout::Permuted } else { Layout::Data };
+    let region = |far: &bool| RegionSetup {
+        bytes: Bytes(GIB),
+        policy: MemPolicy::Bind,
+        nodes: [u32::from(*far)].into_iter().collect(),
+        page: PageKind::Thp,
+        layout,
+    };
+    let role = Role::Stream { kernel, rivals: Vec::new() };
+    let setup = Setup {
+        regions: crew.iter().enumerate().map(|(i, _)| region(&far[i % far.len()])).collect(),
+        threads: crew.iter().enumerate().map(|(i, cpu)| ThreadSetup::new(*cpu, role.clone(), i)).collect(),
+        seed: 1,
+    };
+    let mut host = SimHost::new(machine.clone(), kernels, options.clone());
+    let shot = host.prepare(&setup).unwrap().shot(std::time::Duration::from_millis(5)).unwrap();
+    let of = |t: &ThreadShot| {
+        t.per_block * (t.stamps_ns.len() - 1) as f64 / (t.stamps_ns[t.stamps_ns.len() - 1] - t.stamps_ns[0])
+    };
+    shot.threads.iter().map(of).sum()
+}
+
+/// The shape of the published placement matrix: reads are limited by the link when remote, mixed placement helps writes, not reads, and
+/// words at random are an eighth of their lines.
+#[test]
+fn placements_have_the_published_shape() {
+    let synth =
+        Synth { sockets: 2, cores_per_node: 10, cores_per_llc: 10, smt: 2, node_bytes: 32 << 30, ..Synth::default() };
+    let machine = synth.machine().unwrap();
+    // As much as ten cores and their siblings can ask of it, so that reads are theirs to limit and stores are not.
+    let ceilings = Ceilings { node: Some(225e9), ..Ceilings::default() };
+    for seed in 0..20 {
+        let noise = if seed % 2 == 0 { 0.002 } else { 0.01 };
+        let options = SimOptions { seed, noise, ceilings: ceilings.clone(), ..SimOptions::default() };
+        let rates = |op: &str| [&[false][..], &[true], &[false, true]].map(|far| rate(&machine, &options, op, far));
+        let [read, write, words] = ["read", "write", "read.random8"].map(rates);
+        assert!((read[1] / 56.0 - 1.0).abs() < 0.02, "seed {seed}: the link limits remote reads: {read:?}");
+        assert!(read[0] > 2.0 * read[1] && read[2] < read[0], "seed {seed}: {read:?}");
+        assert!(write[2] > 1.08 * write[0], "seed {seed}: two memories share the writes: {write:?}");
+        assert!(write[0] < 0.5 * read[0] && write[1] < write[0], "seed {seed}: a store reads and writes: {write:?}");
+        assert!(words.iter().zip(&read).all(|(words, read)| *words < 0.14 * read), "seed {seed}: {words:?} {read:?}");
+    }
 }

@@ -207,10 +207,24 @@ pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
             let names = Names::new(&cells);
             out.push_str(&heading(&names.titled(&title(metric, style)), style));
             out.push_str(&by_size(&cells, &names, style));
+            out.push_str(&shared_lines(&cells, style));
             out.push_str(&winners(&names.groups(&cells), style));
         }
     }
     out
+}
+
+/// How many accesses share a line, of strides below one.
+fn shared_lines(cells: &[&Observation], style: &Style) -> String {
+    const LINE: u64 = 64;
+    let stride = |o: &&Observation| o.labels.get(Labels::LAYOUT)?.strip_prefix("stride:")?.parse::<u64>().ok();
+    let strides: BTreeSet<u64> = cells.iter().filter_map(stride).filter(|bytes| (1..LINE).contains(bytes)).collect();
+    let said: Vec<String> = strides.iter().map(|n| format!("up to {} of stride:{n}", LINE.div_ceil(*n))).collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    let text = format!("accesses that share a line of {LINE} bytes: {}", said.join(", "));
+    hanging("  ", &text, crate::style::Ink::Dim, style)
 }
 
 /// Which kernels won in a table, a line a column; columns with the same winners share it.

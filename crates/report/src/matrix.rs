@@ -1,5 +1,7 @@
 //! The matrix: cpus against memory, policies, mixed placement, pairs that should be alike, and what firmware says.
 
+mod shares;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tiermark_model::{Finding, Labels, Machine, NodeId, Purpose, Quantity, Unit};
@@ -31,7 +33,8 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) ->
     } else {
         works.iter().for_each(|(work, group)| out.push_str(&square(work, group, machine, style)));
     }
-    out.push_str(&shares(&of_metric(&all, &Quantity::MatrixShare), style));
+    out.push_str(&shares::used(&of_metric(&all, &Quantity::MatrixUsed), style));
+    out.push_str(&shares::of_theory(&of_metric(&all, &Quantity::MatrixShare), style));
     out.push_str(&far(&of_metric(&all, &Quantity::MatrixFar), style));
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
         spread.into_iter().partition(|f| f.labels.is(Labels::POLICY, "mixed"));
@@ -201,20 +204,6 @@ fn far(findings: &[&Finding], style: &Style) -> String {
         String::new()
     };
     heading("Far memory against the row's own", style) + &table.render(style) + &more
-}
-
-/// Every bandwidth as a share of what its memory and the link to it carry in theory.
-fn shares(findings: &[&Finding], style: &Style) -> String {
-    if findings.is_empty() {
-        return String::new();
-    }
-    let line = |f: &&Finding| {
-        let share = f.value.map_or_else(|| style.absent().to_owned(), percent);
-        let of = label(f, Labels::STATISTIC);
-        let text = format!("{}: {share} {of} ({})", named(f), f.note().unwrap_or_default());
-        hanging("  ", &text, Ink::Plain, style)
-    };
-    heading("Shares of what is possible in theory", style) + &findings.iter().map(line).collect::<String>()
 }
 
 /// How the memory of a row of the policies table lies.

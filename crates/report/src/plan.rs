@@ -129,7 +129,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
     table = table.column("work", Align::Left).column("time", Align::Right);
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let mut without = vec![Labels::CPUS, Labels::TIER];
+        let mut without = vec![Labels::CPUS, Labels::TIER, Labels::TOTAL];
         if grouped {
             without.extend([Labels::SIZE, Labels::FROM, Labels::TO, Labels::PAUSE]);
             without.extend([Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::COUNT]);

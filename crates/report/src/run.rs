@@ -12,6 +12,7 @@ use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
 use crate::limits::limits;
 use crate::loaded::loaded;
+use crate::machine::machine;
 use crate::matrix::matrix;
 use crate::number::percent;
 use crate::os::{os, ran_out_of_time};
@@ -33,6 +34,9 @@ pub fn run(run: &Run, style: &Style) -> String {
     let mut out = if survey::is_survey(run) { survey::survey(run, style) + "\n" } else { String::new() };
     out.push_str(&header(run, style));
     out.push_str(&run.plan.as_ref().map_or_else(String::new, |plan| page(plan, style)));
+    if run.plan.as_ref().is_some_and(|plan| plan.machine) {
+        out.push_str(&format!("\n{}", machine(&run.machine, style)));
+    }
     let mut numbers = Vec::new();
     let parts = parts(run);
     for (at, part) in parts.iter().enumerate() {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tiermark_kernels::layout;
-use tiermark_kernels::{ChaseArgs, ChaseFn, MAX_CHAINS, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, chase};
+use tiermark_kernels::{
+    ByteArgs, ChaseArgs, ChaseFn, MAX_CHAINS, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, byte_chase, chase,
+};
 use tiermark_model::Pattern;
 
 use super::Mapping;
@@ -223,10 +225,18 @@ impl Drop for MixCall {
 /// A chase bound to its chain.
 #[derive(Debug)]
 pub struct ChaseCall {
-    run: ChaseFn,
-    args: ChaseArgs,
+    links: Links,
     /// Keeps the memory mapped while the call may be made.
     _mapping: Arc<Mapping>,
+}
+
+/// What a chase follows.
+#[derive(Debug)]
+enum Links {
+    /// Pointers, several chains at once.
+    Pointers { run: ChaseFn, args: Box<ChaseArgs> },
+    /// Bytes, so many strides of them, round and round; the next access is at place `next`.
+    Bytes { base: *const u8, stride: usize, places: usize, next: usize, last: usize },
 }
 
 // SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc.
@@ -238,16 +248,26 @@ impl ChaseCall {
     /// # Errors
     /// A message: when a start is no node of a chain proven there, or there is no chase over that many chains.
     pub fn new(mapping: &Arc<Mapping>, starts: &[u64]) -> Result<Self, String> {
-        let chains = u8::try_from(starts.len()).ok().filter(|n| *n <= MAX_CHAINS);
-        let run = chains.and_then(chase).ok_or_else(|| format!("no chase follows {} chains at once", starts.len()))?;
-        let mut args = ChaseArgs::EMPTY;
-        for (head, start) in args.heads.iter_mut().zip(starts) {
-            if !mapping.is_node(*start as usize) {
-                return Err("a chase starts at no node of a proven chain".to_owned());
-            }
-            *head = mapping.at(*start as usize - mapping.address(), 8);
+        if starts.iter().any(|start| !mapping.is_node(*start as usize)) {
+            return Err("a chase starts at no node of a proven chain".to_owned());
         }
-        Ok(Self { run, args, _mapping: Arc::clone(mapping) })
+        let place = |start: u64| start as usize - mapping.address();
+        let links = match (mapping.bytes_chain(), starts) {
+            (Some((stride, places)), [start]) => {
+                let base = mapping.at(0, stride * places);
+                Links::Bytes { base, stride, places, next: place(*start) / stride, last: 0 }
+            }
+            (Some(_), _) => return Err(format!("a chase over bytes follows one chain, not {}", starts.len())),
+            (None, _) => {
+                let chains = u8::try_from(starts.len()).ok().filter(|n| *n <= MAX_CHAINS);
+                let run = chains.and_then(chase);
+                let run = run.ok_or_else(|| format!("no chase follows {} chains at once", starts.len()))?;
+                let mut args = Box::new(ChaseArgs::EMPTY);
+                args.heads.iter_mut().zip(starts).for_each(|(head, start)| *head = mapping.at(place(*start), 8));
+                Links::Pointers { run, args }
+            }
+        };
+        Ok(Self { links, _mapping: Arc::clone(mapping) })
     }
 
     /// Addresses of the nodes that each chain follows next.
@@ -258,10 +278,28 @@ impl ChaseCall {
     /// Follows every chain for `steps` loads.
     #[inline]
     pub fn run(&mut self, steps: usize) {
-        self.args.steps = steps.max(1);
-        // SAFETY: the heads are nodes of the cycle that the mapping has proven, and nothing can write to it after that, so
-        // every load leads to another node of it.
-        unsafe { (self.run)(&raw mut self.args) }
+        match &mut self.links {
+            Links::Pointers { run, args } => {
+                args.steps = steps.max(1);
+                // SAFETY: the heads are nodes of the cycle that the mapping has proven, and nothing can write to it after that, so
+                // every load leads to another node of it.
+                unsafe { run(&raw mut **args) }
+            }
+            Links::Bytes { base, stride, places, next, last } => {
+                let mut left = steps.max(1);
+                while left > 0 {
+                    let steps = left.min(*places - *next);
+                    let at = base.wrapping_add(*next * *stride);
+                    let mut args = ByteArgs { at, stride: *stride, steps, last: *last };
+                    // SAFETY: the mapping has proven that all its bytes are zero, and nothing can write to it after that, so the
+                    // loads are those of the next `steps` places, of which there are as many.
+                    unsafe { byte_chase().0(&raw mut args) };
+                    *last = args.last;
+                    *next = (*next + steps) % *places;
+                    left -= steps;
+                }
+            }
+        }
     }
 }
 
@@ -306,6 +344,22 @@ mod tests {
         }
         let mut call = ChaseCall::new(&mapping, &[at(0), at(128)]).unwrap();
         call.run(1_000);
+    }
+
+    #[test]
+    fn bytes_are_followed_round_and_round_by_one_chain() {
+        let (mapping, chain) = (mapping(), ChainLayout::Stride(12));
+        mapping.fill(0, 16 << 10, |words| layout::write_chain(words, 0, chain, 4096, 1)).unwrap();
+        mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
+        let at = |offset: usize| (mapping.address() + offset) as u64;
+        assert!(ChaseCall::new(&mapping, &[at(8)]).is_err() && ChaseCall::new(&mapping, &[at(0), at(12)]).is_err());
+        let mut call = ChaseCall::new(&mapping, &[at(24)]).unwrap();
+        // 1365 places.
+        for (steps, place) in [(1, 3), (1362, 0), (1365, 0), (4000, 4000 % 1365)] {
+            call.run(steps);
+            let Links::Bytes { next, last, .. } = call.links else { panic!("{call:?}") };
+            assert_eq!((next, last), (place, 0));
+        }
     }
 
     #[test]

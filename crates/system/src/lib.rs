@@ -18,7 +18,7 @@ pub mod testing;
 pub use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain};
 pub use clock::Clock;
 pub use ident::{live_facts, page_bytes};
-pub use mem::{Advice, Keeper, Mapping};
+pub use mem::{Advice, Keeper, Mapping, nameless_file, shared_file};
 pub use sched::{
     PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, relax, thread_cpu_ns, thread_usage, yield_now,
 };

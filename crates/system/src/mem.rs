@@ -1,5 +1,9 @@
 //! Memory: mapped, advised, bound, looked at.
 
+mod file;
+
+pub use file::{nameless_file, shared_file};
+
 use std::fmt::Debug;
 use std::io;
 use std::panic::RefUnwindSafe;
@@ -48,7 +52,7 @@ pub trait Keeper: Debug + Send + Sync + RefUnwindSafe {
     fn keep(&self, mapping: Mapping, is_spoilt: bool);
 }
 
-/// Anonymous memory that belongs to this process alone. On drop it goes back to its keeper, where it has one, or is unmapped.
+/// Memory that belongs to this process alone: anonymous, or of a file that only this process writes to. On drop it goes back to its keeper, where it has one, or is unmapped.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<u8>,
@@ -60,6 +64,8 @@ pub struct Mapping {
     keeper: Option<Weak<dyn Keeper>>,
     /// Not worth keeping.
     is_spoilt: AtomicBool,
+    /// No code may write to it.
+    is_read_only: AtomicBool,
 }
 
 // SAFETY: the pointers are to memory owned by the mapping, which lives until drop; `holds` keeps writers apart from all
@@ -92,34 +98,37 @@ impl Mapping {
     /// # Errors
     /// If the pool has too few free pages, or address space runs out.
     pub fn huge(len: usize, page: usize) -> io::Result<Self> {
-        let mapping = Self::reserve(len, page)?;
         let flags = libc::MAP_HUGETLB | ((page.trailing_zeros() as libc::c_int) << MAP_HUGE_SHIFT);
-        let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the range is the mapping just made, without its guards, to which no other reference exists.
-        let base = unsafe { libc::mmap(mapping.base.as_ptr().cast(), len, access, flags, -1, 0) };
+        let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        Self::reserve(len, page)?.over(libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    }
+
+    /// Maps something else between the guards.
+    fn over(self, access: libc::c_int, flags: libc::c_int, fd: libc::c_int, offset: libc::off_t) -> io::Result<Self> {
+        let len = self.len;
+        // SAFETY: the range is this mapping, without its guards; it was just made, and no other reference to it exists.
+        let base = unsafe { libc::mmap(self.base.as_ptr().cast(), len, access, flags | libc::MAP_FIXED, fd, offset) };
         if base == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
             // The kernel may have unmapped the range, and another thread may have mapped memory there since: only the guards are ours for sure.
-            let (low, high) = (
-                mapping.base.as_ptr() as usize - mapping.outer.as_ptr() as usize,
-                mapping.base.as_ptr().wrapping_add(len),
-            );
-            let rest = mapping.outer_len - low - len;
+            let (low, high) =
+                (self.base.as_ptr() as usize - self.outer.as_ptr() as usize, self.base.as_ptr().wrapping_add(len));
+            let rest = self.outer_len - low - len;
             // SAFETY: both are parts of the mapping made above that the failed call did not name.
             unsafe {
-                libc::munmap(mapping.outer.as_ptr().cast(), low);
+                libc::munmap(self.outer.as_ptr().cast(), low);
                 libc::munmap(high.cast(), rest);
             }
-            std::mem::forget(mapping);
+            std::mem::forget(self);
             return Err(error);
         }
-        Ok(mapping)
+        Ok(self)
     }
 
     fn new(base: NonNull<u8>, len: usize, outer: NonNull<u8>, outer_len: usize) -> Self {
-        let (holds, is_spoilt) = (Mutex::new(Holds::Anything), AtomicBool::new(false));
-        Self { base, len, outer, outer_len, holds, keeper: None, is_spoilt }
+        let (holds, is_spoilt, is_read_only) =
+            (Mutex::new(Holds::Anything), AtomicBool::new(false), AtomicBool::new(false));
+        Self { base, len, outer, outer_len, holds, keeper: None, is_spoilt, is_read_only }
     }
 
     /// Moves the last `len` bytes, with their pages, to a new mapping with its own guard pages, and shortens `self` by `len`. The
@@ -212,7 +221,7 @@ impl Mapping {
         let mode = match policy {
             MemPolicy::Bind => libc::MPOL_BIND,
             // A mapping's policy goes before the one of the thread that touches, which is to say where each page comes from.
-            MemPolicy::Weighted(_) | MemPolicy::TouchedBy(_) => return Ok(()),
+            MemPolicy::Weighted(_) | MemPolicy::TouchedBy(_) | MemPolicy::File(_) => return Ok(()),
             MemPolicy::Interleave => libc::MPOL_INTERLEAVE,
             MemPolicy::SystemWeighted => MPOL_WEIGHTED_INTERLEAVE,
         };
@@ -242,6 +251,7 @@ impl Mapping {
     fn writable(&self) -> MutexGuard<'_, Holds> {
         let holds = self.holds();
         assert!(*holds == Holds::Anything, "memory in use is not written: it holds {:?}", *holds);
+        assert!(!self.is_read_only(), "memory to read only is not written");
         holds
     }
 
@@ -329,11 +339,22 @@ impl Mapping {
         }
     }
 
+    /// Stride and places of a proven chain of bytes.
+    pub(super) fn bytes_chain(&self) -> Option<(usize, usize)> {
+        match *self.holds() {
+            Holds::Chain { layout, places } if layout.is_of_bytes() => Some((layout::pitch(layout), places)),
+            _ => None,
+        }
+    }
+
     /// Notes a call that may read or write the memory from now on.
     ///
     /// # Errors
     /// A message: when it would write what others read or write, or follow.
     pub(super) fn enter(&self, writes: bool) -> Result<(), String> {
+        if writes && self.is_read_only() {
+            return Err("its memory is mapped to read only".to_owned());
+        }
         let mut holds = self.holds();
         let (readers, writers) = match *holds {
             Holds::Anything => (0, 0),
@@ -368,6 +389,9 @@ impl Mapping {
     /// # Errors
     /// A message: when the memory is used in another way.
     pub(super) fn enter_shared(&self) -> Result<(), String> {
+        if self.is_read_only() {
+            return Err("its memory is mapped to read only".to_owned());
+        }
         let mut holds = self.holds();
         let users = match *holds {
             Holds::Anything => 0,

@@ -1,7 +1,7 @@
 //! Options that commands have in common: how things are shown, where and how hard to measure, where results go.
 
 use clap::{Args, ValueEnum};
-use tiermark_model::{Bytes, IdSet, Numbering, PageKind};
+use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind};
 
 use crate::parse::{self, NodeChoice};
 
@@ -98,10 +98,10 @@ pub(crate) struct PlaceArgs {
     /// Only cpus of these NUMA nodes, as in 0-1,3
     #[arg(long, value_name = "NODES", value_parser = parse::nodes)]
     pub(crate) cpu_node: Option<IdSet>,
-    /// NUMA node of the memory: its number, or far
+    /// NUMA node of the memory: its number, far, or each
     ///
-    /// far is the node with memory that is farthest from the cpus; `matrix` takes several nodes, as in 0,2. Default: the node that is
-    /// nearest to each thread.
+    /// far is the node with memory that is farthest from the cpus. each measures every pair: the cpus of each node with the memory of each
+    /// node. `matrix` takes several nodes, as in 0,2. Default: the node that is nearest to each thread.
     #[arg(long, value_name = "NODE", alias = "to", value_parser = parse::mem_node)]
     pub(crate) mem_node: Option<NodeChoice>,
     /// Page sizes: base, thp, 2M, 1G; one or several
@@ -110,6 +110,16 @@ pub(crate) struct PlaceArgs {
     /// all available sizes.
     #[arg(long, value_name = "LIST", alias = "page", value_delimiter = ',', value_parser = parse::page)]
     pub(crate) pages: Vec<PageKind>,
+    /// Memory of a file: file:PATH to read only, dir:DIRECTORY for a new one
+    ///
+    /// file:PATH maps a file that exists, or a DAX device; its contents stay as they are, so that only operations that read can have it.
+    /// dir:DIRECTORY makes a new file without a name, of which nothing is left. With tmpfs, hugetlbfs and persistent memory the file's
+    /// pages are memory of that kind.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "mem_node", value_parser = parse::memory, hide_short_help = true)]
+    pub(crate) memory: Option<FileMemory>,
+    /// Map the memory of --memory to read only once it is filled
+    #[arg(long, requires = "memory", hide_short_help = true)]
+    pub(crate) read_only: bool,
     /// Most memory to use [default: half of the free memory]
     ///
     /// At most nine tenths of the free memory, on each node and in the control group.

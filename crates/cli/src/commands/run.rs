@@ -1,6 +1,6 @@
 //! `tiermark run`: a plan, from its first experiment to its last.
 
-use tiermark_model::{Exit, Machine, PlanPage, PlanPart, Scope};
+use tiermark_model::{Exit, IdSet, Machine, PlanPage, PlanPart, Scope};
 
 use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
 use crate::exports::{Export, HMAT, Layout, MESS};
@@ -27,15 +27,26 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
                 }
                 Err(failure) => return Err(failure),
             };
-            let part = PlanPart { command: experiment.line.clone(), note: experiment.note.clone() };
-            asked.iter_mut().for_each(|(request, _)| request.part = Some(part.clone()));
+            for (request, _) in &mut asked {
+                let command = of_a_pair(&experiment.line, &request.scope, machine);
+                request.part = Some(PlanPart { command, note: experiment.note.clone() });
+            }
             all.extend(asked);
         }
         Ok(all)
     };
-    let page = PlanPage { title: plan.title.clone(), about: plan.about.trim().to_owned() };
+    let page = PlanPage { title: plan.title.clone(), about: plan.about.trim().to_owned(), machine: plan.machine };
     let (title, plan) = (&plan.name, Some(page));
     measure::run(&Job { title, args: &args.run, simulation, requests: &requests, exports, plan })
+}
+
+/// The command of an experiment; where that measures each pair of nodes, the command of the pair in this scope.
+fn of_a_pair(line: &str, scope: &Scope, machine: &Machine) -> String {
+    let from = scope.cpus.as_ref().and_then(IdSet::first).and_then(|cpu| machine.node_of(cpu));
+    match (from, scope.mem_node) {
+        (Some(from), Some(to)) => line.replace("--mem-node each", &format!("--cpu-node {from} --mem-node {to}")),
+        _ => line.to_owned(),
+    }
 }
 
 /// Files to write beside the document, of experiments that the plan has.
@@ -59,6 +70,10 @@ fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
     }
     own.cpu_node = own.cpu_node.take().or_else(|| run.cpu_node.clone());
     own.mem_node = own.mem_node.take().or_else(|| run.mem_node.clone());
+    if own.memory.is_none() {
+        own.memory.clone_from(&run.memory);
+        own.read_only = run.read_only;
+    }
     if own.pages.is_empty() {
         own.pages.clone_from(&run.pages);
     }

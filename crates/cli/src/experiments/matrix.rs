@@ -4,7 +4,7 @@ use clap::Args;
 use tiermark_model::{Bytes, IdSet, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::ThreadCount;
-use tiermark_probes::matrix::{Matrix, MatrixParams, Origin, Policy, Weights};
+use tiermark_probes::matrix::{Buffer, Matrix, MatrixParams, Origin, Policy, Weights, Workers};
 
 use super::{CeilingArgs, Experiment, Params, Row};
 use crate::args::{PlaceArgs, RunArgs};
@@ -66,6 +66,26 @@ struct MatrixArgs {
     /// Footprints of each thread [default: four times the caches in reach]
     #[arg(long, value_name = "LIST", alias = "size", value_delimiter = ',', value_parser = parse::size)]
     sizes: Vec<Bytes>,
+    /// Memory of each thread where there is room, on reserved huge pages where enough are free
+    ///
+    /// Otherwise on transparent huge pages; if there is no room at all, the usual footprint. The plan says which.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", conflicts_with = "sizes", value_parser = parse::size)]
+    worker_memory: Option<Bytes>,
+    /// Memory of the threads of a bandwidth: own or shared [default: own]
+    ///
+    /// shared is one buffer that all threads read, each from another place on.
+    #[arg(hide_short_help = true, long, value_name = "WHOSE", value_parser = parse::buffer)]
+    buffer: Option<Buffer>,
+    /// What works in a bandwidth: threads or processes [default: threads]
+    ///
+    /// Each process has one thread and its own memory; they start together by shared memory.
+    #[arg(hide_short_help = true, long, value_name = "WHAT", value_parser = parse::workers)]
+    workers: Option<Workers>,
+    /// End each bandwidth when so many bytes are moved, as in 100G
+    ///
+    /// After the fewest visits at the earliest. Useful bytes count, of all threads together.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
+    total: Option<Bytes>,
     /// One row of each kind, against one node of each kind of memory
     ///
     /// For machines with many nodes: rows with the same number of cpus and the same distances are of one kind.
@@ -133,7 +153,7 @@ impl MatrixArgs {
             cpu_nodes: place.cpu_node.clone(),
             targets: match &place.mem_node {
                 Some(NodeChoice::These(nodes)) => Some(nodes.clone()),
-                Some(NodeChoice::Far) | None => None,
+                Some(NodeChoice::Far | NodeChoice::Each) | None => None,
             },
             ops: self.op.iter().cloned().chain(self.mix.iter().map(ToString::to_string)).collect(),
             policies,
@@ -142,6 +162,10 @@ impl MatrixArgs {
             mixed: self.mixed.clone(),
             threads: self.threads.clone(),
             size,
+            worker_memory: self.worker_memory,
+            buffer: self.buffer.unwrap_or_default(),
+            workers: self.workers.unwrap_or_default(),
+            total: self.total,
             peak: self.ceilings.peak,
             link_rate: self.ceilings.link_rate,
             sample: self.sample,

@@ -187,17 +187,20 @@ impl Measure {
         measure::run(&Job { title: self.probe, args: &self.run, simulation, requests: &requests, exports, plan: None })
     }
 
-    /// The requests to the probe: one for each of its parameters, and one for each page size where there are several and the probe does not
+    /// The requests to the probe: one for each of its parameters, each pair of nodes where all are asked for, and each page size where there are several and the probe does not
     /// compare them itself.
     ///
     /// # Errors
     /// A [`Failure`] for options that this machine cannot meet.
     pub(crate) fn requests(&self, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
         let place = &self.run.place;
-        let scope = measure::scope(&self.own.scope(place), machine)?;
-        let all = self.own.params(place, machine).map_err(Failure::tool)?;
-        let request = |params: Value| Request { params, ..self.request(scope.clone(), seed) };
-        Ok(all.into_iter().flat_map(|params| by_page(request(params), place)).collect())
+        let mut requests = Vec::new();
+        for scope in measure::scopes(&self.own.scope(place), machine)? {
+            let all = self.own.params(place, machine).map_err(Failure::tool)?;
+            let request = |params: Value| Request { params, ..self.request(scope.clone(), seed) };
+            requests.extend(all.into_iter().flat_map(|params| by_page(request(params), place)));
+        }
+        Ok(requests)
     }
 
     /// A request to the probe with its defaults.
@@ -223,7 +226,7 @@ impl Measure {
         let named = match &self.run.place.mem_node {
             Some(NodeChoice::Far) => 2,
             Some(NodeChoice::These(nodes)) => nodes.len(),
-            None => 1,
+            Some(NodeChoice::Each) | None => 1,
         };
         named.max(self.own.nodes_needed())
     }

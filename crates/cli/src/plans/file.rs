@@ -18,6 +18,8 @@ pub(crate) struct PlanFile {
     pub(crate) title: String,
     /// A page for readers: the question, what the original did, what to look for.
     pub(crate) about: String,
+    /// Whether the report shows the machine before the numbers.
+    pub(crate) machine: bool,
     /// The experiments, in the order in which they run.
     pub(crate) experiments: Vec<Planned>,
 }
@@ -64,13 +66,23 @@ impl Reader<'_> {
         text
     }
 
+    /// Whether the value under a key is true.
+    fn switch(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> bool {
+        let DeValue::Boolean(set) = value.get_ref() else {
+            self.mistakes.add_at(&value.span(), format!("{key}: write true or false, without quotes"));
+            return false;
+        };
+        *set
+    }
+
     fn plan(&mut self, table: &DeTable<'_>) -> Option<PlanFile> {
-        let (mut name, mut title, mut about, mut list) = (None, None, None, None);
+        let (mut name, mut title, mut about, mut machine, mut list) = (None, None, None, false, None);
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "name" => name = Some(self.word("name", value)),
                 "title" => title = Some(self.word("title", value)),
                 "about" => about = self.word("about", value),
+                "machine" => machine = self.switch("machine", value),
                 EXPERIMENT => list = Some(value),
                 other => {
                     let fault = says::plan_key_unknown(other, &OF_A_PLAN.map(|(name, ..)| name));
@@ -86,7 +98,7 @@ impl Reader<'_> {
             }
         }
         let experiments = self.experiments(list)?;
-        Some(PlanFile { name: name??, title: title??, about: about.unwrap_or_default(), experiments })
+        Some(PlanFile { name: name??, title: title??, about: about.unwrap_or_default(), machine, experiments })
     }
 
     fn experiments(&mut self, list: Option<&Spanned<DeValue<'_>>>) -> Option<Vec<Planned>> {
@@ -297,6 +309,7 @@ mod tests {
             ("quick = true", "json = \"-\"", 7, "json", codes::option_of_the_run),
             ("quick = true", "quick = 1979-05-27", 7, "quick", codes::flag_wanted),
             ("quick = true", "quick = \"yes\"", 7, "quick", codes::flag_wanted),
+            ("title = \"b\"", "title = \"b\"\nmachine = 1", 3, "machine", codes::flag_wanted),
             ("sizes = [\"2K\", 4096]", "sizes = []", 5, "sizes", codes::list_empty),
             ("sizes = [\"2K\", 4096]", "sizes = true", 5, "sizes", codes::option_value_wrong),
             ("layout = \"random\"", "layout = \"\"", 6, "layout", codes::option_refused),

@@ -37,10 +37,11 @@ pub(super) const OF_THE_RUN: [&str; 20] = [
 ];
 
 /// Keys of a plan, their types and their meaning.
-pub(super) const OF_A_PLAN: [(&str, &str, &str); 4] = [
+pub(super) const OF_A_PLAN: [(&str, &str, &str); 5] = [
     ("name", "text, required", "The name under which its runs are listed"),
     ("title", "text, required", "A description in one line"),
     ("about", "text", "A page for readers: the question, and what to look for in the results"),
+    ("machine", "true or false", "Show the machine before the numbers: topology, memory modules, distances of nodes"),
     (EXPERIMENT, "table, one or more", "Written [[experiment]]; they run in the order of the file"),
 ];
 /// The probe of an experiment, and a remark on it: its keys that are no options.

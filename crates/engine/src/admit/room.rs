@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, GIB, KIB, Layout, MIB, Machine, NodeId, PageKind, Refusal, Setup};
+use tiermark_model::{Bytes, GIB, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup};
 
 /// Kept free on each node and in the group, for the kernel's own reserves and this process's other memory (stacks,
 /// stamps, room for skewed streams): a fiftieth of the free memory, at least 64 MiB. An allocation beyond it would wake
@@ -86,6 +86,11 @@ fn need(setup: &Setup, index: usize, machine: &Machine) -> Need {
         PageKind::Huge(bytes) => bytes,
     };
     let page = page.max(1);
+    if let MemPolicy::File(memory) = &region.policy {
+        // A new file takes memory as any, of which pool or node its file system decides; one that is there has its memory already.
+        let bytes = if memory.new && !matches!(region.page, PageKind::Huge(_)) { region.bytes.0 } else { 0 };
+        return Need { bytes, shares: Vec::new(), page: PageKind::Base };
+    }
     let nodes = super::region_nodes(setup, index, machine);
     let shares = nodes.iter().zip(region.policy.shares(nodes.len())).collect();
     Need { bytes: region.bytes.0.div_ceil(page).saturating_mul(page), shares, page: region.page }

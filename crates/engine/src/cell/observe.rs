@@ -23,6 +23,7 @@ impl Cell {
         }
         let observation = Observation {
             visits: self.visits.clone(),
+            moved: (self.step.metric == Metric::Bandwidth && self.moved > 0).then_some(self.moved),
             allocations: self.allocations.len() as u32,
             disturbance: self.disturbance.clone(),
             tail: self.tail(),

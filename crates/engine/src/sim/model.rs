@@ -8,7 +8,7 @@ use tiermark_model::{
 
 use super::SimOptions;
 use super::caches;
-use super::traffic::{Carried, Demand, Roads, node_shares, traffic};
+use super::traffic::{Carried, Demand, Roads, node_shares};
 
 /// Latency of cache levels 1, 2, 3 and beyond, ns (4, 14 and 50 cycles at 3 GHz).
 const CACHE_NS: [f64; 4] = [1.333, 4.667, 16.667, 30.0];
@@ -104,7 +104,7 @@ impl SpeedModel {
     /// The demand of a stream by thread `index` on memory.
     pub(super) fn stream_demand(&self, index: usize, kernel: &KernelInfo) -> Demand {
         let missing = 1.0 - self.threads[index].kept(kernel.pattern).iter().sum::<f64>();
-        let (read, written) = traffic(kernel);
+        let (read, written) = kernel.traffic();
         Demand { rate: self.bytes_per_ns(index, kernel), traffic: (missing * read, missing * written) }
     }
 

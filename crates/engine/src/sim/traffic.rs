@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{KernelInfo, Machine, NodeId, Setup, StoreKind};
+use tiermark_model::{Machine, NodeId, Setup};
 
 use crate::admit::region_nodes;
 
@@ -245,18 +245,6 @@ fn memory_rate(machine: &Machine, node: NodeId, ceilings: &Ceilings) -> f64 {
     stated.or(ceilings.node).map_or(NODE_RATE, |bytes| bytes / 1e9)
 }
 
-/// Bytes that memory reads and writes for each useful byte of a kernel: whole lines, and with ordinary stores the line that is
-/// read before it is written.
-pub(super) fn traffic(kernel: &KernelInfo) -> (f64, f64) {
-    let line = |bytes: u16| if bytes == 0 { 0.0 } else { f64::from(bytes.max(64)) };
-    let (read, written) = (line(kernel.read_per_line), line(kernel.write_per_line));
-    let useful = f64::from(kernel.read_per_line + kernel.write_per_line).max(1.0);
-    // One stream that is read and written is updated in place: its reads are the lines it writes.
-    let in_place = kernel.streams == 1 && kernel.read_per_line > 0;
-    let owned = if kernel.store_kind == StoreKind::Cached && !in_place { written } else { 0.0 };
-    ((read + owned) / useful, written / useful)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -340,32 +328,5 @@ mod tests {
         roads.overload = 0.1;
         assert!((at(&roads, 200.0).rates[0] - 95.0).abs() < 1e-9);
         assert_eq!(at(&roads, 90.0).rates, [90.0]);
-    }
-
-    #[test]
-    fn ordinary_stores_cost_a_read_and_a_write() {
-        let kernel = |streams, read_per_line, write_per_line, store_kind| {
-            traffic(&KernelInfo {
-                id: "k/k".into(),
-                isa: Isa::Avx2,
-                pattern: Pattern::Sequential,
-                streams,
-                loads: 0,
-                stores: 0,
-                unroll_bytes: 64,
-                store_kind,
-                read_per_line,
-                write_per_line,
-                zeros_only: false,
-                plain: true,
-                doc: String::new(),
-            })
-        };
-        assert_eq!(kernel(1, 64, 0, StoreKind::None), (1.0, 0.0));
-        assert_eq!(kernel(1, 0, 64, StoreKind::Cached), (1.0, 1.0));
-        assert_eq!(kernel(1, 0, 64, StoreKind::NonTemporal), (0.0, 1.0));
-        assert_eq!(kernel(2, 64, 64, StoreKind::Cached), (1.0, 0.5));
-        assert_eq!(kernel(1, 64, 64, StoreKind::Cached), (0.5, 0.5));
-        assert_eq!(kernel(1, 8, 0, StoreKind::None), (8.0, 0.0));
     }
 }

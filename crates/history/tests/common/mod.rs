@@ -215,6 +215,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         spread_within: Some(0.004),
         spread_between: Some(0.006),
         visits: Visits::of_samples([(0, value), (1, value * 1.01)].into_iter()),
+        moved: Some(1 << 30),
         allocations: 2,
         disturbance: Disturbance {
             windows: 100,
@@ -296,7 +297,7 @@ pub(crate) fn example_run() -> Run {
         seconds: 12.5,
         complete: true,
         seed: 42,
-        plan: Some(PlanPage { title: "an example".into(), about: "Look for: nothing.".into() }),
+        plan: Some(PlanPage { title: "an example".into(), about: "Look for: nothing.".into(), machine: false }),
         simulated: Some("example".into()),
         machine: machine(),
         bench: bench(),
@@ -306,6 +307,7 @@ pub(crate) fn example_run() -> Run {
                 scope: Scope {
                     cpus: Some("0-1".parse().unwrap()),
                     mem_node: Some(0),
+                    memory: Some("dir:/dev/shm".parse().unwrap()),
                     page: Some(PageKind::Huge(2 * MIB)),
                     max_mem: Some(Bytes(GIB)),
                     max_seconds: Some(60.0),

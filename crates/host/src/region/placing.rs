@@ -69,6 +69,9 @@ pub(super) fn place(
         return Ok(Touch::Anywhere);
     }
     let policy = &order.setup.policy;
+    if let MemPolicy::File(_) = policy {
+        return Ok(Touch::Bound);
+    }
     let shares = policy.shares(order.target.len());
     let told = match (policy, order.target.first()) {
         (MemPolicy::Weighted(_), Some(first)) => may_deal(first),
@@ -152,7 +155,7 @@ mod tests {
             page: PageKind::Base,
             layout: Layout::Data,
         };
-        let order = Order { setup: &setup, target: setup.nodes.clone(), streams: 1, note: None };
+        let order = Order { setup: &setup, target: setup.nodes.clone(), streams: 1, note: None, offset: 0 };
         let region = Region::map(&order, &machine, None).unwrap();
         assert!(matches!(region.touch, Touch::Dealt(_)), "{region:?}");
         assert_eq!(PageRule::now().unwrap(), own, "after the region was mapped");

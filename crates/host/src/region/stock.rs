@@ -182,7 +182,7 @@ mod tests {
             page,
             layout: Layout::Chain(ChainLayout::Random),
         };
-        let order = Order { setup: &setup, target: IdSet::new(), streams: 1, note: None };
+        let order = Order { setup: &setup, target: IdSet::new(), streams: 1, note: None, offset: 0 };
         Region::map(&order, &Machine::default(), Some(stock)).unwrap()
     }
 

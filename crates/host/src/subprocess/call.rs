@@ -44,17 +44,22 @@ pub(super) struct Subprocess {
 }
 
 impl Subprocess {
-    /// Starts it, with a socket for its standard input.
+    /// Starts it, with a socket for its standard input, and this for its standard output.
     ///
     /// # Errors
     /// Errors of making a socket or a process.
-    pub(super) fn start(command: &mut Command, stopped: Arc<AtomicBool>, limits: Limits) -> io::Result<Self> {
+    pub(super) fn start(
+        command: &mut Command,
+        output: Stdio,
+        stopped: Arc<AtomicBool>,
+        limits: Limits,
+    ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let look = limits.still / LOOKS;
         ours.set_read_timeout(Some(look))?;
         ours.set_write_timeout(Some(limits.still))?;
         // A process group of its own: a process that hangs can be killed with all its children at once.
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
+        command.stdin(OwnedFd::from(theirs)).stdout(output).process_group(0);
         let child = Child::of_program(command)?;
         // The command has the other end still: it would never be heard that the process has ended.
         command.stdin(Stdio::null());
@@ -67,28 +72,54 @@ impl Subprocess {
     /// # Errors
     /// Why there is no answer to this or an earlier request.
     pub(super) fn ask<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Refusal> {
+        self.tell(what)?;
+        self.answer(&|| ())
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// Why it was not sent, or an earlier one not answered.
+    pub(super) fn tell(&mut self, what: &impl Serialize) -> Result<(), Refusal> {
+        self.attempt(|this| {
+            let mut line =
+                serde_json::to_vec(what).map_err(|error| says::subprocess_request_unwritable(&error.to_string()))?;
+            line.push(b'\n');
+            this.link.get_mut().write_all(&line).map_err(|error| this.gone(&error))
+        })
+    }
+
+    /// Waits for the answer to a request, and calls `meanwhile` now and then.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn answer<A: DeserializeOwned>(&mut self, meanwhile: &dyn Fn()) -> Result<A, Refusal> {
+        self.attempt(|this| {
+            let answer = this.hear(meanwhile)?;
+            serde_json::from_slice(&answer).map_err(|error| says::subprocess_answer_unreadable(&error.to_string()))
+        })
+    }
+
+    /// Whether it has ended, by itself or not.
+    pub(super) fn has_ended(&self) -> bool {
+        self.child.seen_to_end(Duration::from_millis(1)).is_some()
+    }
+
+    /// Does a part of a request, unless an earlier one failed; kills the process if this one fails.
+    fn attempt<A>(&mut self, part: impl FnOnce(&mut Self) -> Result<A, Refusal>) -> Result<A, Refusal> {
         if let Some(lost) = &self.lost {
             return Err(lost.clone());
         }
-        let answer = self.answer(what);
-        if let Err(lost) = &answer {
+        let done = part(self);
+        if let Err(lost) = &done {
             self.child.kill_group();
             self.lost = Some(lost.clone());
         }
-        answer
-    }
-
-    fn answer<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Refusal> {
-        let mut line =
-            serde_json::to_vec(what).map_err(|error| says::subprocess_request_unwritable(&error.to_string()))?;
-        line.push(b'\n');
-        self.link.get_mut().write_all(&line).map_err(|error| self.gone(&error))?;
-        let answer = self.hear()?;
-        serde_json::from_slice(&answer).map_err(|error| says::subprocess_answer_unreadable(&error.to_string()))
+        done
     }
 
     /// The next line that it says.
-    fn hear(&mut self) -> Result<Vec<u8>, Refusal> {
+    fn hear(&mut self, meanwhile: &dyn Fn()) -> Result<Vec<u8>, Refusal> {
         let (mut line, mut spent, mut still) = (Vec::new(), None, 0);
         // Reads are counted, not time: while this process is stopped, the limit must not run out.
         let most = (self.limits.whole.as_secs_f64() / self.look.as_secs_f64()) as u64;
@@ -102,7 +133,7 @@ impl Subprocess {
                 Ok(_) => return Err(self.gone(&ErrorKind::UnexpectedEof.into())),
                 Err(error) if !is_timeout(&error) => return Err(self.gone(&error)),
                 Err(_) if self.stopped.load(Relaxed) => return Err(says::subprocess_run_stopped()),
-                Err(_) => {}
+                Err(_) => meanwhile(),
             }
             // Filling much memory takes cpu time; a process that waits for a child that hangs takes none.
             let now = doing(&self.child).map(|(_, time)| time);

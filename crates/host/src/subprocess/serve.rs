@@ -1,5 +1,6 @@
 //! The subprocess: one thread, its memory, and a caller.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -10,15 +11,19 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tiermark_engine::ThreadShot;
+use tiermark_kernels::SPAN_QUANTUM;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Exit, IdSet, NodeId, PlacementProof, Refusal};
+use tiermark_model::{Exit, IdSet, KernelId, NodeId, Pattern, PlacementProof, Refusal, Role};
 use tiermark_system::os::{block_signals, give_back_kept};
+use tiermark_system::{Mapping, SharedLines};
 
 use super::{Ask, Job, SUBPROCESS};
+use crate::check;
 use crate::gate::StartGate;
+use crate::indices::Indices;
 use crate::proof;
 use crate::region::{Order, Region};
-use crate::streams::Share;
+use crate::streams::{Share, stream_plan};
 use crate::worker::Worker;
 
 /// Carries out the requests on the standard input, until it is closed.
@@ -44,6 +49,9 @@ pub(super) fn serve() -> u8 {
     while let (true, Ok(held)) = (goes_on, &mut held) {
         goes_on = match told(&mut link) {
             Some(Ask::Placement { seed }) => say(&mut link, &held.placement(seed)),
+            Some(Ask::Select { kernel }) => {
+                say(&mut link, &held.select(&kernel).map_err(|refusal| refusal.to_string()))
+            }
             Some(Ask::Shot { budget_ns, number }) => say(&mut link, &held.shot(budget_ns, number)),
             None => false,
         };
@@ -81,17 +89,23 @@ fn say(link: &mut BufReader<UnixStream>, what: &impl Serialize) -> bool {
 struct Held {
     region: Arc<Region>,
     worker: Worker,
+    gate: StartGate,
     one_node: Option<NodeId>,
 }
 
 impl Held {
     fn make(job: Job) -> Result<Self, Refusal> {
-        let Job { setup, machine, target, note, clock, stamp_ns } = job;
+        let Job { setup, machine, target, note, clock, stamp_ns, streams, offset, cache_bytes, workers } = job;
         let (Some(asked), Some(thread)) = (setup.regions.first(), setup.threads.into_iter().next()) else {
             return Err(says::setup_inconsistent("a setup", "it has no memory or no thread"));
         };
-        let region = Region::map(&Order { setup: asked, target, streams: 1, note }, &machine, None).map(Arc::new)?;
-        let mut worker = Worker {
+        let order = Order { setup: asked, target, streams, note, offset };
+        let region = Region::map(&order, &machine, None).map(Arc::new)?;
+        let kernel = match &thread.role {
+            Role::Stream { kernel, .. } => Some(kernel.clone()),
+            _ => None,
+        };
+        let worker = Worker {
             index: 0,
             cpu: thread.cpu,
             clock,
@@ -101,7 +115,7 @@ impl Held {
             role: thread.role,
             seed: setup.seed,
             many_nodes: machine.nodes.len() > 1,
-            cache_bytes: 0,
+            cache_bytes,
             stopped: Arc::default(),
             nodes: if machine.nodes.len() > 1 { asked.nodes.clone() } else { IdSet::new() },
             work: None,
@@ -111,21 +125,51 @@ impl Held {
             stamps: Vec::new(),
             checksum: 0,
         };
-        let one_node = machine.only_memory_node();
+        let gate = if workers > 1 { shared_gate(workers)? } else { StartGate::new(1) };
+        let mut held = Self { region, worker, gate, one_node: machine.only_memory_node() };
         drop(machine);
-        worker.settle(setup.seed, None)?;
-        worker.equip(None, None)?;
-        Ok(Self { region, worker, one_node })
+        held.worker.settle(setup.seed, None)?;
+        match kernel {
+            Some(kernel) => held.select(&kernel)?,
+            None => held.worker.equip(None, None)?,
+        }
+        Ok(held)
+    }
+
+    /// Takes up a kernel, with an order of lines where it walks them at random.
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Refusal> {
+        let spec = check::kernel(kernel)?;
+        let order = match spec.info.op.pattern() {
+            Pattern::Random => {
+                let lines = stream_plan(&self.region, usize::from(spec.info.op.streams())).span / SPAN_QUANTUM;
+                Some(Indices::default().order(lines, self.worker.seed, &|| false)?)
+            }
+            Pattern::Sequential => None,
+        };
+        self.worker.equip(Some(spec), order)
     }
 
     /// The placement of its memory, and its other memory.
     fn placement(&self, seed: u64) -> PlacementProof {
         let regions = [Arc::clone(&self.region)];
-        proof::prove(&regions, self.one_node, seed, proof::beside(&regions).as_ref())
+        let is_called = matches!(self.worker.role, Role::Os(_));
+        let beside = if is_called { proof::beside(&regions) } else { None };
+        proof::prove(&regions, self.one_node, seed, beside.as_ref())
     }
 
     fn shot(&mut self, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {
-        let shot = self.worker.shot(&StartGate::new(1), None, budget_ns, number);
+        let shot = self.worker.shot(&self.gate, None, budget_ns, number);
         shot.map(|(thread, _)| thread).map_err(|ended| ended.to_string())
     }
+}
+
+/// The gate of all workers, in the memory that is the standard output.
+fn shared_gate(workers: usize) -> Result<StartGate, Refusal> {
+    let made = || -> std::io::Result<SharedLines> {
+        let file = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+        let mapping = Arc::new(Mapping::of_file(&file, 0, StartGate::BYTES, StartGate::BYTES, true)?);
+        SharedLines::new(&mapping, StartGate::BYTES).map_err(std::io::Error::other)
+    };
+    let lines = made().map_err(|error| says::processes_share_nothing(&error.to_string()))?;
+    Ok(StartGate::shared(workers, lines))
 }

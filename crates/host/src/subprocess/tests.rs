@@ -20,7 +20,7 @@ fn shell(script: &str, still: Duration) -> Subprocess {
 fn limited(script: &str, limits: Limits) -> Subprocess {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]);
-    Subprocess::start(&mut command, Arc::default(), limits).unwrap()
+    Subprocess::start(&mut command, Stdio::null(), Arc::default(), limits).unwrap()
 }
 
 /// What it answers, or what is said of it.
@@ -207,7 +207,7 @@ fn who_stops_the_run_need_not_wait() {
     let mut command = Command::new("/bin/sleep");
     let stopped = Arc::new(AtomicBool::new(true));
     let limits = Limits { still: Duration::from_secs(4), whole: Duration::from_secs(60) };
-    let mut subprocess = Subprocess::start(command.arg("60"), stopped, limits).unwrap();
+    let mut subprocess = Subprocess::start(command.arg("60"), Stdio::null(), stopped, limits).unwrap();
     let (began, pid) = (Instant::now(), subprocess.child.pid());
     assert_eq!(ask(&mut subprocess).unwrap_err().code, lost::subprocess_run_stopped);
     assert!(began.elapsed() < Duration::from_secs(4));

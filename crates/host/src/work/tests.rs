@@ -7,7 +7,12 @@ use crate::region::Order;
 fn region(bytes: u64, streams: usize, layout: Layout) -> Region {
     let setup =
         RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page: PageKind::Base, layout };
-    Region::map(&Order { setup: &setup, target: IdSet::new(), streams, note: None }, &Machine::default(), None).unwrap()
+    Region::map(
+        &Order { setup: &setup, target: IdSet::new(), streams, note: None, offset: 0 },
+        &Machine::default(),
+        None,
+    )
+    .unwrap()
 }
 
 fn clock() -> Clock {

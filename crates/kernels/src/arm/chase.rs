@@ -138,6 +138,37 @@ family!(
     tiermark_chase_32("248"),
 );
 
+/// A chase over bytes: eight steps an iteration, the rest one by one. The address rises by itself; the byte that was loaded is the other
+/// half of the next address, so that no load begins before the one before it has ended.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn tiermark_chase_bytes(_args: *mut crate::ByteArgs) {
+    core::arch::naked_asm!(
+        "ldr x2, [x0]",
+        "ldr x3, [x0, #8]",
+        "ldr x1, [x0, #16]",
+        "ldr x4, [x0, #24]",
+        "subs x1, x1, #8",
+        "b.lo 4f",
+        ".p2align 6",
+        "3:",
+        ".rept 8\nldrb w4, [x2, x4]\nadd x2, x2, x3\n.endr",
+        "subs x1, x1, #8",
+        "b.hs 3b",
+        "4:",
+        "adds x1, x1, #8",
+        "b.eq 6f",
+        "5:",
+        "ldrb w4, [x2, x4]",
+        "add x2, x2, x3",
+        "subs x1, x1, #1",
+        "b.ne 5b",
+        "6:",
+        "str x4, [x0, #24]",
+        "ret",
+    )
+}
+
 /// A row; register chases unroll eight steps.
 macro_rules! row {
     ($run:ident, $loads:expr) => {

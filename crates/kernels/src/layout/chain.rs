@@ -6,7 +6,7 @@ use super::{LayoutError, POLL_EVERY, cycle_unless, go_on, pitch, places, sattolo
 use crate::rng::Rng;
 
 /// Writes a chain into a buffer: each node's first word (for `long:N`, each of its first N words) becomes the address
-/// of the node that follows. Other words stay as they are.
+/// of the node that follows. Other words stay as they are. A chain of bytes makes all words zero.
 ///
 /// `base` is the address of `words[0]` where the chain will be followed; `page_bytes` matters to `page-random` only.
 /// `long:N` holds N permutations: permutation j lives in word j of each line, its last line leads into the first of
@@ -39,6 +39,9 @@ pub fn write_chain_unless(
     stopped: &dyn Fn() -> bool,
 ) -> Result<(), LayoutError> {
     let nodes = places(layout, size_of_val(words))?;
+    if layout.is_of_bytes() {
+        return write_zeros(words, stopped);
+    }
     if let ChainLayout::Long(count) = layout {
         return write_long(words, base, nodes as u32, count, seed, stopped);
     }
@@ -74,6 +77,15 @@ pub fn write_cycle(
         }
     }
     Ok(())
+}
+
+/// Bytes that add nothing to the address of the next.
+fn write_zeros(words: &mut [u64], stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
+    words.chunks_mut(POLL_EVERY).try_for_each(|piece| {
+        go_on(stopped)?;
+        piece.fill(0);
+        Ok(())
+    })
 }
 
 /// `count` permutations, chained.

@@ -1,6 +1,7 @@
 //! Where chains of pointers lead and in which order random kernels visit lines. Pure: no clock, no system calls.
 //!
-//! A chain is one cycle over *nodes*: 64-byte lines, or the words that a stride names. [`write_chain`] writes its
+//! A chain is one cycle over *nodes*: 64-byte lines, or the words that a stride names; of strides that hold no pointer, over bytes, which
+//! are all zero. [`write_chain`] writes its
 //! pointers into memory, [`prove`] walks it once and shows that it is one cycle over all nodes, and
 //! [`Proof::starts`] gives where k parallel chains begin.
 
@@ -43,8 +44,8 @@ pub enum LayoutError {
         /// The page size given.
         page_bytes: usize,
     },
-    /// A stride that is no multiple of the pointer size.
-    #[error("a stride of {stride} bytes does not hold whole pointers: use a multiple of 8 bytes")]
+    /// A stride of nothing, or of scattered pointers one that is no multiple of their size.
+    #[error("a stride of {stride} bytes does not hold whole pointers: use a multiple of 8 bytes, above 0")]
     Stride {
         /// The stride given.
         stride: u64,
@@ -69,7 +70,7 @@ pub enum LayoutError {
 /// Bytes of a block of `pair:N`: as far as any prefetcher of neighbours is known to reach (two pairs of 128 bytes on either side).
 pub const PAIR_BLOCK: usize = 512;
 
-/// Distance between neighbouring places in bytes: the stride of `stride:N` and `scatter:N`, the block of `pair:N`, a line otherwise.
+/// Distance between neighbouring places in bytes, never 0 where [`places`] allows the layout: the stride of `stride:N` and `scatter:N`, the block of `pair:N`, a line otherwise.
 pub fn pitch(layout: ChainLayout) -> usize {
     match layout {
         ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes as usize,
@@ -93,7 +94,8 @@ fn slots(layout: ChainLayout) -> Vec<usize> {
 /// A layout that cannot be built in that many bytes.
 pub fn places(layout: ChainLayout, bytes: usize) -> Result<usize, LayoutError> {
     match layout {
-        ChainLayout::Stride(stride) | ChainLayout::Scatter(stride) if stride == 0 || stride % 8 != 0 => {
+        ChainLayout::Stride(stride @ 0) => return Err(LayoutError::Stride { stride }),
+        ChainLayout::Scatter(stride) if stride == 0 || stride % 8 != 0 => {
             return Err(LayoutError::Stride { stride });
         }
         ChainLayout::Pair(apart) if apart == 0 || apart % 8 != 0 || apart >= PAIR_BLOCK as u64 => {
@@ -120,6 +122,9 @@ fn go_on(stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
 
 /// Whether `offset` is where a node lies in a buffer of that many places.
 pub fn is_node(layout: ChainLayout, places: usize, offset: usize) -> bool {
+    if layout.is_of_bytes() {
+        return offset.is_multiple_of(pitch(layout)) && offset / pitch(layout) < places;
+    }
     let slot = offset % pitch(layout).max(1);
     offset / pitch(layout).max(1) < places && slot.is_multiple_of(8) && slots(layout).contains(&(slot / 8))
 }

@@ -75,6 +75,8 @@ pub struct Proof {
     pub nodes: u64,
     /// Places in the cycle (from an arbitrary node) and word indices of the marks, in rising order of place.
     marks: Vec<(u64, usize)>,
+    /// Bytes from one place to the next of a chain of bytes, which has no marks; 0 of pointers.
+    pitch: u64,
 }
 
 impl Proof {
@@ -90,6 +92,9 @@ impl Proof {
     /// Address where one of `chains` parallel chains begins: a walk from the mark before it.
     pub fn start(&self, words: &[u64], base: u64, chain: u8, chains: u8) -> u64 {
         let place = (u128::from(self.nodes) * u128::from(chain) / u128::from(chains)) as u64;
+        if self.marks.is_empty() {
+            return base + place * self.pitch;
+        }
         let mark = self.marks.partition_point(|(at, _)| *at <= place) - 1;
         let (at, mut word) = self.marks[mark];
         for _ in at..place {
@@ -121,6 +126,10 @@ pub fn prove_unless(
     stopped: &dyn Fn() -> bool,
 ) -> Result<Proof, ProofError> {
     let places = places(layout, size_of_val(words))?;
+    if layout.is_of_bytes() {
+        prove_zeros(words, stopped)?;
+        return Ok(Proof { nodes: places as u64, marks: Vec::new(), pitch: pitch(layout) as u64 });
+    }
     let grid = Grid::new(layout, places);
     grid.check_pointers(words, base, stopped)?;
     let marks = mark(words, &grid);
@@ -129,6 +138,17 @@ pub fn prove_unless(
         words[mark] &= !MARK;
     }
     link(&marks, &walks?, grid.nodes())
+}
+
+/// Proves that every byte is zero, so that a chain of bytes rises by its stride from each access to the next.
+fn prove_zeros(words: &[u64], stopped: &dyn Fn() -> bool) -> Result<(), ProofError> {
+    for (piece, words) in words.chunks(POLL_EVERY).enumerate() {
+        go_on(stopped)?;
+        if let Some(at) = words.iter().position(|word| *word != 0) {
+            return Err(ProofError::Astray { word: piece * POLL_EVERY + at, pointer: words[at] });
+        }
+    }
+    Ok(())
 }
 
 /// Which words are nodes.
@@ -268,7 +288,7 @@ fn link(marks: &[usize], walks: &[Walk], nodes: u64) -> Result<Proof, ProofError
         at = onward;
     }
     if place == nodes && places.len() == marks.len() {
-        Ok(Proof { nodes, marks: places })
+        Ok(Proof { nodes, marks: places, pitch: 0 })
     } else {
         Err(ProofError::NotOneCycle { found: place, nodes })
     }

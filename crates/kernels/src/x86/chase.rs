@@ -133,6 +133,37 @@ family!(
     tiermark_chase_32("248"),
 );
 
+/// A chase over bytes: eight steps an iteration, the rest one by one. The address rises by itself; the byte that was loaded is the other
+/// half of the next address, so that no load begins before the one before it has ended.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn tiermark_chase_bytes(_args: *mut crate::ByteArgs) {
+    core::arch::naked_asm!(
+        "mov rcx, [rdi]",
+        "mov rdx, [rdi + 8]",
+        "mov rsi, [rdi + 16]",
+        "mov rax, [rdi + 24]",
+        "sub rsi, 8",
+        "jb 4f",
+        ".p2align 6",
+        "3:",
+        ".rept 8\nmovzx eax, byte ptr [rcx + rax]\nadd rcx, rdx\n.endr",
+        "sub rsi, 8",
+        "jae 3b",
+        "4:",
+        "add rsi, 8",
+        "jz 6f",
+        "5:",
+        "movzx eax, byte ptr [rcx + rax]",
+        "add rcx, rdx",
+        "dec rsi",
+        "jnz 5b",
+        "6:",
+        "mov [rdi + 24], rax",
+        "ret",
+    )
+}
+
 /// A row; register chases unroll eight steps.
 macro_rules! row {
     ($run:ident, $loads:expr) => {

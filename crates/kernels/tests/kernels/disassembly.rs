@@ -282,6 +282,22 @@ fn chases_consist_of_dependent_loads() {
     }
 }
 
+#[test]
+fn each_load_of_a_chase_over_bytes_is_at_an_address_of_the_one_before() {
+    let code = disassemble();
+    let body = main_loop(&code[tiermark_kernels::byte_chase().1]).unwrap();
+    let (loads, rest): (Vec<&Instruction>, Vec<&Instruction>) =
+        body.iter().partition(|i| i.mnemonic == "movzx" || i.mnemonic == "ldrb");
+    assert_eq!(loads.len(), 8, "{body:#?}");
+    for load in loads {
+        let text = load.operands.replace(' ', "");
+        // The register that is loaded is a part of the address: eax of rax, w4 of x4.
+        let (to, whole) = if load.mnemonic == "movzx" { ("eax,", "rax") } else { ("w4,", "x4") };
+        assert!(text.starts_with(to) && text[to.len()..].contains(whole), "{load:?}");
+    }
+    assert!(rest.len() <= 8 + 3 && !rest.iter().any(|i| i.operands.contains('[')), "{body:#?}");
+}
+
 /// The chain of the clock probe, out of line so that its code can be looked at.
 #[unsafe(no_mangle)]
 extern "C" fn tiermark_test_alu_chain(n: u64) -> u64 {

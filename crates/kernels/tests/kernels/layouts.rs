@@ -204,7 +204,8 @@ fn layouts_that_cannot_be_built_say_why() {
     assert_eq!(too_small, LayoutError::TooSmall { layout: ChainLayout::Random, bytes: 56, needed: 64 });
     assert!(too_small.to_string().contains("at least 64 bytes"));
     assert!(matches!(places(ChainLayout::Random, 1 << 40), Err(LayoutError::TooLarge { .. })));
-    assert!(matches!(places(ChainLayout::Stride(12), 4096), Err(LayoutError::Stride { stride: 12 })));
+    assert!(matches!(places(ChainLayout::Scatter(12), 4096), Err(LayoutError::Stride { stride: 12 })));
+    assert_eq!(places(ChainLayout::Stride(12), 4096), Ok(341));
     assert!(matches!(places(ChainLayout::Stride(0), 4096), Err(LayoutError::Stride { stride: 0 })));
     assert!(matches!(places(ChainLayout::Long(9), 4096), Err(LayoutError::Permutations { count: 9 })));
     assert!(matches!(cycle(ChainLayout::PageRandom, 64, 100, 1), Err(LayoutError::Page { page_bytes: 100 })));
@@ -272,6 +273,7 @@ fn nodes_lie_where_the_layout_puts_them() {
     assert!(is_node(ChainLayout::Random, 4, 192) && !is_node(ChainLayout::Random, 4, 256));
     assert!(!is_node(ChainLayout::Random, 4, 8) && !is_node(ChainLayout::Random, 4, 65));
     assert!(is_node(ChainLayout::Pair(64), 2, 576) && !is_node(ChainLayout::Pair(64), 2, 128));
+    assert!(is_node(ChainLayout::Stride(3), 4, 9) && !is_node(ChainLayout::Stride(3), 4, 12));
     assert!(is_node(ChainLayout::Stride(256), 4, 768) && !is_node(ChainLayout::Stride(256), 4, 64));
     assert!(is_node(ChainLayout::Long(3), 4, 64 + 16) && !is_node(ChainLayout::Long(3), 4, 64 + 24));
 }

@@ -78,7 +78,7 @@ messages! {
             match near(name, known) {
                 Some(_) => format!("unknown key{}", nearest(name, known)),
                 // Tables are no place for keys of the plan, which then belong to the one above them.
-                None => "unknown key; a plan has name, title, about and [[experiment]]".to_owned(),
+                None => "unknown key; a plan has name, title, about, machine and [[experiment]]".to_owned(),
             }
         };
 

@@ -19,7 +19,7 @@ messages! {
         "prefetch-assisted: prefetchers follow a fixed stride, so the time is not the latency of memory";
 
     /// A stride below a line of 64 bytes.
-    Note accesses_share_lines(accesses: u64): "{accesses} accesses share each line of 64 bytes: time per access, not per line";
+    Note accesses_share_lines(accesses: u64): "up to {accesses} accesses share a line of 64 bytes: time per access, not per line";
 
     /// A chase of several chains.
     Note several_chains(chains: u64): "{chains} chains at once: time per access, not latency";
@@ -143,6 +143,17 @@ messages! {
     /// How often memory was gone through while it was measured.
     Note passes_made(passes: f64, footprint: Bytes, seconds: f64):
         "{passes:.1} passes over {footprint} in {seconds:.2} s of measuring";
+
+    /// Bytes that threads moved while they were measured, of those after which a step ends.
+    Note bytes_moved(moved: Bytes, total: Bytes):
+        {
+            let short = if moved < total { ": its time ended before" } else { "" };
+            format!("moved {:.1} GB of {:.1} GB (--total){short}", moved.0 as f64 / 1e9, total.0 as f64 / 1e9)
+        };
+
+    /// Bytes that memory reads and writes for the useful bytes of a kernel, bytes per second.
+    Note bytes_beside(read: f64, written: f64):
+        { format!("{} GB/s of lines are read from memory and {} GB/s written", format_gbs(read), format_gbs(written)) };
 
     /// The local level that a share is of.
     Note share_of_local(bytes_per_second: f64, op: &str):

@@ -7,6 +7,22 @@ use crate::written::count_of;
 use crate::{CpuId, NodeId};
 
 messages! {
+    /// An operation that stores, on a buffer of several threads.
+    Refusal shared_buffer_written(op: &str):
+        "{op} with --buffer shared",
+        "threads that store to the lines of others would measure how lines pass between cores, and not memory",
+        "name operations that only read (--op read,read.random), or leave out --buffer shared; `tiermark c2c` measures shared lines";
+
+    /// Processes on a buffer of several threads.
+    Refusal shared_buffer_of_processes():
+        "--buffer shared with --workers processes", "each process has memory of its own", "leave out one of the two";
+
+    /// Threads with different memories, on a buffer of several threads.
+    Refusal shared_buffer_mixed():
+        "policy mixed with --buffer shared",
+        "mixed gives local memory to some threads and remote memory to others, and a shared buffer is one memory",
+        "leave out mixed, or --buffer shared";
+
     /// Parameters that the probe does not understand: a plan or a document that was changed by hand, or is of another version.
     Refusal request_unreadable(probe: &str, error: &str):
         "the {probe} request", "{error}", "see `tiermark help {probe}`";
@@ -51,6 +67,12 @@ messages! {
         "{layout} at {size}",
         { format!("it holds {places} places {pitch} apart, and {} need two each", count_of(chains, "chain")) },
         "use a larger size, a smaller stride or fewer chains";
+
+    /// Several chains over bytes.
+    Refusal chain_of_bytes(layout: &str):
+        "{layout} with several chains",
+        "pointers of 8 bytes do not fit such a stride, and a chase over bytes follows one chain",
+        "leave out --chains, or use a stride that is a multiple of 8";
 
     /// A cache that is too small for all threads at once: a row of the ladder.
     Refusal cache_too_small_for_threads(tier: &str, threads: u64, cache: Bytes, above: Bytes):

@@ -99,6 +99,31 @@ messages! {
     /// A size that the user named.
     Note size_asked(size: Bytes): "{size} for each thread (--sizes)";
 
+    /// Memory of a size that the user named, on reserved huge pages.
+    Note worker_huge(each: Bytes, page: PageKind): "{each} for each thread (--worker-memory), on reserved huge pages of {page}";
+
+    /// The same where too few huge pages are free.
+    Note worker_ordinary(each: Bytes, page: PageKind, wanted: Bytes):
+        "{each} for each thread (--worker-memory), on {page} pages: no pool has {wanted} of free huge pages on each node (`tiermark doctor` shows          the pools)";
+
+    /// The same where there is no room.
+    Note worker_usual(each: Bytes, wanted: Bytes, room: Bytes, why: &str):
+        "the usual memory and not {each} for each thread (--worker-memory): that is {wanted}, and there is room for {room} ({why})";
+
+    /// Threads that read one buffer.
+    Note buffer_shared(): "the threads of a cell read one buffer, each from another place on (--buffer shared)";
+
+    /// Workers that are processes.
+    Note workers_are_processes():
+        "each worker of a cell of several is a process of its own (--workers processes); they start together by shared memory, and states of the \
+         machine are not looked for by pings between them";
+
+    /// A number of bytes that ends each step.
+    Note ends_after(total: Bytes): "each bandwidth ends when {total} are moved (--total), after the fewest visits at the earliest";
+
+    /// Memory of a file.
+    Note memory_of_file(memory: &str): "memory: {memory}; the file system decides where its pages are";
+
     /// A cpu and a neighbour.
     Note beside_neighbour(cpu: CpuId, other: CpuId, size: &str): "chaser on cpu {cpu}, neighbour on cpu {other}: {size}";
 

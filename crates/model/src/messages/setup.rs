@@ -10,6 +10,51 @@ const OTHER_SIZE: &str = "try another size or layout: --sizes, --layout";
 pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
 
 messages! {
+    /// Memory of a file that is not there.
+    Refusal memory_file_missing(path: &str):
+        "memory of {path}", "there is no such file",
+        "make it, such as 1 GiB with `truncate -s 1G {path}`, or let tiermark use a new one without a name: --memory dir:DIRECTORY";
+
+    /// Memory of a path that has none, or that may not be mapped.
+    Refusal memory_file_unmappable(path: &str, why: &str):
+        "memory of {path}", "{why}",
+        "name a file of a file system in memory (tmpfs, hugetlbfs), of persistent memory, or a DAX device that this user may read: --memory \
+         file:PATH";
+
+    /// A directory in which no new file can be had.
+    Refusal memory_dir_unusable(path: &str, why: &str):
+        "memory of a new file in {path}", "{why}",
+        "name a directory of tmpfs, hugetlbfs or persistent memory where this user may write and there is room: --memory dir:/dev/shm";
+
+    /// A file that is too short.
+    Refusal memory_file_short(path: &str, holds: Bytes, wanted: Bytes):
+        "memory of {path}", "it holds {holds}, and the threads need {wanted}",
+        "use less (--sizes), or a larger file, such as a new one by `truncate -s {wanted} NAME`";
+
+    /// A file whose pages cannot all be had.
+    Refusal memory_file_unread(error: &str):
+        "memory of a file", "not all of its pages can be read ({error})",
+        "give its file system more room, or name a smaller file; a file must not be cut while it is measured";
+
+    /// Processes that have no memory in common.
+    Refusal processes_share_nothing(error: &str):
+        "workers as processes", "they cannot map the memory by which they start together ({error})", "use threads: --workers threads";
+
+    /// Memory that stays open to writes.
+    Refusal writes_not_forbidden(error: &str):
+        "memory to read only", "the kernel does not change its protection ({error})", "leave out --read-only";
+
+    /// A step that would write to a file that is there.
+    Refusal memory_file_written(step: &str, path: &str):
+        "{step} in memory of {path}", "it writes, and this memory is mapped to read only",
+        "use operations that only read (bandwidth --op read,read.random); chains of pointers are written first, so latency needs --memory \
+         dir:DIRECTORY";
+
+    /// A step that says itself where its memory is.
+    Refusal memory_file_elsewhere(step: &str, path: &str):
+        "{step} in memory of {path}", "it measures memory of a place of its own, and a file has its pages where the file system put them",
+        "leave out --memory here, or use it with bandwidth, latency, mlp or tlb";
+
     /// A setup without threads.
     Refusal setup_without_threads():
         "a setup", "it has no threads", "give at least one cpu: --cpus";

@@ -1,4 +1,4 @@
-//! The process that holds the memory of primitives that make children, where it does not answer.
+//! The process that holds the memory of primitives that make children, or a worker that is a process, where it does not answer.
 
 use super::rows::messages;
 use super::setup::FILTERED;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Quantity, Reason, Unit, Verdict,
+    Bench, Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Quantity, Reason, Unit, Verdict,
 };
 
 use tiermark_engine::Lab;
@@ -22,7 +22,8 @@ pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<
         let cpus: IdSet =
             observation.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
         let caches = machine.reachable_cache_bytes(&cpus);
-        let Some(size) = observation.labels.size().map(|size| Bytes(size.0 * cpus.len() as u64)) else { continue };
+        let regions = if observation.labels.get(Labels::BUFFER).is_some() { 1 } else { cpus.len() as u64 };
+        let Some(size) = observation.labels.size().map(|size| Bytes(size.0 * regions)) else { continue };
         if size.0 < TIMES * caches {
             let reason = Reason::CachesAnswer { bytes: size, caches: Bytes(caches), times: TIMES };
             observation.verdict.suspect(reason);
@@ -33,7 +34,22 @@ pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<
 
 /// Every observation as a finding.
 pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
-    observations.iter().map(|o| finding(o, overhead_note(o))).collect()
+    let moved = |o: &Observation| Some(memory::bytes_moved(Bytes(o.moved?), Bytes(o.labels.number(Labels::TOTAL)?)));
+    observations.iter().map(|o| finding(o, overhead_note(o).into_iter().chain(moved(o)))).collect()
+}
+
+/// Of every bandwidth of one node whose accesses move more than the program uses: the used share. Lines are counted as its kernel
+/// touches them, and as if no cache held any.
+pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> {
+    let of = |o: &Observation| {
+        let rate = o.value.filter(|_| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond)?;
+        let id = o.labels.get(Labels::KERNEL)?;
+        let (read, written) = bench.kernels.iter().find(|kernel| kernel.id.0 == id)?.traffic();
+        let share = 1.0 / (read + written);
+        let found = derived(o, Quantity::MatrixUsed, o.labels.clone(), share, Unit::Ratio);
+        (share < 1.0).then(|| found.with_notes([memory::bytes_beside(rate * read, rate * written)]))
+    };
+    observations.iter().filter_map(of).collect()
 }
 
 /// The rate of each part of a mixed step.

@@ -2,9 +2,11 @@
 
 mod findings;
 mod groups;
+mod memory;
 mod ops;
 mod planner;
 mod policies;
+mod sides;
 mod uneven;
 mod weights;
 
@@ -15,6 +17,7 @@ use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, 
 use crate::bandwidth::ThreadCount;
 use crate::steps::{max_seconds, once, with_steps};
 pub use groups::Origin;
+pub use memory::{Buffer, Workers};
 pub use ops::{LATENCY, is_own};
 use planner::MatrixPlanner;
 pub use weights::Weights;
@@ -57,6 +60,14 @@ pub struct MatrixParams {
     pub threads: Vec<ThreadCount>,
     /// Footprint of each thread; none means what makes memory answer.
     pub size: Option<Bytes>,
+    /// Footprint of each thread where there is room for it, on reserved huge pages where enough are free.
+    pub worker_memory: Option<Bytes>,
+    /// Whose the memory of a bandwidth is.
+    pub buffer: Buffer,
+    /// What the workers of a bandwidth are.
+    pub workers: Workers,
+    /// Useful bytes after which a bandwidth ends; none for as long as its precision takes.
+    pub total: Option<Bytes>,
     /// The theoretical peak of each node's memory, bytes per second; none means what the memory modules tell.
     pub peak: Option<f64>,
     /// What the link between two sockets carries in one direction, bytes per second; none means what the processors tell.
@@ -101,6 +112,7 @@ impl Probe for Matrix {
         let observations = findings::of_memory(observations, lab.machine);
         let mut found = findings::cells(&observations);
         found.extend(findings::parts(&observations));
+        found.extend(findings::used(&observations, lab.bench));
         found.extend(findings::shares(&observations, &planner.groups, planner.stated(), lab));
         found.extend(findings::far(&observations, &planner.groups, &planner.targets, lab.machine));
         found.extend(uneven::uneven(&observations, &planner.groups, lab.machine));
@@ -118,5 +130,6 @@ fn allowed_seconds(effort: Effort, steps: &[Step]) -> f64 {
         Effort::Standard => 40.0,
         Effort::Full => 300.0,
     };
-    (SLACK * steps.iter().map(Step::expected_seconds).sum::<f64>()).max(least)
+    let moving: f64 = steps.iter().map(memory::total_seconds).sum();
+    (SLACK * steps.iter().map(Step::expected_seconds).sum::<f64>()).max(least) + moving
 }

@@ -1,7 +1,6 @@
 //! The cells of a matrix as steps.
 
 use tiermark_engine::Lab;
-use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
@@ -9,8 +8,10 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
-use super::groups::{Group, Origin, groups, memory_nodes, of_each_kind};
+use super::groups::{Group, Origin, groups, of_each_kind};
+use super::memory::{WorkerMemory, Workers, check_buffer, writes};
 use super::ops::{LATENCY, work};
+use super::sides::{columns, rows};
 use super::{MatrixParams, Policy};
 use crate::bandwidth::ThreadCount;
 use crate::ceilings::Stated;
@@ -62,6 +63,8 @@ pub(super) struct MatrixPlanner<'a> {
     pub(super) groups: Vec<Group>,
     /// The columns.
     pub(super) targets: IdSet,
+    /// What each thread has.
+    pub(super) memory: WorkerMemory,
     /// Requested rows and columns that cannot be measured.
     refused: Vec<Refusal>,
     /// The cpus of all rows, with those that a sample leaves out.
@@ -75,7 +78,8 @@ pub(super) struct MatrixPlanner<'a> {
 impl<'a> MatrixPlanner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus): (MatrixParams, _) = asked(request, lab)?;
-        params.size.map_or(Ok(()), check_size)?;
+        params.size.or(params.worker_memory).map_or(Ok(()), check_size)?;
+        check_buffer(&params, lab.bench)?;
         let mut refused = Vec::new();
         let cpus = rows(cpus, &params, lab, &mut refused)?;
         let targets = columns(request, &params, lab, &mut refused)?;
@@ -88,7 +92,10 @@ impl<'a> MatrixPlanner<'a> {
         if groups.is_empty() {
             return Err(says::sharing_unknown(&cpus));
         }
-        let planner = Self { request, params, lab, groups, targets, refused, cpus: of_rows, without_row, rows };
+        let memory = WorkerMemory { size: params.size, page: default_page(lab.machine), rule: None };
+        let mut planner =
+            Self { request, params, lab, groups, targets, memory, refused, cpus: of_rows, without_row, rows };
+        planner.memory = planner.worker_memory();
         for op in planner.params.ops.iter().filter(|op| *op != LATENCY) {
             if work(op, lab.bench).is_none() {
                 return Err(no_kernel(op, lab.bench));
@@ -109,6 +116,10 @@ impl<'a> MatrixPlanner<'a> {
             plan.rules.push(rules::cpus_without_node(&self.without_row));
         }
         plan.rules.extend(self.footprint_rule());
+        plan.rules.extend(self.memory.rule.clone());
+        plan.rules.extend(self.is_shared().then(rules::buffer_shared));
+        plan.rules.extend((self.params.workers == Workers::Processes).then(rules::workers_are_processes));
+        plan.rules.extend(self.params.total.map(rules::ends_after));
         if !self.wants(Policy::Bind) {
             return;
         }
@@ -140,8 +151,8 @@ impl<'a> MatrixPlanner<'a> {
         let (group, node) = (self.groups.first()?, self.targets.first()?);
         let crew = self.crews(group).into_iter().flatten().next()?;
         let cpus: IdSet = crew.cpus.iter().copied().collect();
-        match self.params.size {
-            Some(size) => Some(rules::size_asked(size)),
+        match self.memory.size {
+            Some(size) => self.memory.rule.is_none().then(|| rules::size_asked(size)),
             None => {
                 let (_, rule) = dram_bytes(self.lab.machine, &cpus, Some(node), &self.request.scope).ok()?;
                 Some(rules::memory_size(&format!("{} to node {node}", group.name), &rule))
@@ -156,7 +167,8 @@ impl<'a> MatrixPlanner<'a> {
             Effort::Standard => &[Policy::Bind, Policy::Interleave, Policy::Mixed],
             Effort::Full => &[Policy::Bind, Policy::Interleave, Policy::Weighted, Policy::Mixed],
         };
-        self.named(policy) || (self.params.policies.is_empty() && usual.contains(&policy))
+        let may_be = !self.is_shared() || policy != Policy::Mixed;
+        self.named(policy) || (self.params.policies.is_empty() && usual.contains(&policy) && may_be)
     }
 
     /// Whether the user named a policy, or its parameters, so that its absence has to be reported.
@@ -182,13 +194,19 @@ impl<'a> MatrixPlanner<'a> {
                 &[LATENCY, "read", "write", "write.cached", "copy", "3:1", "2:1", "1:1", "read.random", "write.random8"]
             }
         };
-        ops.iter().map(|op| (*op).to_owned()).collect()
+        ops.iter().map(|op| (*op).to_owned()).filter(|op| self.may_do(op)).collect()
+    }
+
+    /// Whether the threads may do it on their memory: nothing stores to a shared buffer.
+    fn may_do(&self, op: &str) -> bool {
+        !self.is_shared() || !writes(op, self.lab.bench)
     }
 
     /// The operations that policies are measured with: those named, else the two that differ most.
     pub(super) fn policy_ops(&self) -> Vec<String> {
         let named: Vec<String> = self.params.ops.iter().filter(|op| *op != LATENCY).cloned().collect();
-        if named.is_empty() { vec!["read".into(), "write".into()] } else { named }
+        let usual = || ["read", "write"].map(String::from).into_iter().filter(|op| self.may_do(op)).collect();
+        if named.is_empty() { usual() } else { named }
     }
 
     /// The crews of a group, one for each requested number of threads.
@@ -215,13 +233,9 @@ impl<'a> MatrixPlanner<'a> {
         Ok(MatrixThreads { cpus, span })
     }
 
-    pub(super) fn page(&self) -> PageKind {
-        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
-    }
-
     /// Bytes of one page of the requested size.
     pub(super) fn page_bytes(&self) -> u64 {
-        match self.page() {
+        match self.memory.page {
             PageKind::Base => self.lab.machine.page_bytes,
             PageKind::Thp => self.lab.machine.system.thp_bytes.unwrap_or(2 << 20),
             PageKind::Huge(bytes) => bytes,
@@ -231,7 +245,7 @@ impl<'a> MatrixPlanner<'a> {
 
     /// The footprint of each of these threads with pages on these nodes.
     pub(super) fn size(&self, cpus: &[CpuId], on: &Shares) -> Result<Bytes, Refusal> {
-        match self.params.size {
+        match self.memory.size {
             Some(size) => Ok(size),
             None => {
                 let cpus: IdSet = cpus.iter().copied().collect();
@@ -285,8 +299,16 @@ impl<'a> MatrixPlanner<'a> {
         place: &dyn Fn(usize) -> ThreadMemory,
     ) -> Result<Step, Refusal> {
         let work = work(spot.op, self.lab.bench).ok_or_else(|| no_kernel(spot.op, self.lab.bench))?;
+        let threads = spot.crew.cpus.len();
+        let size = self.region_bytes(size, threads);
         let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
-        let labels = labels.whole(Labels::SIZE, size.0).whole(Labels::THREADS, spot.crew.cpus.len() as u64);
+        let mut labels = labels.whole(Labels::SIZE, size.0).whole(Labels::THREADS, threads as u64);
+        if self.is_shared() {
+            labels = labels.text(Labels::BUFFER, "shared");
+        }
+        if let Some(total) = self.params.total {
+            labels = labels.whole(Labels::TOTAL, total.0);
+        }
         Ok(self.step(spot, at, Metric::Bandwidth, labels.text(Labels::SPAN, &spot.crew.span), setup))
     }
 
@@ -298,18 +320,20 @@ impl<'a> MatrixPlanner<'a> {
         layout: Layout,
         place: &dyn Fn(usize) -> ThreadMemory,
     ) -> Setup {
-        let page = self.page();
+        let page = self.memory.page;
         let places: Vec<ThreadMemory> = (0..crew.cpus.len()).map(place).collect();
+        let regions = if self.is_shared() { 1 } else { places.len() };
         let region = |place: &ThreadMemory| {
             let ThreadMemory { policy, nodes, .. } = place.clone();
             RegionSetup { bytes, policy, nodes, page, layout }
         };
         let thread = |(index, cpu): (usize, &CpuId)| ThreadSetup {
             part: places[index].part.to_owned(),
-            ..ThreadSetup::new(*cpu, role.clone(), index)
+            process: self.params.workers == Workers::Processes && places.len() > 1,
+            ..ThreadSetup::new(*cpu, role.clone(), index % regions)
         };
         Setup {
-            regions: places.iter().map(region).collect(),
+            regions: places.iter().take(regions).map(region).collect(),
             threads: crew.cpus.iter().enumerate().map(thread).collect(),
             seed: self.request.seed,
         }
@@ -326,61 +350,20 @@ impl<'a> MatrixPlanner<'a> {
             .purpose(Purpose::Matrix)
             .text(Labels::FROM, &spot.group.name)
             .text(Labels::OP, spot.op)
-            .text(Labels::PAGE, self.page())
+            .text(Labels::PAGE, self.memory.page)
             .text(Labels::CPUS, &cpus);
         let policy = labels.get(Labels::POLICY).unwrap_or("bind");
         let size = labels.number(Labels::SIZE).unwrap_or_default();
-        let id =
-            format!("matrix/{policy}/{}/{}/{}x{}/{at}/{size}", spot.op, spot.group.name, spot.crew.span, cpus.len());
+        let shared = labels.get(Labels::BUFFER).map_or("", |_| "/shared");
+        let id = format!(
+            "matrix/{policy}/{}/{}/{}x{}/{at}/{size}{shared}",
+            spot.op,
+            spot.group.name,
+            spot.crew.span,
+            cpus.len()
+        );
         // Numbers of the matrix first; what policies make of them next.
         let phase = u8::from(labels.get(Labels::POLICY).is_some());
         Step { id, phase, labels, metric, setup, stop: self.stop(metric) }
-    }
-}
-
-/// The cpus that may be in a row.
-fn rows(cpus: IdSet, params: &MatrixParams, lab: Lab<'_>, refused: &mut Vec<Refusal>) -> Result<IdSet, Refusal> {
-    let Some(nodes) = &params.cpu_nodes else { return Ok(cpus) };
-    let mut chosen = IdSet::new();
-    for node in nodes.iter() {
-        let here: IdSet = cpus.iter().filter(|cpu| lab.machine.node_of(*cpu) == Some(node)).collect();
-        if here.is_empty() {
-            let why = match lab.machine.node(node) {
-                None => "this machine has no such node",
-                Some(node) if node.cpus.is_empty() => {
-                    "the node has no cpus; --mem-node measures its memory from other nodes"
-                }
-                Some(_) => "no cpu of the node is in scope",
-            };
-            let with: IdSet = cpus.iter().filter_map(|cpu| lab.machine.node_of(cpu)).collect();
-            refused.push(says::no_cpus_on_node(node, why, &with));
-        }
-        chosen = chosen.union(&here);
-    }
-    match refused.first() {
-        Some(first) if chosen.is_empty() => Err(first.clone()),
-        _ => Ok(chosen),
-    }
-}
-
-/// The nodes that are columns.
-fn columns(
-    request: &Request,
-    params: &MatrixParams,
-    lab: Lab<'_>,
-    refused: &mut Vec<Refusal>,
-) -> Result<IdSet, Refusal> {
-    let asked = params.targets.clone().or_else(|| request.scope.mem_node.map(|node| [node].into_iter().collect()));
-    let Some(asked) = asked else { return Ok(memory_nodes(lab.machine)) };
-    let mut targets = IdSet::new();
-    for node in asked.iter() {
-        match admit_node(node, lab.machine) {
-            Ok(()) => targets.insert(node),
-            Err(refusal) => refused.push(refusal),
-        }
-    }
-    match refused.last() {
-        Some(last) if targets.is_empty() => Err(last.clone()),
-        _ => Ok(targets),
     }
 }

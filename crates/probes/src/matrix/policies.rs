@@ -189,7 +189,7 @@ impl MatrixPlanner<'_> {
             room = room.min(memory_cap_over(self.lab.machine, &on, &self.request.scope).0);
         }
         let weighs = spread.weights.is_some() || spread.policy == MemPolicy::SystemWeighted;
-        if weighs && self.params.size.is_none() && least * LARGER * spot.crew.cpus.len() as u64 <= room {
+        if weighs && self.memory.size.is_none() && least * LARGER * spot.crew.cpus.len() as u64 <= room {
             least *= LARGER;
         }
         let round = spread.round * self.page_bytes();

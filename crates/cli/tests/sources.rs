@@ -1,0 +1,96 @@
+//! Where memory comes from: files, and every pair of nodes.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use common::User;
+use serde_json::Value;
+
+const SERVER: &str = "synth:sockets=2,cores=4,mem=16G";
+const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
+
+#[test]
+fn each_pair_of_nodes_is_a_part_of_its_own() {
+    let user = User::new();
+    let arguments = ["latency", "--simulate", SERVER, "--quick", "--sizes=64M", "--mem-node=each", "--no-save"];
+    let run = user.run(&[&arguments[..], &["--json"]].concat()).expect(0).json();
+    let pair = |experiment: &Value| {
+        let scope = &experiment["request"]["scope"];
+        (scope["cpus"].as_str().unwrap().to_owned(), scope["mem_node"].as_u64().unwrap())
+    };
+    let pairs: Vec<(String, u64)> = run["experiments"].as_array().unwrap().iter().map(pair).collect();
+    let cpus = |node: usize| pairs[2 * node].0.clone();
+    assert_eq!(pairs, [(cpus(0), 0), (cpus(0), 1), (cpus(1), 0), (cpus(1), 1)]);
+    assert_ne!(cpus(0), cpus(1));
+    let value = |at: usize| run["experiments"][at]["observations"][0]["value"].as_f64().unwrap();
+    assert!(value(1) > 1.5 * value(0) && value(2) > 1.5 * value(3));
+    let one = ["latency", "--simulate", GUEST, "--quick", "--sizes=64K", "--mem-node=each", "--no-save", "--json"];
+    assert_eq!(user.run(&one).expect(0).json()["experiments"].as_array().unwrap().len(), 1);
+    // Rows are those of the cpus in scope.
+    let few = [&arguments[..], &["--cpu-node=1", "--dry-run", "--json"]].concat();
+    assert_eq!(user.run(&few).expect(0).json().as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_plan_of_pairs_shows_the_machine_before_the_numbers() {
+    let user = User::new();
+    let ran = user.run(&["run", "numa-latency", "--simulate", SERVER, "--no-save"]).expect(0);
+    let part = ran.out.find("1 of 4: latency").unwrap();
+    let last = ran.out.find("4 of 4: latency").unwrap();
+    let pair = |at: usize| ran.out[at..].split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(pair(part).contains("--cpu-node 0 --mem-node 0") && pair(last).contains("--cpu-node 1 --mem-node 1"));
+    assert_eq!(ran.out.matches("up to 64 of stride:1, up to 2").count(), 4, "{}", ran.out);
+    let machine = user.run(&["machine", "--simulate", SERVER]).expect(0).out;
+    let distances = machine.lines().find(|line| line.contains("21")).unwrap();
+    assert!(ran.out[..part].contains(distances.trim()), "{}", ran.out);
+    let run = user.run(&["run", "numa-latency", "--simulate", GUEST, "--no-save", "--json"]).expect(0).json();
+    assert_eq!(run["plan"]["machine"], true);
+    let rows = run["experiments"][0]["findings"].as_array().unwrap();
+    let shared = |layout: &str| {
+        let row = rows.iter().find(|f| f["labels"]["layout"] == layout && f["metric"] == "latency").unwrap();
+        let mut notes = row["notes"].as_array().into_iter().flatten();
+        notes.find(|note| note["code"] == "accesses_share_lines").map(|note| note["data"]["accesses"].as_u64().unwrap())
+    };
+    assert_eq!(["stride:1", "stride:32", "stride:64", "random"].map(shared), [Some(64), Some(2), None, None]);
+}
+
+#[test]
+fn a_file_gives_memory_to_what_reads_and_to_nothing_else() {
+    let user = User::new();
+    std::fs::write(user.path("data"), vec![7u8; 8 << 20]).unwrap();
+    let memory = format!("--memory=file:{}", user.path("data").display());
+    let quick = ["--quick", "--simulate", GUEST, "--no-save", "--json", memory.as_str()];
+    let read = ["bandwidth", "--op=read", "--sizes=1M", "--threads=one"];
+    let run = user.run(&[&read[..], &quick].concat()).expect(0).json();
+    assert_eq!(run["experiments"][0]["request"]["scope"]["memory"]["path"], user.path("data").display().to_string());
+    let regions = &run["experiments"][0]["plan"]["steps"][0]["setup"]["regions"];
+    assert_eq!((&regions[0]["policy"]["file"]["path"].is_string(), &regions[0]["page"]), (&true, &Value::from("base")));
+    // Some steps, and none.
+    let both = user.run(&[&["bandwidth", "--op=read,write", "--sizes=1M", "--threads=one"][..], &quick].concat());
+    let both = both.expect(5).json();
+    assert_eq!(both["experiments"][0]["plan"]["refused"][0]["code"], "memory_file_written");
+    for arguments in [&["latency", "--sizes=64K"][..], &["matrix", "--op=read"], &["os", "--only=getppid"]] {
+        user.run(&[arguments, &quick[..]].concat()).expect(4);
+    }
+    let gone = ["bandwidth", "--memory=file:/nowhere/at/all", "--simulate", GUEST];
+    let said = user.run(&gone).expect(4).err;
+    assert!(said.contains("truncate -s") && said.contains("--memory dir:"), "{said}");
+    user.run(&["bandwidth", "--memory=here", "--simulate", GUEST]).expect(2);
+    user.run(&["bandwidth", "--read-only", "--simulate", GUEST]).expect(2);
+}
+
+#[test]
+fn a_new_file_is_measured_and_gone() {
+    let user = User::new();
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let memory = format!("--memory=dir:{}", directory.path().display());
+    let run =
+        user.run(&["latency", "--quick", "--sizes=64K", "--force", "--no-save", "--json", &memory]).expect(0).json();
+    let seen = &run["experiments"][0]["observations"][0];
+    assert!(seen["visits"].is_object() && seen["refusal"].is_null(), "{seen}");
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+    let only = ["bandwidth", "--op=write", "--sizes=64K", "--read-only", "--force", "--no-save", &memory];
+    let said = user.run(&only).expect(4).err;
+    assert!(said.contains("read only"), "{said}");
+}

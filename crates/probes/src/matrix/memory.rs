@@ -1,0 +1,127 @@
+//! The memory of the threads: how much each has and on which pages, decided once so that all cells are alike, and whether they share it.
+
+use serde::{Deserialize, Serialize};
+use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
+use tiermark_model::{Bench, Bytes, Labels, Note, PageKind, Refusal, Step};
+
+use super::planner::MatrixPlanner;
+use super::{MatrixParams, Policy, ops};
+use crate::room::{Shares, memory_cap_over};
+use crate::steps::default_page;
+
+/// Whose the memory of a bandwidth is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffer {
+    /// Each thread has its own.
+    #[default]
+    Own,
+    /// All threads work on one.
+    Shared,
+}
+
+/// What the workers of a bandwidth are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workers {
+    /// Threads of one process.
+    #[default]
+    Threads,
+    /// Processes, each with one thread and memory of its own.
+    Processes,
+}
+
+/// The memory of each thread.
+pub(super) struct WorkerMemory {
+    /// Its size; `None` for what makes memory answer.
+    pub(super) size: Option<Bytes>,
+    pub(super) page: PageKind,
+    /// How it was chosen, where the user left a choice.
+    pub(super) rule: Option<Note>,
+}
+
+impl MatrixPlanner<'_> {
+    /// The memory of each thread in all cells: what the user named or wished for, as far as there is room for the cell with most threads.
+    pub(super) fn worker_memory(&self) -> WorkerMemory {
+        let (machine, scope) = (self.lab.machine, &self.request.scope);
+        let ordinary = scope.page.unwrap_or_else(|| default_page(machine));
+        let Some(each) = self.params.worker_memory else {
+            return WorkerMemory { size: self.params.size, page: ordinary, rule: None };
+        };
+        let crews = self.groups.iter().flat_map(|group| self.crews(group)).flatten();
+        let threads = crews.map(|crew| crew.cpus.len() as u64).max().unwrap_or(1);
+        let wanted = Bytes(each.0.saturating_mul(threads));
+        let with = |page, rule| WorkerMemory { size: Some(each), page, rule: Some(rule) };
+        let is_allowed = scope.max_mem.is_none_or(|most| most >= wanted);
+        if let Some(page) = self.pool_with(each, wanted).filter(|_| scope.page.is_none() && is_allowed) {
+            return with(page, rules::worker_huge(each, page));
+        }
+        let rooms = self.targets.iter().map(|node| memory_cap_over(machine, &Shares::from([(node, 1)]), scope));
+        match rooms.min_by_key(|(room, _)| *room) {
+            Some((room, why)) if room < wanted.0 => {
+                let rule = rules::worker_usual(each, wanted, Bytes(room), &why);
+                WorkerMemory { size: None, page: ordinary, rule: Some(rule) }
+            }
+            _ => with(ordinary, rules::worker_ordinary(each, ordinary, wanted)),
+        }
+    }
+
+    /// The largest reserved huge pages of which each node has so much free.
+    fn pool_with(&self, each: Bytes, wanted: Bytes) -> Option<PageKind> {
+        let machine = self.lab.machine;
+        let free = |node, page: u64| {
+            let pools = machine.node(node).map(|n| n.huge_pages.as_slice()).unwrap_or_default();
+            pools.iter().filter(|pool| pool.page_bytes == page).map(|pool| pool.free.saturating_mul(page)).sum::<u64>()
+        };
+        let sizes = machine.nodes.iter().flat_map(|node| node.huge_pages.iter().map(|pool| pool.page_bytes));
+        let fits = |page: &u64| {
+            *page > 0 && each.0.is_multiple_of(*page) && self.targets.iter().all(|node| free(node, *page) >= wanted.0)
+        };
+        sizes.filter(fits).max().map(PageKind::Huge)
+    }
+
+    /// Whether all threads of a cell work on one buffer.
+    pub(super) fn is_shared(&self) -> bool {
+        self.params.buffer == Buffer::Shared
+    }
+
+    /// Bytes of one region of a cell: of a thread's own, or of the buffer of all, which is as large as theirs together would be.
+    pub(super) fn region_bytes(&self, each: Bytes, threads: usize) -> Bytes {
+        if self.is_shared() && self.memory.size.is_none() { Bytes(each.0 * threads as u64) } else { each }
+    }
+}
+
+/// Refuses what one buffer of all threads cannot have.
+///
+/// # Errors
+/// A [`Refusal`] of the operation or the policy.
+pub(super) fn check_buffer(params: &MatrixParams, bench: &Bench) -> Result<(), Refusal> {
+    if params.buffer == Buffer::Own {
+        return Ok(());
+    }
+    if let Some(op) = params.ops.iter().find(|op| writes(op, bench)) {
+        return Err(says::shared_buffer_written(op));
+    }
+    if params.workers == Workers::Processes {
+        return Err(says::shared_buffer_of_processes());
+    }
+    if params.policies.contains(&Policy::Mixed) || !params.mixed.is_empty() {
+        return Err(says::shared_buffer_mixed());
+    }
+    Ok(())
+}
+
+/// Whether an operation stores.
+pub(super) fn writes(op: &str, bench: &Bench) -> bool {
+    let work = ops::work(op, bench);
+    let ids = work.iter().flat_map(|work| work.role.kernels());
+    ids.filter_map(|id| bench.kernels.iter().find(|kernel| kernel.id == *id)).any(|kernel| kernel.write_per_line > 0)
+}
+
+/// Seconds that the bytes of a step take at most (`--total`), at the rate of a slow thread: random words of remote memory.
+pub(super) fn total_seconds(step: &Step) -> f64 {
+    const SLOW_THREAD: f64 = 0.1e9;
+    let total = step.labels.number(Labels::TOTAL).unwrap_or_default();
+    total as f64 / (SLOW_THREAD * step.setup.threads.len().max(1) as f64)
+}
