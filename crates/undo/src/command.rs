@@ -34,17 +34,32 @@ pub fn bounded(command: Command, most: Duration) -> Result<(), String> {
     bounded_until(command, most, &|| false)
 }
 
+/// As [`bounded_until`], and returns the end of what the command writes to its standard output.
+///
+/// # Errors
+/// As for [`bounded`].
+pub fn said_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<String, String> {
+    let output = File::from(memfd_create("tiermark-output", MemfdFlags::CLOEXEC).map_err(|why| why.to_string())?);
+    let stdout = output.try_clone().map_err(|why| why.to_string())?;
+    carry_out(command, most, stop, Stdio::from(stdout))?;
+    Ok(tail(&output))
+}
+
 /// As [`bounded`], and stops the command as soon as `stop` returns true.
 ///
 /// # Errors
 /// As for [`bounded`].
-pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), String> {
+pub fn bounded_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), String> {
+    carry_out(command, most, stop, Stdio::null())
+}
+
+fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdout: Stdio) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
     let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|why| why.to_string())?);
     let output = said.try_clone().map_err(|why| why.to_string())?;
     // A key such as Ctrl-C must not end the command half-way.
-    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(output));
+    command.process_group(0).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::from(output));
     let mut child = command.spawn().map_err(|why| format!("{name} cannot be started: {why}"))?;
     let started = Instant::now();
     loop {
@@ -109,6 +124,8 @@ mod tests {
     fn commands_are_bounded_and_say_why() {
         assert_eq!(bounded(shell("exit 0"), MOST), Ok(()));
         assert_eq!(bounded(shell("echo no >&2; exit 1"), MOST), Err("no".to_owned()));
+        assert_eq!(said_until(shell("echo yes; echo no >&2"), MOST, &|| false), Ok("yes".to_owned()));
+        assert_eq!(said_until(shell("echo yes; echo no >&2; exit 1"), MOST, &|| false), Err("no".to_owned()));
         assert!(bounded(shell("exec sleep 30"), Duration::from_millis(50)).unwrap_err().contains("took more"));
         assert!(bounded(Command::new("/nonexistent"), MOST).unwrap_err().contains("cannot be started"));
         // More than a pipe holds, and a background process that could still write.
