@@ -78,10 +78,19 @@ fn tiers_are_read_and_written() {
         "zram:lz4+swap:/s",
         "swap:/a+b",
         "zram+swap:/c++/x+y",
+        "swap:/dev/a+/dev/b",
+        "zram+swap:/dev/a+/dev/b+/dev/c+swap:/d",
     ] {
         assert_eq!(text.parse::<Tier>().unwrap().to_string(), text);
     }
+    let areas = |text: &str| match text.parse::<Tier>() {
+        Ok(Tier::Swap(areas)) => areas.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(["swap:/a+b", "swap:/c++/x", "swap:/a+/b", "swap:/a+b+/b"].map(areas), [1, 1, 2, 2]);
     for (text, said) in [
+        ("swap:/a+/", "whole path"),
+        ("swap:/a+/b+/a", "/a is named twice"),
         ("zrm", "did you mean 'zram'?"),
         ("cxl", "tiers are dram"),
         ("swap", "whole path"),
@@ -125,6 +134,8 @@ fn mistakes_are_told_with_line_and_key() {
         ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB uses up the dram-budget of 512 MiB"),
         ("reserve = 0", "targets = [\"a:1\"]", "targets: are only for backend = \"external\""),
         ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory: is only for backend = \"qemu\""),
+        ("maxmemory = \"off\"", "vm-cpus = 2", "tenant.vm-cpus: is only for backend = \"qemu\""),
+        ("maxmemory = \"off\"", "vm-append = \"nohz=off\"", "tenant.vm-append: is only for backend"),
         ("\"off\"", "\"1G\"", "tenant.maxmemory: '1G' is not possible; possible are off"),
         ("75_000", "0", "tenant.records: 0 is out of range"),
         (
@@ -230,6 +241,11 @@ fn virtual_machines_have_memory_for_their_records() {
     let mut small = scenario.clone();
     small.tenant.value = Size(64);
     assert_eq!(small.vm_memory(), 75_000 * 576 + (192 << 20));
+    let shaped = |more: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\n{more}")));
+    let guest = shaped("vm-cpus = 2\nvm-append = \"nohz=off highres=off\"").unwrap().guest();
+    assert_eq!((guest.cpus, guest.append.as_str()), (2, "nohz=off highres=off"));
+    assert!(shaped("vm-cpus = 65").unwrap_err()[0].text.starts_with("tenant.vm-cpus: 65 is out of range"));
+    assert!(shaped("vm-append = \"a -- init=/bin/sh\"").unwrap_err()[0].text.contains("without --"));
     let given = |size: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\nvm-memory = \"{size}\"")));
     assert_eq!(given("300M").unwrap().vm_memory(), 300 << 20);
     assert!(given("50M").unwrap_err()[0].text.contains("is too small for the values, which take 73.24 MiB"));
