@@ -1,6 +1,7 @@
 //! A point of the curve over the number of tenants.
 
-use tiermark_model::capacity::{CurvePoint, Outcome};
+use hdrhistogram::Histogram;
+use tiermark_model::capacity::{CurvePoint, Outcome, TenantTimes, WithOmitted};
 
 use crate::level::{Served, pooled};
 
@@ -23,8 +24,10 @@ pub fn point(
         trial,
         requests: all.len(),
         average_ns: all.mean(),
+        min_ns: Some(all.min() as f64),
         p50_ns: at(0.5),
         p90_ns: at(0.9),
+        p95_ns: Some(at(0.95)),
         p99_ns: at(0.99),
         p99_9_ns: at(0.999),
         max_ns: all.max() as f64,
@@ -32,13 +35,40 @@ pub fn point(
         achieved: served.iter().map(|s| s.achieved).sum::<f64>() / served.len() as f64,
         faults_per_request,
         outcome,
+        with_omitted: None,
+        each: served.iter().map(times).collect(),
+    })
+}
+
+/// Response times of one tenant.
+fn times(served: &Served<'_>) -> TenantTimes {
+    if served.times.is_empty() {
+        return TenantTimes::default();
+    }
+    let at = |q: f64| served.times.value_at_quantile(q) as f64;
+    TenantTimes {
+        requests: served.times.len(),
+        average_ns: served.times.mean(),
+        min_ns: served.times.min() as f64,
+        p50_ns: at(0.5),
+        p95_ns: at(0.95),
+        p99_ns: at(0.99),
+        max_ns: served.times.max() as f64,
+    }
+}
+
+/// The times of a closed loop with the requests that it left out; `None` if nothing was answered.
+#[must_use]
+pub fn with_omitted(all: &Histogram<u64>) -> Option<WithOmitted> {
+    (!all.is_empty()).then(|| WithOmitted {
+        requests: all.len(),
+        average_ns: all.mean(),
+        p99_ns: all.value_at_quantile(0.99) as f64,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::Histogram;
-
     use super::*;
 
     #[test]
@@ -55,12 +85,21 @@ mod tests {
         near(point.max_ns, 1_000_000.0);
         near(point.average_ns, (200_000.0 * 40_000.0 + 1_500.0 * 1e6) / 201_500.0);
         assert_eq!((point.tenants, point.requests), (2, 201_500));
+        let [one, two] = point.each[..] else { panic!("{:?}", point.each) };
+        assert_eq!((one.requests, two.requests), (100_000, 101_500));
+        near(one.max_ns, 40_000.0);
+        near(two.p99_ns, 1_000_000.0);
+        near(two.p95_ns, 40_000.0);
+        near(point.min_ns.unwrap(), one.min_ns);
+        assert_eq!(point.with_omitted, None);
+        near(with_omitted(&slow).unwrap().p99_ns, two.p99_ns);
     }
 
     #[test]
     fn nothing_answered_is_no_point() {
         let empty = Histogram::new(3).unwrap();
         assert_eq!(point(1, &[Served { times: &empty, achieved: 0.0 }], None, Outcome::Fail), None);
+        assert_eq!(with_omitted(&empty), None);
         assert_eq!(point(1, &[], None, Outcome::Fail), None);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use tiermark_model::capacity::Outcome;
 
 use crate::budget::{Arithmetic, Budgets};
-use crate::scenario::{Backend, Scenario, Tier};
+use crate::scenario::{Backend, Scenario, SearchLimits, Tier};
 use crate::search::{Limits, Search, Step, TrialRequest};
 use crate::steady::WINDOWS;
 use crate::trial::SIZING;
@@ -90,11 +90,12 @@ impl Scenario {
     #[must_use]
     pub fn estimate(&self, tier: &Tier, room: Option<u64>, threads: usize) -> Estimate {
         let most_tenants = match self.backend {
-            Backend::External => self.limits.most_tenants.min(self.targets.len() as u32),
-            _ => self.limits.most_tenants,
+            Backend::External => self.most_tenants().min(self.targets.len() as u32),
+            _ => self.most_tenants(),
         };
-        let limits = Limits { arithmetic: self.arithmetic(room), most_tenants, most_trials: self.limits.most_trials };
-        let edge = self.edge(tier, &limits.arithmetic).min(most_tenants);
+        let SearchLimits { most_trials, tenants: only, .. } = self.limits;
+        let limits = Limits { arithmetic: self.arithmetic(room), most_tenants, only, most_trials };
+        let edge = only.unwrap_or_else(|| self.edge(tier, &limits.arithmetic)).min(most_tenants);
         let mut search = Search::new(limits);
         let (mut about, mut before) = (TimeRange::both(AROUND), 0);
         while let Step::Trial(ask) = search.next_step() {

@@ -21,6 +21,7 @@ pub mod evidence;
 pub mod guard;
 pub mod guest;
 pub mod level;
+pub mod offer;
 mod programs;
 pub mod resource;
 pub mod result;

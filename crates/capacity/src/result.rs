@@ -21,9 +21,11 @@ pub fn exact(answer: &Answer) -> Option<u32> {
 #[must_use]
 pub fn lower_bound(answer: &Answer) -> u32 {
     match answer {
-        Answer::Exactly { tenants, .. } | Answer::AtLeast { tenants } => *tenants,
+        Answer::Exactly { tenants, .. }
+        | Answer::AtLeast { tenants }
+        | Answer::Fixed { tenants, outcome: Outcome::Pass } => *tenants,
         Answer::Between { low, .. } => *low,
-        Answer::None { .. } => 0,
+        Answer::None { .. } | Answer::Fixed { .. } => 0,
     }
 }
 
@@ -38,6 +40,11 @@ pub fn over_dram(cases: &mut [Case]) {
     }
 }
 
+/// Whether the tenants that fit for sure are those that are to be priced.
+fn is_exact(answer: &Answer) -> bool {
+    matches!(answer, Answer::Exactly { .. } | Answer::Fixed { outcome: Outcome::Pass, .. })
+}
+
 /// What tenants cost in these cases, as seen from a day (`2026-11-21`). Where an answer is no single number, the tenants that fit
 /// for sure are taken, and that is remarked on; against such a number of [`BASE`] none is held.
 #[must_use]
@@ -46,10 +53,10 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
         tier: case.tier.clone(),
         load: case.load.clone(),
         tenants: lower_bound(&case.answer),
-        is_exact: exact(&case.answer).is_some(),
+        is_exact: is_exact(&case.answer),
     };
     let mut table = prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today);
-    let vague = cases.iter().filter(|case| exact(&case.answer).is_none() && lower_bound(&case.answer) > 0);
+    let vague = cases.iter().filter(|case| !is_exact(&case.answer) && lower_bound(&case.answer) > 0);
     let priced = vague.map(|case| says::priced_at_lower_bound(&case.tier, &case.load, lower_bound(&case.answer)));
     table.remarks.extend(priced);
     table
@@ -113,6 +120,7 @@ fn case(searched: &SearchCase<'_>, known: &SearchState) -> Case {
         answer,
         over_dram: None,
         ended_by,
+        settings: known.settings.clone(),
         curve: known.curve.clone(),
         trials: known.trials.clone(),
     }
@@ -148,8 +156,8 @@ mod tests {
     use crate::search::Limits;
 
     fn case(tier: &str, load: &str, answer: Answer) -> Case {
-        let (curve, trials) = (Vec::new(), Vec::new());
-        Case { tier: tier.into(), load: load.into(), answer, over_dram: None, ended_by: None, curve, trials }
+        let (settings, curve, trials) = (Vec::new(), Vec::new(), Vec::new());
+        Case { tier: tier.into(), load: load.into(), answer, over_dram: None, ended_by: None, settings, curve, trials }
     }
 
     fn exact(tenants: u32) -> Answer {
@@ -239,7 +247,7 @@ mod tests {
     fn known(trials: &[(u32, Phase, Outcome)]) -> SearchState {
         let budgets =
             Budgets { dram: 8, reserve: 0, footprint: 1, tier: 0, ratio: 1.0, cpus: 1.0, cpu_per_tenant: None };
-        let limits = Limits { arithmetic: budgets.arithmetic(), most_tenants: 100, most_trials: 100 };
+        let limits = Limits { arithmetic: budgets.arithmetic(), most_tenants: 100, only: None, most_trials: 100 };
         let record = |(number, (tenants, phase, outcome)): (u32, &(u32, Phase, Outcome))| TrialRecord {
             number,
             tenants: *tenants,

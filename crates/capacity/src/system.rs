@@ -172,7 +172,7 @@ pub(crate) fn swap_tools() -> Vec<Refusal> {
 /// # Errors
 /// A [`Refusal`] where the kernel does not report it.
 pub fn available(root: &Root) -> Result<u64, Refusal> {
-    let host = crate::evidence::Host::read(root, None).map_err(|why| messages::memory_unreadable(&why.to_string()))?;
+    let host = crate::evidence::Host::read(root, &[]).map_err(|why| messages::memory_unreadable(&why.to_string()))?;
     host.available.ok_or_else(messages::memory_not_reported)
 }
 

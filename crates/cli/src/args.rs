@@ -14,7 +14,7 @@ use tiermark_model::Bytes;
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
-pub(crate) use load::LoadArgs;
+pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, TuneArgs};
 

@@ -149,6 +149,44 @@ fn a_device_is_as_empty_afterwards_as_it_was() {
     assert_eq!(beginning(&device)[..512], [1; 512]);
 }
 
+/// The published set-up: two areas of the same priority. A run that is killed between the first and the second, or once both are in use,
+/// leaves what its journal knows of.
+#[test]
+fn two_swap_areas_of_one_tier_are_filled_in_turn_and_both_taken_back() {
+    let Some(_lock) = real(&[]) else { return };
+    let (user, before) = (User::new(), state());
+    let areas = ["one", "two"].map(|name| user.path(name));
+    areas.iter().for_each(|area| fs::create_dir(area).unwrap());
+    let [one, two] = [&areas[0], &areas[1]].map(|area| area.display().to_string());
+    let asked_for = format!("--tenants 3 --dram-budget 14M --tiers swap:{one}+{two} --json");
+    let document = patient(&user, &asked(&asked_for)).expect(0).json();
+    same(&before, "");
+    let case = &document["cases"][0];
+    assert_eq!(case["answer"]["kind"], "fixed", "{case}");
+    assert_eq!(case["probes"].as_array().unwrap().len(), 1, "{case}");
+    let priorities: Vec<&str> = case["settings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|setting| setting["name"] == "swap priorities")
+        .map(|setting| setting["on"].as_str().unwrap())
+        .collect();
+    let both = |on: &&str| on.contains(&one) && on.contains(&two);
+    assert!(priorities.iter().any(both), "not of one priority: {priorities:?}");
+    let evidence = case["probes"][0]["evidence"].clone();
+    assert!(number(&evidence, "swapped_out") > 0.0, "{evidence}");
+    let each = case["curve"][0]["each"].as_array().unwrap().clone();
+    assert!(each.len() == 3 && each.iter().all(|tenant| number(tenant, "p99_ns") > 0.0), "{each:?}");
+    // Killed: as soon as the first area is on, and as soon as the second is.
+    for area in [&one, &two] {
+        assert!(killed_when_swapping(&user, &asked(&asked_for), area), "the kill came too late or too early");
+        patient(&user, &["tune", "--restore"]).expect(0);
+        same(&before, area);
+        let left = areas.iter().flat_map(|area| fs::read_dir(area).unwrap().flatten()).map(|entry| entry.path());
+        assert_eq!(left.collect::<Vec<_>>(), Vec::<std::path::PathBuf>::new());
+    }
+}
+
 #[test]
 fn a_tenant_larger_than_dram_is_none_there_and_some_on_a_tier() {
     let Some(_lock) = real(&[]) else { return };

@@ -232,6 +232,59 @@ fn libvirt_is_asked_to_start_and_destroy_machines() {
     assert!(servers.running().is_empty());
 }
 
+/// The published set-up: machines cloned from one, whose addresses only libvirt knows; a killed run leaves clones, which the journal names.
+#[test]
+fn machines_are_cloned_found_and_removed() {
+    let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };
+    let home = servers.dir.path().display();
+    // A machine is a file until it is removed, and its server listens on an address of its own.
+    let server = format!(
+        "redis-server --bind 127.77.0.$n --port 6379 --pidfile {home}/$n.pid --dir {home} --logfile {home}/$n.log --save '' \
+         --daemonize yes"
+    );
+    let virsh = format!(
+        "echo \"$*\" >> $0.log; n=${{3##*-}}; case $2 in dominfo) test -e {home}/$3.domain ;; start) {server} ;; \
+         domifaddr) test -e $0.$n.asked && echo \" vnet$n 52:54:00:00:00:0$n ipv4 127.77.0.$n/8\"; touch $0.$n.asked ;; \
+         destroy) {} ;; undefine) rm {home}/$3.domain ;; *) exit 9 ;; esac",
+        servers.stops().replace("{N}", "$n").replace("exit 0", "break").replace("; exit 1", "")
+    );
+    let (dir, path) = stand_in("virsh", &virsh);
+    let clone = format!(
+        "#!/bin/sh\ntest \"$*\" = \"--quiet --original base --name $5 --auto-clone\" && touch {home}/$5.domain\n"
+    );
+    fs::write(dir.path().join("virt-clone"), clone).unwrap();
+    fs::set_permissions(dir.path().join("virt-clone"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let own = ["--libvirt-base=base".to_owned(), "--tenants=2".to_owned()];
+    let case =
+        Ran::from(user.command(&words(&own)).env("PATH", &path).output().unwrap()).expect(0).json()["cases"][0].clone();
+    assert_eq!((&case["answer"]["kind"], &case["answer"]["outcome"]), (&"fixed".into(), &"pass".into()), "{case}");
+    let domains = || {
+        fs::read_dir(servers.dir.path())
+            .unwrap()
+            .flatten()
+            .filter(|e| e.path().extension().is_some_and(|e| e == "domain"))
+    };
+    assert_eq!((domains().count(), servers.running().len()), (0, 0));
+    let log = fs::read_to_string(dir.path().join("virsh.log")).unwrap();
+    let count =
+        |words: &str| log.lines().filter(|line| line.starts_with(&format!("--quiet {words} tiermark-"))).count();
+    assert_eq!([count("start"), count("destroy"), count("undefine")], [2; 3], "{log}");
+    assert!(count("domifaddr") > 2, "the first answer of each has no address yet: {log}");
+    // Killed once both run: what is left has the run's own names, and is removed.
+    let mut child =
+        user.command(&words(&own)).env("PATH", &path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while servers.running().len() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(), "never two tenants");
+        thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(domains().count(), 2);
+    Ran::from(user.command(&["tune", "--restore"]).env("PATH", &path).output().unwrap()).expect(0);
+    assert_eq!((domains().count(), servers.running().len()), (0, 0));
+}
+
 #[test]
 fn podman_runs_servers_in_their_groups() {
     if !rustix::process::geteuid().is_root() {

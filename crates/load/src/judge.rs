@@ -2,6 +2,7 @@
 
 use crate::conn::Pending;
 use crate::form::Form;
+use crate::paced::record_with_omitted;
 use crate::resp::{Reply, shown};
 use crate::tally::TenantResult;
 
@@ -13,6 +14,8 @@ pub(crate) struct Judge<'a> {
     /// That of the run, ns after the start.
     pub(crate) end: u64,
     pub(crate) is_open: bool,
+    /// Period of a closed loop that keeps to a rate, ns; `None` for other loops.
+    pub(crate) period: Option<u64>,
     /// Since when an answer may have lain in the socket, ns on the monotonic clock.
     pub(crate) looked: u64,
 }
@@ -39,7 +42,10 @@ impl Judge<'_> {
         let response = at.saturating_sub(request.due);
         tally.service.record(at.saturating_sub(request.sent));
         if self.is_open {
-            tally.response.record(response);
+            match self.period {
+                Some(period) => record_with_omitted(&mut tally.response, response, period),
+                None => tally.response.record(response),
+            }
             tally.late_answers += u64::from(at.saturating_sub(self.looked) > self.form.late_after);
         }
         let on_its_way = if since_start > self.end { tally.service.min().unwrap_or(0) } else { 0 };
@@ -57,7 +63,7 @@ mod tests {
     fn of(answers: &[(u64, u64)], looked_ms: u64) -> TenantResult {
         let form = Form::small();
         let (start, ms) = (SECOND, |ms: u64| SECOND + ms * 1_000_000);
-        let judge = Judge { form: &form, start, end: SECOND, is_open: true, looked: ms(looked_ms) };
+        let judge = Judge { form: &form, start, end: SECOND, is_open: true, period: None, looked: ms(looked_ms) };
         let mut tally = TenantResult::default();
         for (due, at) in answers {
             judge.answer(&mut tally, Pending::sent(ms(*due)), Reply::Simple(b"OK"), ms(*at));

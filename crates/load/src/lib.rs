@@ -18,6 +18,7 @@ mod hold;
 mod judge;
 mod keys;
 mod live;
+mod paced;
 mod resp;
 mod run;
 mod schedule;

@@ -72,6 +72,8 @@ pub(crate) struct Schedule {
     offset: f64,
     /// Requests taken so far.
     taken: u64,
+    /// Whether the next request is due one gap after the last was taken, however late that was: a closed loop that keeps to a rate.
+    waits: bool,
     rng: Rng,
 }
 
@@ -79,7 +81,7 @@ impl Schedule {
     /// Requests at `rate` a second. `stagger` (0 to 1, in gaps) moves a constant rate, so that tenants do not all send at once.
     pub(crate) fn new(arrivals: Arrivals, rate: f64, stagger: f64, seed: u64) -> Self {
         let gap = SECOND as f64 / rate;
-        let mut schedule = Self { arrivals, gap, offset: stagger * gap, taken: 0, rng: Rng::new(seed) };
+        let mut schedule = Self { arrivals, gap, offset: stagger * gap, taken: 0, waits: false, rng: Rng::new(seed) };
         if arrivals == Arrivals::Poisson {
             // The time to the first arrival is exponential too: the process has no memory.
             schedule.offset = schedule.exponential();
@@ -87,9 +89,20 @@ impl Schedule {
         schedule
     }
 
+    /// Requests at `rate` a second at most, of which each waits for the one before.
+    pub(crate) fn paced(rate: f64, stagger: f64) -> Self {
+        Self { waits: true, ..Self::new(Arrivals::Constant, rate, stagger, 0) }
+    }
+
+    /// Time between two requests of a closed loop that keeps to a rate, ns; `None` for an open loop.
+    pub(crate) fn period(&self) -> Option<u64> {
+        self.waits.then_some(self.gap as u64)
+    }
+
     /// When the next request is due.
     pub(crate) fn due(&self) -> u64 {
         match self.arrivals {
+            Arrivals::Constant if self.waits => self.offset as u64,
             Arrivals::Constant => self.spaced(self.taken, 1).due(0),
             Arrivals::Poisson => self.offset as u64,
         }
@@ -108,6 +121,17 @@ impl Schedule {
             self.offset += self.exponential();
         }
         due
+    }
+
+    /// Takes the next request at `now`, by when it is due. The start that its time counts from: when it was due, or `now` in a
+    /// closed loop, which knows no other.
+    pub(crate) fn take_at(&mut self, now: u64) -> u64 {
+        if !self.waits {
+            return self.take();
+        }
+        self.taken += 1;
+        self.offset = now as f64 + self.gap;
+        now
     }
 
     /// Requests that are due before `now`, those that were taken included.
@@ -171,6 +195,17 @@ mod tests {
         assert_eq!((0..3).map(|_| schedule.take()).collect::<Vec<_>>(), [50_000, 250_000, 450_000]);
         schedule.taken = 5000 * 86_400 * 7;
         assert_eq!(schedule.due(), 7 * 86_400 * SECOND + 50_000);
+    }
+
+    #[test]
+    fn a_closed_loop_puts_its_schedule_off() {
+        let mut schedule = Schedule::paced(1000.0, 0.5);
+        assert_eq!((schedule.due(), schedule.period()), (500_000, Some(1_000_000)));
+        assert_eq!((schedule.take_at(600_000), schedule.due()), (600_000, 1_600_000));
+        // The answer came late: nothing is made up for.
+        assert_eq!((schedule.take_at(7_000_000), schedule.due(), schedule.taken()), (7_000_000, 8_000_000, 2));
+        let mut open = Schedule::new(Arrivals::Constant, 1000.0, 0.5, 1);
+        assert_eq!((open.take_at(7_000_000), open.due(), open.period()), (500_000, 1_500_000, None));
     }
 
     #[test]

@@ -28,14 +28,15 @@ impl Window {
 /// Results of one run for one tenant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TenantResult {
-    /// From the intended start to the answer; in a closed loop from the send. Requests that got no answer by the end of an open
+    /// From the intended start to the answer; in a closed loop from the send, and at a rate with the requests that it left out while it
+    /// waited ([`crate::Pace::Paced`]). Requests that got no answer by the end of an open
     /// loop count with the time they had waited by then, a lower bound: leaving them out would hide the worst.
     pub response: Latencies,
     /// From the send to the answer.
     pub service: Latencies,
     /// Length of the run, s.
     pub seconds: f64,
-    /// Requests that were due in that time; in a closed loop those that were sent.
+    /// Requests that were due in that time; in a closed loop without a rate those that were sent.
     pub scheduled: u64,
     /// Requests sent.
     pub sent: u64,

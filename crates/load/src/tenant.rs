@@ -11,6 +11,7 @@ use crate::histogram::Latencies;
 use crate::hold::Hold;
 use crate::judge::Judge;
 use crate::keys::Keys;
+use crate::paced::record_with_omitted;
 use crate::resp;
 use crate::schedule::{Schedule, Spaced, first_without};
 use crate::tally::TenantResult;
@@ -35,7 +36,7 @@ pub(crate) struct Tenant {
     pub(crate) conns: Vec<Option<Conn>>,
     pub(crate) source: Source,
     pub(crate) form: Form,
-    /// Intended starts, in an open loop.
+    /// Intended starts, in an open loop and in a closed one that keeps to a rate.
     pub(crate) schedule: Option<Schedule>,
     /// The same as far as it is due, where requests are behind it.
     ahead: Option<Schedule>,
@@ -101,6 +102,11 @@ impl Tenant {
         self.conns.iter().flatten().map(Conn::under_way).sum()
     }
 
+    /// Period of a closed loop that keeps to a rate, ns; `None` for other loops.
+    fn period(&self) -> Option<u64> {
+        self.schedule.as_ref()?.period()
+    }
+
     /// Makes the requests that are due by `now`, and before `end`; all three in ns after the start.
     pub(crate) fn make_due(&mut self, now: u64, end: u64) -> Next {
         for _ in 0..BATCH {
@@ -116,7 +122,7 @@ impl Tenant {
                 self.found_no_room(self.start + now);
                 return Next::Blocked;
             };
-            let at = self.start + self.schedule.as_mut().map_or(due, Schedule::take);
+            let at = self.start + self.schedule.as_mut().map_or(due, |schedule| schedule.take_at(now));
             self.make(conn, Due { at, excuse: self.hold.excuse(at) });
         }
         // Still behind: at once again, after the others.
@@ -150,7 +156,8 @@ impl Tenant {
             self.tally.starved += 1;
         } else {
             self.hold.found_no_room(now);
-            self.tally.overloads += 1;
+            // A closed loop waits for each answer anyhow.
+            self.tally.overloads += u64::from(self.period().is_none());
         }
     }
 
@@ -232,7 +239,8 @@ impl Tenant {
         looked: u64,
         clock: &impl Clock,
     ) -> Result<crate::conn::Took, Note> {
-        let judge = Judge { form: &self.form, start: self.start, end, is_open: self.schedule.is_some(), looked };
+        let (is_open, period) = (self.schedule.is_some(), self.period());
+        let judge = Judge { form: &self.form, start: self.start, end, is_open, period, looked };
         let tally = &mut self.tally;
         let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Took::Nothing) };
         let took = conn.read(buffer, clock, |request, reply, at| judge.answer(tally, request, reply, at))?;
@@ -245,8 +253,11 @@ impl Tenant {
     /// Counts requests that were made and will not be answered, as of `now`; in an open loop with the time that they have waited by then.
     fn leave(&mut self, waiting: &[Pending], now: u64) {
         for pending in waiting {
-            if self.schedule.is_some() {
-                self.tally.response.record(now.saturating_sub(pending.due));
+            let waited = now.saturating_sub(pending.due);
+            match self.period() {
+                Some(period) => record_with_omitted(&mut self.tally.response, waited, period),
+                None if self.schedule.is_some() => self.tally.response.record(waited),
+                None => {}
             }
             if pending.sent > 0 || pending.due == 0 {
                 self.tally.unanswered += 1;
@@ -304,7 +315,8 @@ impl Tenant {
 
     /// Requests that were due before `now`, ns after the start; in a closed loop those that were sent.
     pub(crate) fn scheduled(&mut self, now: u64) -> u64 {
-        let Some(schedule) = &self.schedule else { return self.tally.sent };
+        let schedule = self.schedule.as_ref().filter(|schedule| schedule.period().is_none());
+        let Some(schedule) = schedule else { return self.tally.sent };
         let is_stale = self.ahead.as_ref().is_none_or(|ahead| ahead.taken() < schedule.taken());
         if is_stale {
             self.ahead = Some(schedule.clone());
@@ -315,7 +327,9 @@ impl Tenant {
 
     /// How far its requests are behind their times, ns.
     pub(crate) fn behind(&self, now: u64) -> u64 {
-        let due = self.schedule.as_ref().filter(|_| self.has_more()).map(|schedule| self.start + schedule.due());
+        // A closed loop is never behind: it puts its schedule off.
+        let open = self.schedule.as_ref().filter(|schedule| self.has_more() && schedule.period().is_none());
+        let due = open.map(|schedule| self.start + schedule.due());
         due.map_or(0, |due| now.saturating_sub(due))
     }
 
@@ -331,6 +345,11 @@ impl Tenant {
         if self.schedule.is_none() {
             self.tally.scheduled = self.tally.sent;
             self.tally.response = self.tally.service.clone();
+            return (self.index, self.tally);
+        }
+        if let Some(period) = self.period() {
+            // What the rate promised; a request or two that the wake-ups cost are missing then too.
+            self.tally.scheduled = self.tally.sent.max(lasted / period.max(1));
             return (self.index, self.tally);
         }
         // Users of a tenant that failed keep sending requests, which stay unanswered. If the tenant has answered all
@@ -363,8 +382,10 @@ impl TenantPace {
     pub(crate) fn new(pace: Pace, depth: usize, left: Option<u64>, stagger: f64, seed: u64) -> Self {
         let schedule = match pace {
             Pace::Closed => None,
+            Pace::Paced { rate } => Some(Schedule::paced(rate, stagger)),
             Pace::Open { arrivals, rate } => Some(Schedule::new(arrivals, rate, stagger, crate::seed::mix(seed))),
         };
+        let depth = if matches!(pace, Pace::Paced { .. }) { 1 } else { depth };
         Self { schedule, depth, left, rng: Rng::new(seed) }
     }
 }

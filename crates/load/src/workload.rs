@@ -23,6 +23,12 @@ pub enum Pace {
     /// The next request follows an answer: as many as the server takes. Latencies miss the waiting time of users who
     /// would not wait for the answer.
     Closed,
+    /// One request at a time: the next follows the answer, but not before a period of the rate is over since the last. So a stall
+    /// of the server delays the schedule, and the times leave out the requests that were due meanwhile (coordinated omission).
+    Paced {
+        /// Requests a second of each tenant, at most.
+        rate: f64,
+    },
     /// Requests are due at their times, whatever the server does.
     Open {
         /// Spread in time.
@@ -133,7 +139,7 @@ impl Workload {
     /// A [`Refusal`] that names the first impossible setting.
     pub fn check(&self) -> Result<(), Refusal> {
         let refuse = |what: String, why: &str, cure: &str| Err(says::workload_impossible(&what, why, cure));
-        if let Pace::Open { rate, .. } = self.pace
+        if let Pace::Open { rate, .. } | Pace::Paced { rate } = self.pace
             && !(rate > 0.0 && rate <= HIGHEST_RATE)
         {
             return refuse(format!("{rate} requests a second"), "the rate is out of range", "use 1 to 100000000");
@@ -145,6 +151,10 @@ impl Workload {
         if empty || self.connections == 0 || self.depth == 0 {
             let what = "a run without requests".to_owned();
             return refuse(what, "no request would be sent", "use a time, connections and a depth above 0");
+        }
+        if matches!(self.pace, Pace::Paced { .. }) && self.connections != 1 {
+            let what = format!("a closed loop with a rate on {} connections", self.connections);
+            return refuse(what, "it has one request under way", "use one connection, or an open loop");
         }
         if !(0.0..=100.0).contains(&self.mix.get_percent) {
             return refuse(
@@ -245,6 +255,8 @@ mod tests {
         let bad = [
             Workload { pace: rate(0.0), ..usual.clone() },
             Workload { pace: rate(f64::NAN), ..usual.clone() },
+            Workload { pace: Pace::Paced { rate: 0.0 }, ..usual.clone() },
+            Workload { pace: Pace::Paced { rate: 10.0 }, connections: 2, ..usual.clone() },
             Workload { length: Length::Requests(0), ..usual.clone() },
             Workload { connections: 0, ..usual.clone() },
             Workload { depth: 0, ..usual.clone() },

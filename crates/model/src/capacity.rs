@@ -1,5 +1,7 @@
 //! How many tenants a server holds: the document of a capacity run, independent of how it is shown.
 
+mod points;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::refusal::{Note, Warning};
 use crate::run::Tool;
 use crate::{Machine, Refusal};
+
+pub use points::{CurvePoint, Setting, TenantTimes, WithOmitted};
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
 pub const CAPACITY_SCHEMA: &str = "tiermark/capacity/1";
@@ -62,6 +66,9 @@ pub struct Case {
     pub over_dram: Option<f64>,
     /// Why no more tenants fit: the resource that ran out first, in words; `None` if none did.
     pub ended_by: Option<Ended>,
+    /// Settings of the system while the tier was set up, and those of its devices, in the order of `tiermark tune`.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
     /// Results of each trial, by rising number of tenants; several trials of one number stand one after another.
     pub curve: Vec<CurvePoint>,
     /// Every trial, in the order in which they were made.
@@ -92,6 +99,13 @@ pub enum Answer {
         high: Option<u32>,
         /// Why there is no single number.
         why: Note,
+    },
+    /// One number of tenants that was asked for (`--tenants`), on each tier; no other was tried.
+    Fixed {
+        /// Tenants of the trial.
+        tenants: u32,
+        /// Its outcome.
+        outcome: Outcome,
     },
     /// As many as were allowed to be tried; more may fit.
     AtLeast {
@@ -130,6 +144,8 @@ impl Votes {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// The one number of tenants that was asked for.
+    Fixed,
     /// One tenant alone: whether the service level can be met at all.
     Baseline,
     /// The number that the budgets allow by arithmetic.
@@ -145,6 +161,7 @@ pub enum Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Fixed => "fixed",
             Self::Baseline => "baseline",
             Self::Start => "start",
             Self::Ramp => "ramp",
@@ -315,40 +332,6 @@ impl fmt::Display for Resource {
             Self::Client => "client",
         })
     }
-}
-
-/// Results of one trial. Times are response times, from the moment when a request was due; all tenants' requests
-/// together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CurvePoint {
-    /// Number of tenants, from 1.
-    pub tenants: u32,
-    /// Number of the trial.
-    #[serde(rename = "probe")]
-    pub trial: u32,
-    /// Requests answered.
-    pub requests: u64,
-    /// Mean response time, ns.
-    pub average_ns: f64,
-    /// Median in ns.
-    pub p50_ns: f64,
-    /// 90th percentile in ns.
-    pub p90_ns: f64,
-    /// 99th percentile in ns.
-    pub p99_ns: f64,
-    /// 99.9th percentile in ns.
-    pub p99_9_ns: f64,
-    /// Largest in ns.
-    pub max_ns: f64,
-    /// Mean over the tenants of their 99th percentiles, in ns: the brief's figure, and no percentile of anything.
-    pub brief_p99_ns: f64,
-    /// Requests answered over requests due by the schedule.
-    pub achieved: f64,
-    /// Major page faults a request; `None` where they are not counted.
-    pub faults_per_request: Option<f64>,
-    /// Outcome of the trial.
-    pub outcome: Outcome,
 }
 
 /// Cost of tenants with each configuration.

@@ -36,12 +36,13 @@ pub struct LoadRun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadWorkload {
-    /// `open`: at a rate, whatever the server does; `closed`: the next request follows an answer.
+    /// `open`: at a rate, whatever the server does; `closed`: the next request follows an answer; `paced`: it follows the answer and not
+    /// before a period of the rate is over.
     #[serde(rename = "loop")]
     pub pacing: LoadLoop,
     /// How the requests of an open loop are spread in time: `constant` or `poisson`.
     pub arrivals: Option<String>,
-    /// Requests a second of each tenant, of an open loop.
+    /// Requests a second of each tenant, of a loop that has a rate.
     pub requests_per_second: Option<f64>,
     /// Length in seconds; `None` if the run was limited by requests.
     pub seconds: Option<f64>,
@@ -97,6 +98,8 @@ pub enum LoadLoop {
     Open,
     /// An answer.
     Closed,
+    /// An answer, and its time if that is later.
+    Paced,
 }
 
 /// How many of the requests write.

@@ -1,10 +1,11 @@
 //! The view of a capacity run: tenants per tier, the curve over their number, trials, and cost.
 
+mod charts;
 mod evidence;
 
 use tiermark_model::Grade;
 use tiermark_model::capacity::{
-    Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, TrialRecord, Votes, tenants as words,
+    Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, Setting, TrialRecord, Votes, tenants as words,
 };
 
 use crate::header::machine_line;
@@ -23,17 +24,23 @@ pub fn capacity(run: &Capacity, style: &Style) -> String {
     out.push_str(&hanging("  level   ", &run.level, Ink::Plain, style));
     out.push('\n');
     out.push_str(&answers(&run.cases, style));
+    out.push_str(&charts::side_by_side(&run.cases, style));
     for case in &run.cases {
         out.push_str(&heading(&format!("{}, {}", case.tier, case.load), style));
         out.push_str(&explained(case, style));
         out.push_str(&curve(case, &run.level, style));
+        out.push_str(&charts::over_tenants(case, style));
+        out.push_str(&charts::omission(case, style));
         if style.verbose {
+            out.push_str(&settings(case, style));
             out.push_str(&trials(&case.trials, style));
         }
     }
+    out.push_str(&charts::curves(run, style));
     if let Some(cost) = &run.cost {
         out.push_str(&heading("Cost", style));
         out.push_str(&costs(cost, style));
+        out.push_str(&charts::cost_curves(run, cost, style));
     }
     if !run.refused.is_empty() {
         out.push_str(&heading("Not measured", style));
@@ -75,7 +82,16 @@ fn number(answer: &Answer) -> String {
         Answer::Exactly { tenants, .. } => tenants.to_string(),
         Answer::Between { low, high: Some(high), .. } => format!("{low} to {high}"),
         Answer::Between { low: tenants, high: None, .. } | Answer::AtLeast { tenants } => format!("{tenants} or more"),
+        Answer::Fixed { tenants, outcome } => format!("{tenants} {}", word(*outcome)),
         Answer::None { .. } => "none".to_owned(),
+    }
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "fail",
+        Outcome::Unclear => "unclear",
     }
 }
 
@@ -115,6 +131,10 @@ fn explained(case: &Case, style: &Style) -> String {
         Answer::AtLeast { tenants } => {
             format!("{} passed, the limit of this run (most-tenants)", words(*tenants))
         }
+        Answer::Fixed { tenants, .. } => match case.trials.last() {
+            Some(trial) => format!("{}: {}", words(*tenants), trial.decided_by),
+            None => words(*tenants),
+        },
         Answer::None { why } => format!("not even one tenant: {why}"),
     };
     let mut out = hanging("  ", &text, Ink::Plain, style);
@@ -136,10 +156,28 @@ fn said(trial: &TrialRecord) -> Option<String> {
 
 fn outcome(outcome: Outcome, style: &Style) -> Cell {
     match outcome {
-        Outcome::Pass => Cell::inked(format!("{} pass", style.mark(Grade::Trusted)), Ink::Good),
-        Outcome::Fail => Cell::inked(format!("{} fail", style.mark(Grade::Invalid)), Ink::Bad),
+        Outcome::Pass => Cell::inked(format!("{} {}", style.mark(Grade::Trusted), word(outcome)), Ink::Good),
+        Outcome::Fail => Cell::inked(format!("{} {}", style.mark(Grade::Invalid), word(outcome)), Ink::Bad),
         Outcome::Unclear => Cell::inked("? unclear", Ink::Warn),
     }
+}
+
+/// A time in µs.
+fn micro(ns: f64) -> String {
+    nanoseconds(ns / 1000.0)
+}
+
+/// Settings of the system during the search.
+fn settings(case: &Case, style: &Style) -> String {
+    let setting = |setting: &Setting| {
+        let on = setting.on.as_ref().map_or_else(String::new, |on| format!(" ({on})"));
+        format!("{}{on} {}", setting.name, setting.value)
+    };
+    let settings: Vec<String> = case.settings.iter().map(setting).collect();
+    if settings.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", hanging("  settings: ", &settings.join(", "), Ink::Dim, style))
 }
 
 /// The curve, with a line between the numbers within the service level and the others.
@@ -156,7 +194,6 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
         table = table.column(head, Align::Right);
     }
     table = table.column("", Align::Left);
-    let micro = |ns: f64| nanoseconds(ns / 1000.0);
     for point in points {
         let faults = point.faults_per_request.map_or_else(|| style.absent().to_owned(), |f| format!("{f:.2}"));
         let times = [

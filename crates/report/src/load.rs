@@ -43,6 +43,8 @@ pub struct LoadView {
     pub facts: Vec<String>,
     /// Warnings for the reader.
     pub warnings: Vec<String>,
+    /// Whether the response times are estimated: of a closed loop with a rate.
+    pub is_paced: bool,
 }
 
 /// Renders a run of load.
@@ -57,7 +59,11 @@ pub fn load(view: &LoadView, style: &Style) -> String {
         out.push_str(&rates(&lines, style));
         // In a closed loop a request is due when it is sent.
         if all.share.is_some() {
-            out.push_str(&heading("Response: from when a request was due to its answer, µs", style));
+            let what = match view.is_paced {
+                true => "Response: with the requests that the closed loop left out while it waited, µs",
+                false => "Response: from when a request was due to its answer, µs",
+            };
+            out.push_str(&heading(what, style));
             out.push_str(&latencies(&lines, |line| &line.response, style));
         }
         out.push_str(&heading("Service: from when it was sent to its answer, µs", style));
@@ -136,6 +142,7 @@ mod tests {
             tenants: (0..tenants).map(|i| line(&format!("127.0.0.1:{}", 7000 + i))).collect(),
             all: Some(line("all")),
             facts: vec!["client: 4.1 µs of cpu a request".into()],
+            is_paced: false,
             warnings: vec!["12 % of the GETs found no key; --fill writes all first".into()],
         }
     }

@@ -5,6 +5,19 @@ use tiermark_undo::KnobChange;
 
 use crate::knob::{Knob, KnobSource};
 
+/// The services to stop so that everything is as advised.
+pub fn services<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<&'static str> {
+    let differs = |knob: &Knob| {
+        let is_advised = |row: &&KnobRow| row.name == knob.name && row.standing == Standing::Differs;
+        rows.iter().find(is_advised).is_some_and(|row| row.advice.as_deref() == Some("stopped"))
+    };
+    let service = |knob: &'k Knob| match knob.source {
+        KnobSource::Service(unit) if differs(knob) => Some(unit),
+        _ => None,
+    };
+    knobs.into_iter().filter_map(service).collect()
+}
+
 /// The files to write so that everything is as advised: of knobs that can be changed at once, and of devices only where named.
 pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobChange> {
     let knobs: Vec<&Knob> = knobs.into_iter().collect();

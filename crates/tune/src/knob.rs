@@ -62,6 +62,8 @@ pub enum KnobSource {
     File(&'static str),
     /// A file of each block device, below `sys/block/NAME`.
     Block(&'static str),
+    /// A service of systemd.
+    Service(&'static str),
     /// A parameter of the kernel command line.
     Boot(&'static str),
     /// Put together from several places, and only looked at.
@@ -93,6 +95,11 @@ impl Knob {
     /// A file of each device's queue.
     pub(crate) const fn block(name: &'static str, path: &'static str, syntax: Syntax, about: &'static str) -> Self {
         Self { source: KnobSource::Block(path), ..Self::file(name, "", syntax, about) }
+    }
+
+    /// A service that works against an advice.
+    pub(crate) const fn service(name: &'static str, unit: &'static str, about: &'static str) -> Self {
+        Self { source: KnobSource::Service(unit), ..Self::file(name, "", Syntax::Word, about) }
     }
 
     /// A parameter of the kernel command line.

@@ -12,11 +12,13 @@ pub mod doctor;
 mod kconfig;
 mod knob;
 mod rows;
+mod settings;
 mod table;
 
 pub use advice_input::AdviceInput;
-pub use changes::changes;
+pub use changes::{changes, services};
 pub use kconfig::KernelConfig;
 pub use knob::{Advice, Fact, Knob, KnobSource, Profile};
 pub use rows::knob_rows;
+pub use settings::settings;
 pub use table::all as knobs;

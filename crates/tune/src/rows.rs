@@ -3,6 +3,7 @@
 use tiermark_machine::Root;
 use tiermark_machine::files::excerpt;
 use tiermark_model::{IdSet, KnobRow, Reach, Standing};
+use tiermark_undo::service_runs;
 
 use crate::advice_input::AdviceInput;
 use crate::knob::{Advice, Knob, KnobSource, Profile};
@@ -76,6 +77,11 @@ fn files(input: &AdviceInput<'_>, knob: &Knob) -> Vec<KnobFile> {
             let file = |device: String| read(format!("sys/block/{device}/{path}"), Some(device));
             input.devices().into_iter().filter_map(file).collect()
         }
+        KnobSource::Service(unit) => {
+            let text = service_runs(input.root, unit).map(|runs| if runs { "running" } else { "stopped" });
+            let file = |text: &str| KnobFile { on: None, path: unit.to_owned(), text: Ok(text.to_owned()) };
+            text.map(file).into_iter().collect()
+        }
         KnobSource::Boot(name) => {
             let Ok(Some(_)) = input.root.read("proc/cmdline") else { return Vec::new() };
             let text = input.parameter(name).unwrap_or_else(|| "not set".to_owned());
@@ -128,7 +134,7 @@ fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFil
     // Parameters and facts are words of this program or of a person; only files have a form.
     let reading = match (&file.text, knob.source) {
         (Err(why), _) => return KnobRow { reason: Some(why.clone()), ..row },
-        (Ok(text), KnobSource::Boot(_) | KnobSource::Facts(..)) => (text.clone(), Vec::new()),
+        (Ok(text), KnobSource::Service(_) | KnobSource::Boot(_) | KnobSource::Facts(..)) => (text.clone(), Vec::new()),
         (Ok(text), _) => match knob.syntax.parse(text) {
             Some(reading) => (reading.value, reading.options),
             None => return KnobRow { reason: Some(format!("'{}' makes no sense", excerpt(text))), ..row },

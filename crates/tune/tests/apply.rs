@@ -11,8 +11,8 @@ use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover};
 use tiermark_model::messages::undo::codes;
 use tiermark_model::{ChangeOutcome, KnobRow, Reach, Standing};
-use tiermark_tune::{AdviceInput, Profile, changes, knob_rows, knobs};
-use tiermark_undo::{Asked, Journal, SystemWriter, apply, restore_all};
+use tiermark_tune::{AdviceInput, Profile, changes, knob_rows, knobs, services};
+use tiermark_undo::{Asked, Journal, SystemWriter, apply, restore_all, stop_service};
 
 const FILES: [(&str, &str); 8] = [
     ("proc/sys/vm/page-cluster", "3\n"),
@@ -100,6 +100,37 @@ fn advice_depends_on_the_machine() {
     let priorities: Vec<&str> =
         rows.iter().filter(|r| r.name == "swap priorities").filter_map(|r| r.value.as_deref()).collect();
     assert_eq!(priorities, ["100", "-2"]);
+}
+
+#[test]
+fn a_service_that_works_against_the_advice_is_stopped_and_started_again() {
+    const GROUP: &str = "sys/fs/cgroup/system.slice/ksmtuned.service/cgroup.procs";
+    let unit = ("usr/lib/systemd/system/ksmtuned.service", "[Unit]\n");
+    let mut fake = Fake::new(&[(GROUP, "612\n"), unit, ("sys/kernel/mm/ksm/run", "1\n"), ("proc/stat", "cpu 1\n")]);
+    let standing = |fake: &Fake| {
+        let rows = rows(fake.root(), Profile::SwapTier, &[]);
+        (row(&rows, "ksmtuned").value.clone(), row(&rows, "ksmtuned").standing, services(&rows, knobs()))
+    };
+    assert_eq!(standing(&fake), (Some("running".into()), Standing::Differs, vec!["ksmtuned.service"]));
+    let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
+    let done = stop_service("ksmtuned.service", &mut fake, &mut journal).unwrap();
+    assert_eq!((done.outcome, done.to.as_deref()), (ChangeOutcome::Done, Some("stopped")));
+    journal.keep();
+    assert_eq!(fake.log, ["run systemctl stop ksmtuned.service"]);
+    fake.put(GROUP, "");
+    assert_eq!(standing(&fake), (Some("stopped".into()), Standing::AsAdvised, vec![]));
+    let restored = restore_all(&fake.state(), &mut fake, &Asked::default()).unwrap();
+    assert_eq!(restored.rows[0].outcome, ChangeOutcome::Done, "{:?}", restored.rows);
+    assert_eq!(fake.log[1..], ["run systemctl start ksmtuned.service"]);
+    assert_eq!(fake.journals(), 0);
+    // One that runs again needs nothing; without the service there is nothing to stop.
+    let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
+    stop_service("ksmtuned.service", &mut fake, &mut journal).unwrap();
+    fake.put(GROUP, "700\n");
+    assert_eq!(journal.start_services(&mut fake)[0].outcome, ChangeOutcome::Already);
+    assert!(stop_service("x.service; reboot", &mut fake, &mut journal).is_err(), "no name of a service");
+    let none = rows(Fake::new(&FILES).root(), Profile::SwapTier, &[]);
+    assert_eq!(row(&none, "ksmtuned").standing, Standing::NotHere);
 }
 
 #[test]

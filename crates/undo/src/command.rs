@@ -35,18 +35,35 @@ pub fn bounded(command: Command, most: Duration) -> Result<(), Note> {
     bounded_until(command, most, &|| false)
 }
 
+/// As [`bounded_until`], and returns the end of what the command writes to its standard output.
+///
+/// # Errors
+/// As for [`bounded`].
+pub fn said_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<String, Note> {
+    let refused = |error: io::Error| says::system_refused(&error.to_string());
+    let output = memfd_create("tiermark-output", MemfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
+    let output = File::from(output);
+    let stdout = output.try_clone().map_err(refused)?;
+    carry_out(command, most, stop, Stdio::from(stdout))?;
+    Ok(tail(&output))
+}
+
 /// As [`bounded`], and stops the command as soon as `stop` returns true.
 ///
 /// # Errors
 /// As for [`bounded`].
-pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), Note> {
+pub fn bounded_until(command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), Note> {
+    carry_out(command, most, stop, Stdio::null())
+}
+
+fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdout: Stdio) -> Result<(), Note> {
     let name = command.get_program().to_string_lossy().into_owned();
     // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
     let refused = |error: io::Error| says::system_refused(&error.to_string());
     let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?);
     let output = said.try_clone().map_err(refused)?;
     // A key such as Ctrl-C must not end the command half-way.
-    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(output));
+    command.process_group(0).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::from(output));
     let mut child = command.spawn().map_err(|error| says::command_not_started(&name, &error.to_string()))?;
     let started = Instant::now();
     loop {
@@ -113,6 +130,9 @@ mod tests {
     fn commands_are_bounded_and_say_why() {
         assert_eq!(bounded(shell("exit 0"), MOST), Ok(()));
         assert_eq!(bounded(shell("echo no >&2; exit 1"), MOST), Err(says::command_said("no")));
+        assert_eq!(said_until(shell("echo yes; echo no >&2"), MOST, &|| false), Ok("yes".to_owned()));
+        let failed = said_until(shell("echo yes; echo no >&2; exit 1"), MOST, &|| false);
+        assert_eq!(failed, Err(says::command_said("no")));
         let code = |command: Command, most: Duration| bounded(command, most).unwrap_err().code;
         assert_eq!(code(shell("exec sleep 30"), Duration::from_millis(50)), says::codes::command_too_long);
         assert_eq!(code(Command::new("/nonexistent"), MOST), says::codes::command_not_started);

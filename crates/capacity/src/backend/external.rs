@@ -1,16 +1,17 @@
 //! Servers that run elsewhere, on this machine or others: they run already, or a command starts each (`ssh`, `virsh`, `kubectl`).
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tiermark_load::{Answer, Client, Outcome, Phase, Target, Watch, fill, run};
+use tiermark_load::{Address, Answer, Client, Outcome, Phase, Target, Watch, fill, run};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
-use tiermark_undo::{COMMAND_MOST, Change, bounded_until, shell};
+use tiermark_undo::{COMMAND_MOST, Change, bounded_until, said_until, shell};
 
-use super::adapter::numbered;
+use super::adapter::{RUN, named, numbered, shown_address};
 use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::system::System;
 
@@ -31,6 +32,9 @@ pub struct Commands {
     pub start: Option<String>,
     /// Command that stops one tenant, which deletes its data.
     pub stop: Option<String>,
+    /// Command that shows the address of a tenant that was started, as `virsh domifaddr` does; `None` if addresses are known before.
+    #[serde(default)]
+    pub address: Option<String>,
 }
 
 /// Tenants at given addresses: the first of them are used, and filled. Servers without a stop command are filled once
@@ -83,25 +87,32 @@ impl External {
     }
 
     fn start(&mut self, at: usize, stop: &AtomicBool, system: &mut System) -> Result<(), Refusal> {
+        let word = system.word().to_owned();
+        let named = |text: &String| named(&numbered(text, at), &word);
         if let Some(check) = &self.commands.check {
-            carry_out(&numbered(check, at), stop)?;
+            carry_out(&named(check), stop)?;
         }
         if let Some(start) = &self.commands.start {
             let noted = self.commands.stop.as_ref().map(|stop| Change::Command {
-                stop: numbered(stop, at),
+                stop: named(stop),
                 what: format!("tenant {}", at + 1),
-                check: self.commands.check.as_ref().map(|check| numbered(check, at)),
-                own: false,
+                check: self.commands.check.as_ref().map(named),
+                own: stop.contains(RUN),
             });
             system.note(noted.clone())?;
             let begun = Instant::now();
-            let started = carry_out(&numbered(start, at), stop);
+            let started = carry_out(&named(start), stop);
             // One that was not waited for may have started something.
             let ended_by_itself = begun.elapsed() < COMMAND_MOST && !stop.load(Ordering::Relaxed);
             if let (Err(_), Some(change), true) = (&started, &noted, ended_by_itself) {
                 system.withdraw(change);
             }
             started?;
+        }
+        if let Some(command) = &self.commands.address {
+            let found = address(&named(command), stop)?;
+            let Address::Tcp(host, _) = &mut self.targets[at].address else { return Ok(()) };
+            *host = found.to_string();
         }
         let mut server = self.answering(at, stop)?;
         self.writable(at, &mut server)?;
@@ -121,6 +132,21 @@ impl External {
             }
         }
     }
+}
+
+/// The address that a command shows once a machine has it.
+fn address(command: &str, stop: &AtomicBool) -> Result<IpAddr, Refusal> {
+    let begun = Instant::now();
+    while begun.elapsed() < READY && !stop.load(Ordering::Relaxed) {
+        let stops = || stop.load(Ordering::Relaxed);
+        let text =
+            said_until(shell(command), COMMAND_MOST, &stops).map_err(|why| messages::command_failed(command, &why))?;
+        if let Some(address) = shown_address(&text) {
+            return Ok(address);
+        }
+        thread::sleep(POLL);
+    }
+    Err(messages::no_guest_address(command, READY.as_secs()))
 }
 
 /// Runs a command for a tenant, until it is to stop.
@@ -214,7 +240,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let command = |word: &str| Some(format!("echo {word} {{N}} >> {}", log.display()));
-        let commands = Commands { check: None, start: command("start"), stop: command("stop") };
+        let commands = Commands { check: None, start: command("start"), stop: command("stop"), address: None };
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let targets = vec![Target::new(nobody.parse().unwrap()); 2];
         let mut external = External::new(targets, commands, 0);
@@ -247,7 +273,7 @@ mod tests {
         let state = StateDir::at(dir.path().join("state"));
         let lock = state.hold("a test").unwrap();
         for (check, start) in [(no.clone(), Some("true".to_owned())), (None, no)] {
-            let commands = Commands { check, start, stop: stop.clone() };
+            let commands = Commands { check, start, stop: stop.clone(), address: None };
             let mut external = External::new(vec![Target::new("127.0.0.1:1".parse().unwrap())], commands, 0);
             let mut system = System::begin(&state, &lock, "a test", "2026-11-21T00:00:00Z").unwrap();
             let (flag, workload, client) = (AtomicBool::new(false), Workload::default(), ClientSetup::default());

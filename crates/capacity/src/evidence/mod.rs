@@ -36,7 +36,7 @@ pub struct Host {
     pub ticks: Option<CpuTimes>,
     /// Areas that are swapped to.
     pub swaps: Option<Vec<SwapArea>>,
-    /// Counters of the tier's block device; `None` if the tier has no such device, or the kernel does not report them.
+    /// Counters of the tier's block devices, added up; `None` if the tier has no such device, or the kernel does not report them.
     pub disk: Option<Disk>,
     /// Sizes of the tier's zram device; `None` if the tier has no zram, or the kernel does not report them.
     pub zram: Option<Zram>,
@@ -49,13 +49,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads it. `device` is the name of the tier's block device (`nvme0n1`, `zram1`), where it has one.
+    /// Reads it. `devices` are the names of the tier's block devices (`nvme0n1`, `zram1`).
     ///
     /// # Errors
     /// [`Malformed`] with path and text of the first file that makes no sense.
-    pub fn read(root: &Root, device: Option<&str>) -> Result<Self, Malformed> {
+    pub fn read(root: &Root, devices: &[String]) -> Result<Self, Malformed> {
         let disks = root.parsed("proc/diskstats", parse::disks)?;
-        let zram = match device.filter(|name| name.starts_with("zram")) {
+        let zram = match devices.iter().find(|name| name.starts_with("zram")) {
             Some(name) => root.parsed(&format!("sys/block/{name}/mm_stat"), parse::zram)?,
             None => None,
         };
@@ -66,7 +66,7 @@ impl Host {
             io: root.parsed("proc/pressure/io", parse::pressure)?,
             ticks: root.parsed("proc/stat", parse::cpu_ticks)?,
             swaps: root.parsed("proc/swaps", parse::swaps)?,
-            disk: device.and_then(|name| disks.as_ref()?.get(name).copied()),
+            disk: disks.and_then(|disks| Disk::together(devices.iter().filter_map(|name| disks.get(name)))),
             zram,
             zswap: root.parsed("proc/meminfo", parse::zswap)?.flatten(),
             links: root.parsed("proc/net/dev", link::links)?.map(|links| link::with_speeds(root, links)),

@@ -101,6 +101,25 @@ pub struct Disk {
     pub busy_ms: u64,
 }
 
+impl Disk {
+    /// Several devices as one: counters added up, the busy time as a mean. `None` for no device.
+    pub fn together<'a>(disks: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let (mut sum, mut count) = (Self::default(), 0);
+        for disk in disks {
+            count += 1;
+            sum.reads = sum.reads.saturating_add(disk.reads);
+            sum.read_bytes = sum.read_bytes.saturating_add(disk.read_bytes);
+            sum.read_ms = sum.read_ms.saturating_add(disk.read_ms);
+            sum.writes = sum.writes.saturating_add(disk.writes);
+            sum.written_bytes = sum.written_bytes.saturating_add(disk.written_bytes);
+            sum.write_ms = sum.write_ms.saturating_add(disk.write_ms);
+            sum.in_flight = sum.in_flight.saturating_add(disk.in_flight);
+            sum.busy_ms = sum.busy_ms.saturating_add(disk.busy_ms);
+        }
+        (count > 0).then(|| Self { busy_ms: sum.busy_ms / count, ..sum })
+    }
+}
+
 /// `/proc/diskstats`: devices by name.
 ///
 /// # Errors

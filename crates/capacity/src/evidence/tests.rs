@@ -56,7 +56,7 @@ fn files_of_proc_are_read() {
 
 #[test]
 fn what_makes_no_sense_is_told_with_its_path() {
-    let error = Host::read(&root(&[("proc/vmstat", "pswpin x\n")]), None).unwrap_err();
+    let error = Host::read(&root(&[("proc/vmstat", "pswpin x\n")]), &[]).unwrap_err();
     assert_eq!(error.to_string(), "proc/vmstat: 'pswpin x' makes no sense");
     assert!(parse::pressure("full avg10=0.00 total=1").is_err(), "without a line of some");
     assert!(parse::pressure("some avg10=101 total=1").is_err() && parse::pressure("some avg10=nan total=1").is_err());
@@ -109,6 +109,19 @@ fn both_versions_of_groups_tell_the_same() {
 }
 
 #[test]
+fn two_devices_of_a_tier_are_seen_as_one() {
+    let files = [("proc/diskstats", "8 0 sda 10 0 8 100 2 0 8 30 1 400 0\n8 16 sdb 30 0 8 500 6 0 8 10 2 200 0\n")];
+    let disk = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        Host::read(&root(&files), &names).unwrap().disk
+    };
+    let both = disk(&["sda", "sdb"]).unwrap();
+    assert_eq!((both.reads, both.read_ms, both.writes, both.write_ms, both.in_flight), (40, 600, 8, 40, 3));
+    assert_eq!(both.busy_ms, 300, "each was busy for a share of the same time");
+    assert_eq!((disk(&["sdb", "sdx"]).unwrap().reads, disk(&["sdx"]), disk(&[])), (30, None, None));
+}
+
+#[test]
 fn numbers_follow_from_two_moments() {
     let host = |swapped: u64, disk: &str, ticks: &str| {
         let vmstat = format!(
@@ -124,7 +137,7 @@ fn numbers_follow_from_two_moments() {
             ("proc/swaps", SWAPS),
             ("proc/pressure/io", &pressure),
         ];
-        Host::read(&root(&files), Some("vda")).unwrap()
+        Host::read(&root(&files), &["vda".to_owned()]).unwrap()
     };
     let before = host(100, DISKS, "cpu 10 2 8 70 5 1 1 3\ncpu0 0\n");
     let after = host(600, "254 0 vda 150 5 800 65 50 1 4000 200 3 590 240\n", "cpu 60 2 18 180 5 1 1 33\ncpu0 0\n");
@@ -163,7 +176,7 @@ fn numbers_follow_from_two_moments() {
 
 #[test]
 fn the_running_system_is_understood() {
-    let host = Host::read(&Root::live(), None).unwrap();
+    let host = Host::read(&Root::live(), &[]).unwrap();
     assert!(host.vmstat.unwrap().contains_key("pgfault") && host.ticks.unwrap().total > 0);
     assert!(host.available.unwrap() > 0 && host.swaps.is_some());
     let own = process(&Root::live(), std::process::id()).unwrap().unwrap();

@@ -52,7 +52,7 @@ pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHo
     let Pending { scenario, tiers, reached, .. } = pending;
     let mut refused: Vec<Refusal> = environment.client.check().err().into_iter().collect();
     if scenario.backend == Kind::External {
-        refused.extend(environment.external(*reached).check(scenario.limits.most_tenants as usize, environment.stop));
+        refused.extend(environment.external(*reached).check(scenario.most_tenants() as usize, environment.stop));
         return Admission {
             refused,
             tiers: tiers.iter().map(|tier| ((*tier).clone(), Preflight::default())).collect(),
@@ -81,7 +81,7 @@ fn privileged(place: &RunHost<'_>) -> Result<(), Refusal> {
 fn client_bytes(scenario: &Scenario, client: &ClientSetup) -> u64 {
     let held = scenario.dram_budget.0.saturating_add(scenario.tier_bytes());
     let of_one = scenario.tenant.records.saturating_mul(scenario.tenant.value.0).max(1);
-    let tenants = (held / of_one + 1).min(u64::from(scenario.limits.most_tenants));
+    let tenants = (held / of_one + 1).min(u64::from(scenario.most_tenants()));
     let requests = Requests { gets: 100.0, keys: scenario.load.keys.first().copied().unwrap_or_default() };
     tiermark_load::client_bytes(tenants, &scenario.asked(requests, 0), client.threads).usual
 }
@@ -91,6 +91,12 @@ pub(super) fn memory(scenario: &Scenario, client: &ClientSetup, root: &Root) -> 
     let wanted = scenario.dram_budget.0.saturating_add(client_bytes(scenario, client));
     let floor = scenario.limits.memory_floor.0;
     leave_floor(root, wanted, floor, |available| memory_short(Bytes(wanted), available, Bytes(floor)))
+}
+
+/// Whether the machine has memory for a scenario's tenants and client; servers elsewhere need none.
+#[must_use]
+pub fn has_memory(scenario: &Scenario, client: &ClientSetup, root: &Root) -> bool {
+    scenario.backend == Kind::External || memory(scenario, client, root).is_ok()
 }
 
 #[cfg(test)]
@@ -124,6 +130,7 @@ mod tests {
             targets: vec![],
             commands,
             overwrites: false,
+            settings: |_| Vec::new(),
             client,
             stop: &stop,
         };

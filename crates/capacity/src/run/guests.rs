@@ -17,8 +17,8 @@ impl Run<'_, '_> {
         if scenario.backend != Kind::Qemu {
             return Ok(());
         }
-        let (memory, server) = (scenario.vm_memory(), &self.environment.places.server);
-        let hypervisor = Rc::new(Hypervisor::prepare(&self.environment.guest, server, memory)?);
+        let (shape, server) = (scenario.guest(), &self.environment.places.server);
+        let hypervisor = Rc::new(Hypervisor::prepare(&self.environment.guest, server, shape)?);
         let failed = match (self.layout(scenario)?, Hypervisor::may_have_kvm()) {
             (Some(layout), true) => self.try_kvm(layout, &hypervisor, scenario, saved)?,
             _ => Some("there is no /dev/kvm".to_owned()),

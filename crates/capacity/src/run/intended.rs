@@ -10,6 +10,18 @@ fn setting(name: &str, value: &str) -> String {
     if value.is_empty() { format!("{name} ''") } else { format!("{name} {value}") }
 }
 
+/// The swap areas of a part of a tier.
+fn swap_areas(paths: &[String], size: u64) -> String {
+    match paths {
+        [path] => format!("a swap area: {path} (the whole device, or a file of {})", Bytes(size)),
+        _ => format!(
+            "swap areas of the same priority, filled in turn: {} (whole devices, or files of {} together)",
+            paths.join(", "),
+            Bytes(size)
+        ),
+    }
+}
+
 /// All changes that the run would make, in sentences, for `--dry-run`.
 #[must_use]
 pub fn intended(scenario: &Scenario) -> Vec<String> {
@@ -51,7 +63,7 @@ pub fn intended(scenario: &Scenario) -> Vec<String> {
                 "a zram device of {} as a swap area; its memory counts against the tenants' memory",
                 Bytes(size)
             )),
-            Tier::Swap(path) => Some(format!("a swap area: {path} (the whole device, or a file of {})", Bytes(size))),
+            Tier::Swap(paths) => Some(swap_areas(paths, size)),
             Tier::Zswap => Some("zswap turned on; its memory counts against the tenants' memory".to_owned()),
         });
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tiermark_load::{ClientSetup, Phase as LoadPhase, Target, seed};
 use tiermark_machine::Root;
-use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord};
+use tiermark_model::capacity::{Answer, CurvePoint, Outcome, Setting, TrialRecord};
 use tiermark_model::messages::capacity as messages;
 use tiermark_model::{Refusal, Warning};
 use tiermark_undo::{Lock, StateDir};
@@ -29,7 +29,7 @@ use crate::system::{System, available};
 use crate::tier::{ActiveTier, activate};
 use crate::trial::{Footprint, Progress, TrialResult, TrialRunner};
 
-pub use admit::{Admission, RunHost, admit};
+pub use admit::{Admission, RunHost, admit, has_memory};
 pub use intended::intended;
 
 /// Something that a reader wants to see while it goes on.
@@ -81,6 +81,8 @@ pub struct Environment<'a> {
     pub commands: Commands,
     /// Whether all of those may be written to that hold something.
     pub overwrites: bool,
+    /// Reads all settings of the system, and those of these block devices.
+    pub settings: fn(&[String]) -> Vec<Setting>,
     /// Threads and cpus of the client.
     pub client: ClientSetup,
     /// Ends it at once when set.
@@ -237,6 +239,9 @@ impl Run<'_, '_> {
                 return system.restore().and(kept);
             }
         };
+        if let Err(refusal) = saved.settings_are(number, (self.environment.settings)(&active.devices)) {
+            return system.restore().and(Err(refusal));
+        }
         active.warnings.iter().for_each(|warning| (self.tell)(&Event::Warning(warning)));
         let footprint = saved.footprint.flatten();
         let arithmetic = budgets(scenario, footprint, &active).arithmetic();
@@ -329,8 +334,9 @@ impl Run<'_, '_> {
             _ => u32::MAX,
         };
         let asked = what.scenario.limits;
-        let most_tenants = asked.most_tenants.min(there);
-        let limits = Limits { arithmetic: what.arithmetic, most_tenants, most_trials: asked.most_trials };
+        let most_tenants = what.scenario.most_tenants().min(there);
+        let (only, most_trials) = (asked.tenants, asked.most_trials);
+        let limits = Limits { arithmetic: what.arithmetic, most_tenants, only, most_trials };
         saved.limits_are(what.number, limits)?;
         Ok(limits)
     }

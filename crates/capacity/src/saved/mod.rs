@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_lines::{Appender, Survives};
 use tiermark_model::Refusal;
-use tiermark_model::capacity::{Answer, CurvePoint, TrialRecord};
+use tiermark_model::capacity::{Answer, CurvePoint, Setting, TrialRecord};
 use tiermark_model::messages::capacity as messages;
 
 use crate::scenario::{Scenario, Tier};
@@ -49,6 +49,10 @@ enum Line {
         case: usize,
         limits: Limits,
     },
+    Settings {
+        case: usize,
+        settings: Vec<Setting>,
+    },
     Reaches(usize),
     #[serde(rename = "probe")]
     Trial {
@@ -71,6 +75,8 @@ enum Line {
 pub struct SearchState {
     /// Where it started and what it may cost; `None` before it began.
     pub limits: Option<Limits>,
+    /// Settings of the system when its tier was set up last.
+    pub settings: Vec<Setting>,
     /// Trials of the search, in the order in which they were made.
     pub trials: Vec<TrialRecord>,
     /// Points of the curve, of the trials that measured.
@@ -150,6 +156,7 @@ impl SavedRun {
             Line::RunHeader(_) => return Err("it has two first lines".to_owned()),
             Line::Footprint(footprint) => self.footprint = Some(footprint),
             Line::Reaches(count) => self.reached = self.reached.max(count),
+            Line::Settings { case, settings } => self.known(case)?.settings = settings,
             Line::Limits { case, limits } => self.known(case)?.limits = Some(limits),
             Line::Trial { case, record, point } => {
                 let known = self.known(case)?;
@@ -212,6 +219,13 @@ impl SavedRun {
 
     pub(crate) fn limits_are(&mut self, case: usize, limits: Limits) -> Result<(), Refusal> {
         self.keep(Line::Limits { case, limits })
+    }
+
+    pub(crate) fn settings_are(&mut self, case: usize, settings: Vec<Setting>) -> Result<(), Refusal> {
+        if settings == self.cases.get(case).map_or(&[][..], |known| &known.settings) {
+            return Ok(());
+        }
+        self.keep(Line::Settings { case, settings })
     }
 
     pub(crate) fn trial_ended(
@@ -299,7 +313,7 @@ mod tests {
             cpus: 2.0,
             cpu_per_tenant: None,
         };
-        Limits { arithmetic: budgets.arithmetic(), most_tenants: 12, most_trials: 24 }
+        Limits { arithmetic: budgets.arithmetic(), most_tenants: 12, only: None, most_trials: 24 }
     }
 
     fn write_all(directory: &Path) -> PathBuf {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiermark_load::{Length, Mix, Pace, ValueShape, Workload};
 
-use super::{Requests, Scenario};
+use super::{Pacing, Requests, Scenario};
 
 impl Scenario {
     /// The workload of one tenant in the part that is measured.
@@ -12,7 +12,10 @@ impl Scenario {
     pub fn asked(&self, Requests { gets, keys }: Requests, seed: u64) -> Workload {
         let (tenant, load) = (&self.tenant, &self.load);
         Workload {
-            pace: Pace::Open { arrivals: load.arrival, rate: load.rate },
+            pace: match load.pacing {
+                Pacing::Open => Pace::Open { arrivals: load.arrival, rate: load.rate },
+                Pacing::Closed => Pace::Paced { rate: load.rate },
+            },
             length: Length::Time(Duration::from_secs_f64(self.time.measure.clamp(0.0, f64::from(u32::MAX)))),
             connections: load.connections as usize,
             depth: load.pipeline as usize,

@@ -14,6 +14,8 @@ use crate::trial::LONGER;
 const MOST_RECORDS: u64 = (1 << 31) - 1;
 /// The longest string a Redis server takes.
 const MOST_VALUE: u64 = 512 << 20;
+/// Bytes of kernel parameters: the kernel takes 2,048 in all (COMMAND_LINE_SIZE of x86).
+const MOST_APPENDED: usize = 1024;
 /// Far beyond what one server answers: a rate above it is a typing error.
 const MOST_RATE: f64 = 10e6;
 /// Longest phase of a trial: a day.
@@ -97,8 +99,23 @@ impl Scenario {
             says::reserve_too_large(Bytes(reserve.0), Bytes(budget.0))
         });
         let data = tenant.records.saturating_mul(tenant.value.0);
-        let of_machines = tenant.vm_memory.is_none() || self.backend == Backend::Qemu;
-        found.unless_beside(of_machines, "tenant.vm-memory", &["backend"], says::vm_memory_of_another_backend);
+        let of_guests = [
+            ("tenant.vm-memory", tenant.vm_memory.is_some()),
+            ("tenant.vm-cpus", tenant.vm_cpus.is_some()),
+            ("tenant.vm-append", tenant.vm_append.is_some()),
+        ];
+        for (key, given) in of_guests {
+            let fits = !given || self.backend == Backend::Qemu;
+            found.unless_beside(fits, key, &["backend"], says::vm_of_another_backend);
+        }
+        if let Some(cpus) = tenant.vm_cpus {
+            found.within("tenant.vm-cpus", f64::from(cpus), 1.0..=64.0);
+        }
+        if let Some(line) = &tenant.vm_append {
+            let ends = line.split_whitespace().any(|word| word == "--");
+            let right = line.len() <= MOST_APPENDED && !line.chars().any(char::is_control) && !ends;
+            found.unless(right, "tenant.vm-append", || says::vm_append_wrong(Bytes(MOST_APPENDED as u64)));
+        }
         let holds = tenant.vm_memory.is_none_or(|memory| memory.0 > data);
         found.unless_beside(holds, "tenant.vm-memory", &["tenant.records", "tenant.value"], || {
             says::vm_memory_too_small(Bytes(data))
@@ -140,6 +157,14 @@ impl Scenario {
         found.within("time.measure", time.measure, 0.1..=MOST_SECONDS);
         found.within("time.iterations", f64::from(time.iterations), 1.0..=100.0);
         found.within("limits.most-tenants", f64::from(limits.most_tenants), 1.0..=100_000.0);
+        if let Some(tenants) = limits.tenants {
+            found.within("limits.tenants", f64::from(tenants), 1.0..=100_000.0);
+            let servers = self.targets.len();
+            let enough = self.backend != Backend::External || tenants as usize <= servers;
+            found.unless_beside(enough, "limits.tenants", &["targets"], || {
+                format!("{tenants} tenants need as many targets; there are {servers}")
+            });
+        }
         found.within("limits.most-trials", f64::from(limits.most_trials), 1.0..=1000.0);
         found.within("limits.trial-seconds", limits.trial_seconds, 1.0..=MOST_TOTAL);
         if let Some(total) = limits.total_seconds {

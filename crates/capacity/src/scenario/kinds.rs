@@ -68,6 +68,18 @@ pub enum Backend {
     External,
 }
 
+/// What a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pacing {
+    /// Its time: an open loop.
+    #[default]
+    Open,
+    /// The answer to the one before, and the end of that one's period: the loop of the published test, which leaves out what is due while
+    /// it waits.
+    Closed,
+}
+
 /// Memory that is given back when it is full. Only one choice is honest: a server that drops records holds any number of
 /// tenants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -83,8 +95,8 @@ pub enum MaxMemory {
 pub enum Tier {
     /// No tier behind DRAM.
     Dram,
-    /// A block device or a file to swap to, by its absolute path.
-    Swap(String),
+    /// A block device or a file to swap to, by its absolute path; several have the same priority, and the kernel fills them in turn.
+    Swap(Vec<String>),
     /// Compressed memory as a swap device; the algorithm, or the kernel's own choice.
     Zram(Option<String>),
     /// Compressed memory before the swap that there is.
@@ -145,12 +157,8 @@ impl FromStr for Tier {
                     false => Err(format!("'{text}': write an algorithm, such as zram:lz4")),
                 }
             }
-            ("swap", Some(path)) if path.starts_with('/') && path.len() > 1 && !path.contains("/../") => {
-                Ok(Self::Swap(path.to_owned()))
-            }
-            ("swap", _) => {
-                Err(format!("'{text}': name the device or the file by its whole path, swap:/dev/disk/by-id/..."))
-            }
+            ("swap", Some(paths)) => swap(text, paths),
+            ("swap", None) => swap(text, ""),
             ("node", Some(id)) => {
                 id.parse().map(Self::Node).map_err(|_| format!("'{text}': write a node's number, node:1"))
             }
@@ -167,6 +175,23 @@ impl FromStr for Tier {
                 ))
             }
         }
+    }
+}
+
+/// A swap tier of one area or several. A plus before a slash parts two paths, but for one after another plus (`/c++/x` is one path).
+fn swap(text: &str, paths: &str) -> Result<Tier, String> {
+    let parts_two = |at: &usize| paths[..*at].chars().next_back().is_some_and(|before| before != '+');
+    let cuts: Vec<usize> = paths.match_indices("+/").map(|(at, _)| at).filter(parts_two).collect();
+    let begins = std::iter::once(0).chain(cuts.iter().map(|at| at + 1));
+    let ends = cuts.iter().copied().chain(std::iter::once(paths.len()));
+    let areas: Vec<String> = begins.zip(ends).map(|(begin, end)| paths[begin..end].to_owned()).collect();
+    let whole = |path: &String| path.starts_with('/') && path.len() > 1 && !path.contains("/../");
+    if !areas.iter().all(whole) {
+        return Err(format!("'{text}': name the device or the file by its whole path, swap:/dev/disk/by-id/..."));
+    }
+    match areas.iter().enumerate().find(|(at, path)| areas[..*at].contains(path)) {
+        Some((_, path)) => Err(format!("'{text}': {path} is named twice; name different devices or directories")),
+        None => Ok(Tier::Swap(areas)),
     }
 }
 
@@ -208,7 +233,8 @@ impl fmt::Display for Tier {
         let kind = self.kind();
         match self {
             Self::Dram | Self::Zram(None) | Self::Zswap => f.write_str(&kind),
-            Self::Swap(made_of) | Self::Zram(Some(made_of)) => write!(f, "{kind}:{made_of}"),
+            Self::Swap(paths) => write!(f, "{kind}:{}", paths.join("+")),
+            Self::Zram(Some(name)) => write!(f, "{kind}:{name}"),
             Self::Node(id) | Self::Demotion(id) => write!(f, "{kind}:{id}"),
             Self::Mix(parts) => f.write_str(&parts.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")),
         }

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use tiermark_config::Mistake;
 use tiermark_load::{Arrivals, KeyDist, KeyOrder};
 
+use crate::backend::GuestShape;
 use crate::level::Level;
-pub use kinds::{Backend, MaxMemory, Size, Tier};
+pub use kinds::{Backend, MaxMemory, Pacing, Size, Tier};
 
 /// The built-in scenarios, in the order in which they are listed.
 const BUILT_IN: [(&str, &str); 2] =
@@ -100,6 +101,12 @@ pub struct Tenant {
     /// Memory of its virtual machine, where it has one; enough for its records and a small system where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vm_memory: Option<Size>,
+    /// Cpus of its virtual machine, where it has one; 1 where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm_cpus: Option<u32>,
+    /// Parameters at the end of its kernel's command line, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm_append: Option<String>,
 }
 
 /// Most memory of a server for a byte of values: 1.35 was measured for values of 1 KiB, some of it as room between
@@ -121,8 +128,11 @@ fn redis() -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Load {
-    /// Requests a second, sent by the schedule whether or not earlier ones were answered.
+    /// Requests a second; in a closed loop at most.
     pub rate: f64,
+    /// Whether requests are sent at their times, or one at a time.
+    #[serde(default)]
+    pub pacing: Pacing,
     /// The times at which requests are due.
     #[serde(default)]
     pub arrival: Arrivals,
@@ -190,7 +200,10 @@ impl Default for Times {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SearchLimits {
-    /// Tenants that are never exceeded.
+    /// The only number of tenants to try on each tier; `None` searches for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<u32>,
+    /// Tenants that are never exceeded by a search.
     pub most_tenants: u32,
     /// Trials of one search.
     #[serde(alias = "most-probes")]
@@ -209,7 +222,14 @@ impl Default for SearchLimits {
     fn default() -> Self {
         // 40 trials are what 2 log₂ N + 8 allows of 65,536 tenants.
         let memory_floor = Size(512 << 20);
-        Self { most_tenants: 1000, most_trials: 40, trial_seconds: 3600.0, total_seconds: None, memory_floor }
+        Self {
+            tenants: None,
+            most_tenants: 1000,
+            most_trials: 40,
+            trial_seconds: 3600.0,
+            total_seconds: None,
+            memory_floor,
+        }
     }
 }
 
@@ -275,6 +295,12 @@ impl Scenario {
         self.tier_size.map_or(self.dram_budget.0.saturating_mul(TIER_BUDGETS), |size| size.0)
     }
 
+    /// The most tenants of a trial.
+    #[must_use]
+    pub fn most_tenants(&self) -> u32 {
+        self.limits.tenants.unwrap_or(self.limits.most_tenants)
+    }
+
     /// Memory of a tenant's virtual machine, bytes.
     #[must_use]
     pub fn vm_memory(&self) -> u64 {
@@ -283,11 +309,23 @@ impl Scenario {
         vm_memory.map_or(records.saturating_mul(record).saturating_add(SYSTEM), |size| size.0)
     }
 
+    /// The shape of a tenant's virtual machine.
+    #[must_use]
+    pub fn guest(&self) -> GuestShape {
+        let Tenant { vm_cpus, vm_append, .. } = &self.tenant;
+        let append = vm_append.clone().unwrap_or_default();
+        GuestShape { memory: self.vm_memory(), cpus: vm_cpus.unwrap_or(1), append }
+    }
+
     /// Tenant and load in one line.
     #[must_use]
     pub fn workload(&self) -> String {
         let Tenant { server, records, value, .. } = &self.tenant;
-        let asked = format!("{records} × {value}, {} requests/s each", self.load.rate);
+        let pacing = match self.load.pacing {
+            Pacing::Open => "",
+            Pacing::Closed => " at most (closed loop)",
+        };
+        let asked = format!("{records} × {value}, {} requests/s each{pacing}", self.load.rate);
         match self.backend {
             Backend::External => format!("a server elsewhere of {asked}"),
             _ => format!("{server} of {asked}, in {} of DRAM", self.dram_budget),

@@ -81,10 +81,19 @@ fn tiers_are_read_and_written() {
         "zram:lz4+swap:/s",
         "swap:/a+b",
         "zram+swap:/c++/x+y",
+        "swap:/dev/a+/dev/b",
+        "zram+swap:/dev/a+/dev/b+/dev/c+swap:/d",
     ] {
         assert_eq!(text.parse::<Tier>().unwrap().to_string(), text);
     }
+    let areas = |text: &str| match text.parse::<Tier>() {
+        Ok(Tier::Swap(areas)) => areas.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(["swap:/a+b", "swap:/c++/x", "swap:/a+/b", "swap:/a+b+/b"].map(areas), [1, 1, 2, 2]);
     for (text, said) in [
+        ("swap:/a+/", "whole path"),
+        ("swap:/a+/b+/a", "/a is named twice"),
         ("zrm", "did you mean 'zram'?"),
         ("cxl", "tiers are dram"),
         ("swap", "whole path"),
@@ -127,7 +136,9 @@ fn mistakes_are_told_with_line_and_key() {
         ("reserve = 0", "reserve = -1", "reserve", files::value_refused),
         ("reserve = 0", "reserve = \"1G\"", "reserve", codes::reserve_too_large),
         ("reserve = 0", "targets = [\"a:1\"]", "targets", codes::targets_of_another_backend),
-        ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory", codes::vm_memory_of_another_backend),
+        ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory", codes::vm_of_another_backend),
+        ("maxmemory = \"off\"", "vm-cpus = 2", "tenant.vm-cpus", codes::vm_of_another_backend),
+        ("maxmemory = \"off\"", "vm-append = \"nohz=off\"", "tenant.vm-append", codes::vm_of_another_backend),
         ("\"off\"", "\"1G\"", "tenant.maxmemory", files::choice_unknown),
         ("75_000", "0", "tenant.records", codes::records_out_of_range),
         ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility", files::number_out_of_range),
@@ -225,6 +236,12 @@ fn virtual_machines_have_memory_for_their_records() {
     let mut small = scenario.clone();
     small.tenant.value = Size(64);
     assert_eq!(small.vm_memory(), 75_000 * 576 + (192 << 20));
+    let shaped = |more: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\n{more}")));
+    let guest = shaped("vm-cpus = 2\nvm-append = \"nohz=off highres=off\"").unwrap().guest();
+    assert_eq!((guest.cpus, guest.append.as_str()), (2, "nohz=off highres=off"));
+    let fault = |more: &str| shaped(more).unwrap_err().swap_remove(0).fault.code;
+    assert_eq!(fault("vm-cpus = 65"), files::number_out_of_range);
+    assert_eq!(fault("vm-append = \"a -- init=/bin/sh\""), codes::vm_append_wrong);
     let given = |size: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\nvm-memory = \"{size}\"")));
     assert_eq!(given("300M").unwrap().vm_memory(), 300 << 20);
     let fault = given("50M").unwrap_err().swap_remove(0).fault;

@@ -39,6 +39,9 @@ pub struct Limits {
     pub arithmetic: Arithmetic,
     /// Tenants that are never exceeded; at least 1.
     pub most_tenants: u32,
+    /// The only number of tenants to try, instead of a search.
+    #[serde(default)]
+    pub only: Option<u32>,
     /// Trials that are made at most.
     #[serde(rename = "most_probes")]
     pub most_trials: u32,
@@ -164,6 +167,9 @@ impl Search {
     }
 
     fn wanted(&self) -> Step {
+        if let Some(tenants) = self.limits.only {
+            return self.fixed(tenants);
+        }
         if self.made == 0 {
             return self.trial(1, Phase::Baseline, says::one_tenant_first());
         }
@@ -191,10 +197,21 @@ impl Search {
         }
     }
 
+    /// The one trial of a number that was asked for, and then its outcome.
+    fn fixed(&self, tenants: u32) -> Step {
+        let outcome = match self.tally.votes(tenants) {
+            Votes { passed: 1.., .. } => Outcome::Pass,
+            Votes { failed: 1.., .. } => Outcome::Fail,
+            Votes { unclear: 1.., .. } => Outcome::Unclear,
+            _ => return self.trial(tenants, Phase::Fixed, says::only_this_number(tenants)),
+        };
+        Step::Done(Answer::Fixed { tenants, outcome })
+    }
+
     fn trial(&self, tenants: u32, phase: Phase, why: Note) -> Step {
         let upward = matches!(phase, Phase::Start | Phase::Ramp);
         let grows = upward && self.running.is_some_and(|running| running < tenants);
-        let full = matches!(phase, Phase::Bisection | Phase::Verification);
+        let full = matches!(phase, Phase::Fixed | Phase::Bisection | Phase::Verification);
         Step::Trial(TrialRequest { number: self.made + 1, tenants, phase, fresh: !grows, full, why })
     }
 

@@ -61,7 +61,21 @@ fn limits(memory: u32, total: u32) -> Limits {
         cpus: 1.0,
         cpu_per_tenant: None,
     };
-    Limits { arithmetic: budgets.arithmetic(), most_tenants: 10_000, most_trials: 1_000 }
+    Limits { arithmetic: budgets.arithmetic(), most_tenants: 10_000, only: None, most_trials: 1_000 }
+}
+
+#[test]
+fn a_number_that_was_asked_for_is_tried_once_and_no_other() {
+    for (outcome, fits) in [(Outcome::Pass, 108), (Outcome::Fail, 0), (Outcome::Unclear, 0)] {
+        let asked = Limits { only: Some(108), most_trials: 1, ..limits(31, 134) };
+        let mut search = Search::new(asked);
+        let Step::Trial(ask) = search.next_step() else { panic!("no trial") };
+        assert_eq!((ask.tenants, ask.phase, ask.fresh, ask.full), (108, Phase::Fixed, true, true));
+        search.told(&ask, outcome);
+        let Step::Done(answer) = search.next_step() else { panic!("another trial") };
+        assert_eq!(answer, Answer::Fixed { tenants: 108, outcome });
+        assert_eq!(crate::result::lower_bound(&answer), fits);
+    }
 }
 
 /// Runs a search to its end; `adjust` may change each requested trial.

@@ -60,16 +60,19 @@ mod tests {
 
     #[test]
     fn areas_of_a_tier_are_filled_before_all_others() {
-        let (zram, file) = (Tier::Zram(None), Tier::Swap("/var/tmp".into()));
+        let (zram, file) = (Tier::Zram(None), Tier::Swap(vec!["/var/tmp".into()]));
         let of = |parts: &[Tier], areas: &str| priorities(parts, &with(areas));
         let one = [zram.clone()];
-        let two = [zram, file.clone()];
+        let two = [zram.clone(), file.clone()];
         assert_eq!(of(&one, ""), Ok(vec![16_384]));
         assert_eq!(of(&two, "/dev/sdb2 partition 8 0 -2\n"), Ok(vec![16_384, 16_383]));
         let high = "/dev/sdb2 partition 8 0 16383\n/dev/sdb3 partition 8 0 5\n";
         assert_eq!(of(&two, high), Ok(vec![16_385, 16_384]));
         let second_highest = "/dev/sdb2 partition 8 0 7\n/dev/zram0 partition 8 0 32766\n";
         assert_eq!(of(&one, second_highest), Ok(vec![32_767]));
+        // Areas of one part are filled in turn.
+        let striped = [zram.clone(), Tier::Swap(vec!["/a".into(), "/b".into()])];
+        assert_eq!(of(&striped, ""), Ok(vec![16_384, 16_383]));
         // zswap is no area.
         assert_eq!(of(&[Tier::Zswap, file], second_highest), Ok(vec![32_767; 2]));
         let refused = of(&two, second_highest).unwrap_err();

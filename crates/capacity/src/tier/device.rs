@@ -51,7 +51,7 @@ pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result
     let below = real.trim_start_matches('/').to_owned();
     system.note([Change::swap_header(below.clone(), uuid.clone(), system.root()), Change::swap_device(below)])?;
     system.swap_on(&real, priority, Some(&uuid))?;
-    Ok(ActiveTier { device: Some(device), areas: vec![real], room, ..ActiveTier::default() })
+    Ok(ActiveTier { devices: vec![device], areas: vec![real], room, ..ActiveTier::default() })
 }
 
 /// Size in bytes of a device that is not in use and holds no data.

@@ -38,7 +38,12 @@ pub(super) fn activate(path: &str, size: u64, priority: u16, system: &mut System
     system.note([Change::swap_file(text.trim_start_matches('/'), system.root())])?;
     make(&place, size).map_err(|why| messages::directory_failed(path, &why.to_string()))?;
     system.swap_on(&text, priority, None)?;
-    Ok(ActiveTier { device: disk(system.root(), &place), areas: vec![text], room: size, ..ActiveTier::default() })
+    Ok(ActiveTier {
+        devices: disk(system.root(), &place).into_iter().collect(),
+        areas: vec![text],
+        room: size,
+        ..ActiveTier::default()
+    })
 }
 
 /// The path of the swap file: a name of its own in a directory, or the path itself, if nothing is there and its name contains `tiermark`.

@@ -8,6 +8,7 @@ mod demotion;
 mod device;
 mod file;
 mod node;
+mod stripe;
 mod zram;
 mod zswap;
 
@@ -25,8 +26,8 @@ pub use node::Nodes;
 /// A tier that is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ActiveTier {
-    /// Block device that holds it (`zram1`, `nvme0n1`), for evidence; the first of a mix.
-    pub device: Option<String>,
+    /// Block devices that hold it (`zram1`, `nvme0n1`), for evidence; those of the first part of a mix.
+    pub devices: Vec<String>,
     /// Paths of the swap areas that were made.
     pub areas: Vec<String>,
     /// Bytes of tenants that it takes.
@@ -59,7 +60,9 @@ impl ActiveTier {
     }
 
     fn with(mut self, other: Self) -> Self {
-        self.device = self.device.or(other.device);
+        if self.devices.is_empty() {
+            self.devices = other.devices;
+        }
         self.areas.extend(other.areas);
         self.room = self.room.saturating_add(other.room);
         self.pools = self.pools.with(other.pools);
@@ -143,9 +146,7 @@ fn preflight(part: &Tier, wanted: &TierSizes, root: &Root) -> Preflight {
         Tier::Dram | Tier::Mix(_) => None,
         Tier::Zram(algorithm) => return zram::preflight(algorithm.as_deref(), wanted, root),
         Tier::Zswap => return zswap::preflight(wanted, root),
-        Tier::Swap(path) if device::is(path) => found.hold(device::preflight(path, root)).map(|found| found.room),
-        // The name of the file is drawn when it is made.
-        Tier::Swap(path) => found.hold(file::preflight(path, wanted.size, "0")).map(|_| wanted.size),
+        Tier::Swap(paths) => return stripe::preflight(paths, wanted, root),
         Tier::Demotion(id) => found.hold(demotion::preflight(*id, wanted, root)).map(|active| active.room),
         Tier::Node(id) => found.hold(node::preflight(part, *id, wanted, root)).map(|active| active.room),
     };
@@ -212,8 +213,7 @@ fn part_of(tier: &Tier, wanted: &TierSizes, priority: u16, system: &mut System) 
     match tier {
         Tier::Dram | Tier::Mix(_) => Ok(ActiveTier::default()),
         Tier::Zram(algorithm) => zram::activate(algorithm.as_deref(), wanted, priority, system),
-        Tier::Swap(path) if device::is(path) => device::activate(path, priority, system),
-        Tier::Swap(path) => file::activate(path, wanted.size, priority, system),
+        Tier::Swap(paths) => stripe::activate(paths, wanted, priority, system),
         Tier::Zswap => zswap::activate(wanted, system),
         Tier::Demotion(id) => demotion::activate(*id, wanted, system),
         Tier::Node(id) => node::preflight(tier, *id, wanted, system.root()),

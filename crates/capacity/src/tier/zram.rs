@@ -70,7 +70,7 @@ pub(super) fn activate(
     system.swap_on(&path, priority, None)?;
     let name = format!("zram{number}");
     let pools = Pools { zram: vec![name.clone()], ..Pools::default() };
-    Ok(ActiveTier { device: Some(name), areas: vec![path], room: wanted.size, pools, ..ActiveTier::default() })
+    Ok(ActiveTier { devices: vec![name], areas: vec![path], room: wanted.size, pools, ..ActiveTier::default() })
 }
 
 /// A new device's number. It is noted before it is there, and again once it is known to be ours.

@@ -17,7 +17,7 @@ pub(super) fn preflight(wanted: &TierSizes, root: &Root) -> Preflight {
     found.hold(leave_floor_for_pool("zswap", wanted, root));
     if switched(ENABLED, root).is_none() {
         found.refused.push(messages::zswap_missing());
-    } else if Host::read(root, None).ok().and_then(|host| host.zswap).is_none() {
+    } else if Host::read(root, &[]).ok().and_then(|host| host.zswap).is_none() {
         found.refused.push(messages::zswap_not_counted());
     }
     found
@@ -27,14 +27,14 @@ pub(super) fn preflight(wanted: &TierSizes, root: &Root) -> Preflight {
 pub(super) fn activate(wanted: &TierSizes, system: &mut System) -> Result<ActiveTier, Refusal> {
     preflight(wanted, system.root()).sure()?;
     switch(NAME, ENABLED, true, system)?;
-    let zswap = Host::read(system.root(), None).ok().and_then(|host| host.zswap);
+    let zswap = Host::read(system.root(), &[]).ok().and_then(|host| host.zswap);
     let pools = Pools { zswap: Some(zswap.map_or(0, |zswap| zswap.memory)), ..Pools::default() };
     Ok(ActiveTier { pools, ..ActiveTier::default() })
 }
 
 /// The swap of the system, where a tier has none of its own.
 pub(super) fn behind(root: &Root) -> Result<ActiveTier, Refusal> {
-    let host = Host::read(root, None).map_err(|why| messages::swap_unreadable(&why.to_string()))?;
+    let host = Host::read(root, &[]).map_err(|why| messages::swap_unreadable(&why.to_string()))?;
     let areas = host.swaps.unwrap_or_default();
     if areas.is_empty() {
         return Err(messages::zswap_alone());

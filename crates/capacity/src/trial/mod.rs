@@ -131,7 +131,7 @@ impl TrialRunner<'_> {
         let time = &self.scenario.time;
         let unwaited = (time.settle <= 0.0).then(says::settling_off);
         let restless = unwaited.or_else(|| monitor.not_steady());
-        let mut seen = Measurements::new(ask.tenants as usize);
+        let mut seen = Measurements::new(ask.tenants as usize, self.scenario.load.pacing);
         // Where the warm-up was ended, what ran out is to be seen in it.
         let early = monitor.abort().is_some();
         warmed.iter().filter(|_| early).for_each(|warmed| seen.add(warmed));

@@ -202,7 +202,7 @@ impl<'a> Monitor<'a> {
                 return false;
             }
         };
-        let host = Host::read(&self.root, self.active.device.as_deref()).unwrap_or_default();
+        let host = Host::read(&self.root, &self.active.devices).unwrap_or_default();
         let asked = pulse.load.filter(|_| self.stage != Stage::Filling);
         let window = asked.and_then(|load| self.window(load, &host, &look.group));
         let rate = window.map(|(window, seconds)| window.done as f64 / seconds);

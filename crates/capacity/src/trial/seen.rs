@@ -14,6 +14,7 @@ use crate::curve;
 use crate::evidence::{Derived, Group, GroupPaths, Host, HostDelta};
 use crate::level::{Judgement, Level, Quantity, Served};
 use crate::resource::Signs;
+use crate::scenario::Pacing;
 use crate::tier::ActiveTier;
 
 /// Counters of the system and the tenants at one moment.
@@ -34,7 +35,7 @@ impl SystemState {
         let group = counted.as_ref().and_then(|counted| read(&counted.all));
         Self {
             at: Instant::now(),
-            host: Host::read(root, active.device.as_deref()).unwrap_or_default(),
+            host: Host::read(root, &active.devices).unwrap_or_default(),
             // Evidence leaves out what cannot be read; the guards do not.
             pool: group.as_ref().and_then(|group| active.pools.bytes(root, group).ok().flatten()),
             group,
@@ -75,6 +76,7 @@ fn kills(counted: &Counted, read: impl Fn(&GroupPaths) -> Option<Group>) -> Opti
 /// One tenant over all iterations.
 #[derive(Debug, Default)]
 struct Tenant {
+    /// From when a request was due; in a closed loop from when it was sent, as its client sees it.
     times: Latencies,
     scheduled: u64,
     in_time: u64,
@@ -84,6 +86,9 @@ struct Tenant {
 #[derive(Debug)]
 pub(super) struct Measurements {
     tenants: Vec<Tenant>,
+    pacing: Pacing,
+    /// All tenants of a closed loop with the requests that it left out.
+    with_omitted: Latencies,
     trouble: Option<Note>,
     done: u64,
     scheduled: u64,
@@ -97,10 +102,12 @@ pub(super) struct Measurements {
 }
 
 impl Measurements {
-    pub(super) fn new(tenants: usize) -> Self {
+    pub(super) fn new(tenants: usize, pacing: Pacing) -> Self {
         let tenants = (0..tenants).map(|_| Tenant::default()).collect();
         Self {
             tenants,
+            pacing,
+            with_omitted: Latencies::default(),
             trouble: None,
             done: 0,
             scheduled: 0,
@@ -116,7 +123,13 @@ impl Measurements {
     /// Adds an iteration.
     pub(super) fn add(&mut self, outcome: &Loaded) {
         for (sum, one) in self.tenants.iter_mut().zip(&outcome.tenants) {
-            sum.times.merge(&one.response);
+            match self.pacing {
+                Pacing::Open => sum.times.merge(&one.response),
+                Pacing::Closed => {
+                    sum.times.merge(&one.service);
+                    self.with_omitted.merge(&one.response);
+                }
+            }
             sum.scheduled += one.scheduled;
             sum.in_time += one.done_in_time;
             self.done += one.done;
@@ -145,7 +158,8 @@ impl Measurements {
     }
 
     pub(super) fn point(&self, number: u32, faults: Option<f64>, outcome: Outcome) -> Option<CurvePoint> {
-        curve::point(number, &self.served(), faults, outcome)
+        let point = curve::point(number, &self.served(), faults, outcome)?;
+        Some(CurvePoint { with_omitted: curve::with_omitted(self.with_omitted.histogram()), ..point })
     }
 
     /// Answers that make it worthless to look at times: a tenant that was given up, or that refused.

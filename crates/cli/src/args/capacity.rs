@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tiermark_capacity::level::{Limit, Scope};
-use tiermark_capacity::scenario::{Backend, Scenario, Size, Tier};
+use tiermark_capacity::scenario::{self, Backend, Scenario, Size, Tier};
 use tiermark_load::{Address, KeyDist};
 use tiermark_model::{Bytes, IdSet};
 
 use super::View;
-use super::load::{Order, Spread, above_zero, count, percentage, rate, seconds_or_none, share, value_size};
+use super::load::{Order, Pacing, Spread, above_zero, count, percentage, rate, seconds_or_none, share, value_size};
 use crate::parse;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -18,6 +18,7 @@ Examples:
   sudo tiermark capacity --scenario mini
   sudo tiermark capacity --scenario mini --tiers dram,zram:lz4,swap:/var/tmp --level 'p99 < 10ms' --prices prices.toml
   sudo tiermark capacity --scenario mini --backend qemu --tiers dram
+  sudo tiermark capacity --scenario brief --tenants 108 --tiers dram,swap:/dev/nvme1n1+/dev/nvme2n1
   tiermark capacity --scenario brief --backend external --target host1:6379,host2:6379 --most-tenants 2
   sudo tiermark capacity --resume
 Each tenant is a Redis server in its own control group, so root is needed. With --backend external, root is not needed: the run writes
@@ -112,9 +113,14 @@ pub(crate) struct TenantArgs {
     /// Command that fails if a server of --target runs already: run before --start, and before --stop after a killed run
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
     pub(crate) check: Option<String>,
-    /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target
+    /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}
+    ///
+    /// Their servers are those of --target; without it, they listen on port 6379 of the address that `virsh domifaddr` shows.
     #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["check", "start", "stop"])]
     pub(crate) libvirt: Option<String>,
+    /// A virtual machine of libvirt (shut off) that is cloned for each tenant; the clones are removed with their disks
+    #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["check", "start", "stop", "libvirt", "targets"])]
+    pub(crate) libvirt_base: Option<String>,
     /// Command that stops the server of --start, so that each trial begins with empty servers: 'virsh destroy vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
     pub(crate) stop: Option<String>,
@@ -136,6 +142,12 @@ pub(crate) struct TenantArgs {
     /// Memory of each virtual machine, for --backend qemu [default: enough for the records, and 192M]
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) vm_memory: Option<Bytes>,
+    /// Cpus of each virtual machine, for --backend qemu [default: 1]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) vm_cpus: Option<u32>,
+    /// More parameters of the virtual machines' kernel: 'nohz=off highres=off lapic=notscdeadline'
+    #[arg(hide_short_help = true, long, value_name = "WORDS")]
+    pub(crate) vm_append: Option<String>,
     /// Kernel of the virtual machines [default: the newest /boot/vmlinuz-*, one for clouds first]
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) guest_kernel: Option<PathBuf>,
@@ -144,7 +156,7 @@ pub(crate) struct TenantArgs {
     pub(crate) guest_agent: Option<PathBuf>,
     /// Memory to compare: dram, zram, zswap, swap:DEVICE, node:N …
     ///
-    /// dram, swap:DEVICE, swap:DIRECTORY, zram[:ALGORITHM], zswap, node:N (whole tenants), demotion:N (by the kernel, page by page), or
+    /// dram, swap:DEVICE, swap:DIRECTORY, swap:DEVICE+DEVICE (filled in turn), zram[:ALGORITHM], zswap, node:N (whole tenants), demotion:N (by the kernel, page by page), or
     /// several in one as zram+swap:/dev/sdb.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tiers: Vec<Tier>,
@@ -177,6 +189,11 @@ pub(crate) struct AskedArgs {
     /// Requests a second of each tenant
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
+    /// Whether requests are sent at their times (open loop), or one at a time (closed loop)
+    ///
+    /// A closed loop, as that of the published test, leaves out the requests that are due while it waits.
+    #[arg(hide_short_help = true, long, value_name = "LOOP")]
+    pub(crate) pacing: Option<Pacing>,
     /// Distribution of the requests in time
     #[arg(hide_short_help = true, long, value_name = "SPREAD")]
     pub(crate) arrivals: Option<Spread>,
@@ -230,6 +247,9 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
+    /// Measure only this number of tenants on each tier: no search
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "most_tenants")]
+    pub(crate) tenants: Option<u32>,
     /// Most tenants of a trial
     #[arg(long, value_name = "N", value_parser = parse::within::<u32>(1..=u64::MAX))]
     pub(crate) most_tenants: Option<u32>,
@@ -266,6 +286,7 @@ impl CapacityArgs {
         self.tenants.change(scenario);
         self.asked.change(scenario);
         let (search, limits) = (&self.search, &mut scenario.limits);
+        put(&mut limits.tenants, search.tenants.map(Some));
         put(&mut limits.most_tenants, search.most_tenants);
         put(&mut limits.most_trials, search.most_trials);
         put(&mut limits.trial_seconds, search.trial_time);
@@ -297,6 +318,8 @@ impl TenantArgs {
         put(&mut scenario.tenant.value, size(self.value_size));
         put(&mut scenario.tenant.compressibility, self.value_compress);
         put(&mut scenario.tenant.vm_memory, size(self.vm_memory).map(Some));
+        put(&mut scenario.tenant.vm_cpus, self.vm_cpus.map(Some));
+        put(&mut scenario.tenant.vm_append, self.vm_append.clone().map(Some));
     }
 }
 
@@ -304,6 +327,13 @@ impl AskedArgs {
     fn change(&self, scenario: &mut Scenario) {
         let (load, time, level) = (&mut scenario.load, &mut scenario.time, &mut scenario.level);
         put(&mut load.rate, self.rps);
+        put(
+            &mut load.pacing,
+            self.pacing.map(|pacing| match pacing {
+                Pacing::Open => scenario::Pacing::Open,
+                Pacing::Closed => scenario::Pacing::Closed,
+            }),
+        );
         put(&mut load.arrival, self.arrivals.map(Into::into));
         put_list(&mut load.mixes, &self.gets);
         load.brief_mix |= self.gets_brief;

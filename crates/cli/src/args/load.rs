@@ -17,6 +17,15 @@ Examples:
 It writes to the server: --fill and the SETs (--gets below 100) replace the keys 0, 1, 2 … of its database (--key-prefix sets them apart).
 Response is the time from when a request was due to its answer, service that from when it was sent.";
 
+/// What a request at a rate waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pacing {
+    /// At the times of the rate, whatever the server does
+    Open,
+    /// After the answer to the last request, and not before the rate's period is over
+    Closed,
+}
+
 /// How requests of an open loop are spread in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Spread {
@@ -152,6 +161,9 @@ pub(crate) struct PaceArgs {
     /// the answer to the last one (closed loop).
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
+    /// Whether requests are sent at their times, or one at a time
+    #[arg(hide_short_help = true, long, value_name = "LOOP", default_value = "open", requires = "rps")]
+    pub(crate) pacing: Pacing,
     /// How requests are spread in time
     #[arg(hide_short_help = true, long, value_name = "SPREAD", default_value = "constant", requires = "rps")]
     pub(crate) arrivals: Spread,

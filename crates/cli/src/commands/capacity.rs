@@ -13,7 +13,7 @@ use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
 use tiermark_capacity::saved::SavedRun;
 use tiermark_lines::write_whole;
-use tiermark_model::capacity::{Answer, Capacity};
+use tiermark_model::capacity::{Answer, Capacity, Outcome};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
 
@@ -129,10 +129,11 @@ fn finish(
 }
 
 fn exit(document: &Capacity, saved: &SavedRun) -> Exit {
-    let single = |answer: &Answer| !matches!(answer, Answer::Between { .. });
+    let open =
+        |answer: &Answer| matches!(answer, Answer::Between { .. } | Answer::Fixed { outcome: Outcome::Unclear, .. });
     match () {
         () if document.cases.is_empty() && saved.is_whole() => Exit::Refused,
-        () if saved.is_whole() && document.refused.is_empty() && document.cases.iter().all(|c| single(&c.answer)) => {
+        () if saved.is_whole() && document.refused.is_empty() && !document.cases.iter().any(|c| open(&c.answer)) => {
             Exit::Done
         }
         () => Exit::Partial,

@@ -14,7 +14,7 @@ use tiermark_load::{
 use tiermark_model::messages::load as says;
 use tiermark_model::{Bytes, Exit, Refusal};
 
-use crate::args::LoadArgs;
+use crate::args::{LoadArgs, Pacing};
 use crate::output::{Destination, Failure, json, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
@@ -172,10 +172,16 @@ fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(),
 fn workload(args: &LoadArgs) -> Workload {
     let (pace, asked) = (&args.pace, &args.asked);
     Workload {
-        pace: pace.rps.map_or(Pace::Closed, |rate| Pace::Open { arrivals: pace.arrivals.into(), rate }),
+        pace: pace.rps.map_or(Pace::Closed, |rate| match pace.pacing {
+            Pacing::Open => Pace::Open { arrivals: pace.arrivals.into(), rate },
+            Pacing::Closed => Pace::Paced { rate },
+        }),
         length: pace.requests.map_or(Length::Time(Duration::from_secs_f64(pace.duration)), Length::Requests),
         connections: pace.connections,
-        depth: pace.pipeline_depth.unwrap_or(if pace.rps.is_some() { OPEN_DEPTH } else { 1 }),
+        depth: pace.pipeline_depth.unwrap_or(match (pace.rps, pace.pacing) {
+            (Some(_), Pacing::Open) => OPEN_DEPTH,
+            _ => 1,
+        }),
         first_key: asked.keys.first,
         keys: asked.keys.count,
         key_prefix: asked.key_prefix.clone(),

@@ -3,9 +3,10 @@
 use tiermark_machine::{Root, resolve_disk};
 use tiermark_model::messages::undo as messages;
 use tiermark_model::{CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, Machine, Refusal, TUNE_SCHEMA, Tuning};
-use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs};
+use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs, services};
 use tiermark_undo::{
-    Applied, Asked, Journal, JournalHeader, Restored, RootWriter, StateDir, apply, is_noted, pending, restore_all,
+    Applied, Asked, Journal, JournalHeader, KnobChange, Restored, RootWriter, StateDir, apply, is_noted, pending,
+    restore_all, stop_service,
 };
 
 use crate::args::{Simulation, TuneArgs};
@@ -75,7 +76,8 @@ fn state() -> Result<StateDir, Failure> {
 /// Makes the changes that the advice is about.
 fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Result<Exit, Failure> {
     let wanted = changes(&tuning.knobs, chosen.iter().copied());
-    if wanted.is_empty() {
+    let stopped = services(&tuning.knobs, chosen.iter().copied());
+    if wanted.is_empty() && stopped.is_empty() {
         report(args, &[], None, "Nothing to change: every knob that can be changed is as advised.")?;
         return Ok(Exit::Done);
     }
@@ -83,7 +85,7 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
     let (started, _) = shell::started_and_id();
     let what = format!("tiermark tune --apply --profile {}", args.profile.profile().name());
     let mut journal = Journal::create(&state()?, JournalHeader::new(root, what, started))?;
-    let applied = apply(&wanted, &mut writer, &mut journal);
+    let applied = applied(&stopped, &wanted, &mut writer, &mut journal);
     let place = journal.path().display().to_string();
     journal.keep();
     let Applied { rows, refused } = applied?;
@@ -92,8 +94,10 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
     match refused {
         None => {
             let files = if wanted.len() == 1 { "1 file".to_owned() } else { format!("{} files", wanted.len()) };
-            let text =
-                format!("{files} changed until the next reboot, or `tiermark tune --restore`. Old values: {place}");
+            let services: String = stopped.iter().map(|name| format!("{name} stopped, ")).collect();
+            let text = format!(
+                "{services}{files} changed until the next reboot, or `tiermark tune --restore`. Old values: {place}"
+            );
             report(args, &rows, None, &text)?;
             Ok(Exit::Done)
         }
@@ -109,6 +113,32 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
             Ok(if stuck { Exit::Failure } else { Exit::Refused })
         }
     }
+}
+
+/// Stops services and writes files; where one of it fails, everything is taken back.
+fn applied(
+    stopped: &[&str],
+    wanted: &[KnobChange],
+    writer: &mut RootWriter,
+    journal: &mut Journal,
+) -> Result<Applied, Refusal> {
+    let mut rows = Vec::new();
+    // First: a service that runs would write its own values over those that are advised.
+    for name in stopped {
+        match stop_service(name, writer, journal) {
+            Ok(row) => rows.push(row),
+            Err(refusal) => {
+                rows.extend(journal.start_services(writer));
+                return Ok(Applied { rows, refused: Some(refusal) });
+            }
+        }
+    }
+    let applied = apply(wanted, writer, journal);
+    let (Ok(Applied { refused: Some(_), .. }) | Err(_)) = &applied else {
+        return applied.map(|done| Applied { rows: rows.into_iter().chain(done.rows).collect(), ..done });
+    };
+    let started = journal.start_services(writer);
+    applied.map(|done| Applied { rows: rows.into_iter().chain(done.rows).chain(started).collect(), ..done })
 }
 
 /// Takes back what earlier calls changed.

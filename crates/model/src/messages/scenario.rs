@@ -28,8 +28,11 @@ messages! {
     /// A reserve that leaves no DRAM.
     Note reserve_too_large(reserve: Bytes, budget: Bytes): "{reserve} uses up the dram-budget of {budget}";
 
-    /// Memory of virtual machines, for a backend without them.
-    Note vm_memory_of_another_backend(): "is only for backend = \"qemu\"; the other backends start no virtual machine";
+    /// A property of virtual machines, for a backend without them.
+    Note vm_of_another_backend(): "is only for backend = \"qemu\"; the other backends start no virtual machine";
+
+    /// Parameters for the kernel of virtual machines that are none.
+    Note vm_append_wrong(most: Bytes): "write parameters of the kernel in one line, at most {most}, without --";
 
     /// Virtual machines that do not hold their values.
     Note vm_memory_too_small(values: Bytes): "is too small for the values, which take {values}";

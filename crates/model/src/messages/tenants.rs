@@ -29,6 +29,16 @@ messages! {
         "--wrap", "a quote is not closed", "quote the whole command once more: --wrap \"COMMAND 'AN ARGUMENT'\"";
 
     /// Libvirt's program, where it is not installed.
+    Refusal virt_clone_missing():
+        "clones of virtual machines of libvirt", "virt-clone is not an executable program in PATH",
+        "install it: apt install virtinst; or clone the machines yourself, and use --libvirt";
+
+    /// A virtual machine without an address.
+    Refusal no_guest_address(command: &str, seconds: u64):
+        "the address of a virtual machine", "`{command}` showed none within {seconds} s",
+        "see whether the machine boots and has a network of libvirt; or name its server with --target";
+
+    /// No virsh.
     Refusal virsh_missing():
         "virtual machines of libvirt", "virsh is not an executable program in PATH",
         "install it (on Debian: apt-get install libvirt-clients), or name commands of another manager: --start and --stop";

@@ -88,6 +88,10 @@ messages! {
     Refusal file_exists(path: &str):
         "the tier swap:{path}", "the file exists, and existing files are not touched", "name a directory";
 
+    /// Two names of one device or directory in a tier.
+    Refusal same_swap_area(other: &str, path: &str):
+        "the tier swap:{other}+{path}", "both paths are the same device or directory", "name two different ones";
+
     /// A path that is neither device, nor file, nor directory.
     Refusal swap_path_missing(path: &str):
         "the tier swap:{path}", "there is no such device, file or directory", "name a device, or a directory for a swap file";

@@ -13,6 +13,9 @@ messages! {
     /// The first trial of a search.
     Note one_tenant_first(): "one tenant alone, to see whether it meets the service level at all";
 
+    /// The trial of a number of tenants that was asked for.
+    Note only_this_number(tenants: u32): "{tenants} is the number that was asked for (--tenants): no other is tried";
+
     /// The number of tenants that a search begins with, and the estimate that it comes from.
     Note start_by_estimate(tenants: u32, estimate: &str): "{estimate}: start at {tenants}";
 

@@ -74,6 +74,13 @@ messages! {
         },
         { LEAVE_OUT };
 
+    /// A service that cannot be stopped.
+    Refusal service_not_stopped(name: &str, error: &str):
+        "stopping {name}", "{error}", "stop it yourself: systemctl stop {name}";
+
+    /// A service that was removed since it was stopped.
+    Note service_removed(): "the system has no such service any more";
+
     /// The answer of the system, or of a program of it, to an attempt.
     Note system_refused(error: &str): "{error}";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Resource, Votes};
+use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Resource, TenantTimes, WithOmitted};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Code, Note, Warning};
 
@@ -25,6 +25,23 @@ fn point(trial: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint 
         achieved: 1.0,
         faults_per_request: (tenants > 5).then_some(0.43),
         outcome,
+        min_ns: Some(18_000.0),
+        p95_ns: Some(p99_us * 750.0),
+        with_omitted: None,
+        each: (1..=tenants).map(|number| times(p99_us * (0.9 + 0.02 * f64::from(number)))).collect(),
+    }
+}
+
+/// Times of a tenant with this P99.
+fn times(p99_us: f64) -> TenantTimes {
+    TenantTimes {
+        requests: 3_000,
+        average_ns: p99_us * 350.0,
+        min_ns: 18_000.0,
+        p50_ns: 48_200.0,
+        p95_ns: p99_us * 750.0,
+        p99_ns: p99_us * 1_000.0,
+        max_ns: p99_us * 52_000.0,
     }
 }
 
@@ -52,6 +69,10 @@ fn dram() -> Case {
         answer: Answer::Exactly { tenants: 5, votes: votes(4, 0), beyond: votes(0, 2) },
         over_dram: None,
         ended_by: Some(Ended { resource: Resource::MemoryTier, why: note(killed) }),
+        settings: vec![
+            Setting { name: "vm.page-cluster".into(), on: None, value: "3".into() },
+            Setting { name: "queue/scheduler".into(), on: Some("nvme0n1".into()), value: "none".into() },
+        ],
         curve: vec![point(2, 5, 112.0, Outcome::Pass), point(1, 1, 97.0, Outcome::Pass)],
         trials: vec![
             trial(1, 1, Phase::Baseline, Outcome::Pass, "one tenant alone", "P99 < 1 s: 97 µs of tenant 1 at worst"),
@@ -159,6 +180,28 @@ fn a_run_is_shown_in_80_columns() {
 fn trials_say_why_they_were_made() {
     let only = Capacity { cases: vec![dram()], cost: None, warnings: Vec::new(), ..run() };
     insta::assert_snapshot!(capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }));
+}
+
+/// The published comparison: every tier with the same number of tenants, by its own closed loop.
+#[test]
+fn tiers_are_shown_beside_each_other_at_one_number() {
+    let fixed = |tier: &str, p99_us: f64, outcome: Outcome| {
+        let shown = point(1, 108, p99_us, outcome);
+        let omitted = WithOmitted { requests: shown.requests * 5 / 4, average_ns: p99_us * 9e4, p99_ns: p99_us * 1e6 };
+        Case {
+            tier: tier.into(),
+            answer: Answer::Fixed { tenants: 108, outcome },
+            ended_by: None,
+            curve: vec![CurvePoint { with_omitted: (tier != "dram").then_some(omitted), ..shown }],
+            trials: vec![trial(1, 108, Phase::Fixed, outcome, "asked for", "the deciding limit")],
+            ..dram()
+        }
+    };
+    let cases =
+        vec![fixed("dram", 210.0, Outcome::Pass), fixed("swap:/dev/nvme1n1+/dev/nvme2n1", 2700.0, Outcome::Fail)];
+    let shown = Capacity { cases, cost: None, warnings: Vec::new(), refused: Vec::new(), ..run() };
+    assert!(capacity_line(&shown).contains("dram 108 pass, swap:/dev/nvme1n1+/dev/nvme2n1 108 fail"));
+    insta::assert_snapshot!(capacity(&shown, &Style::default()));
 }
 
 /// Found by fuzzing.

@@ -13,6 +13,9 @@ pub(super) const KNOBS: &[Knob] = &[
     )),
     Knob::block("queue/nr_requests", "queue/nr_requests", Number, "requests under way at once")
         .swap_tier(Advice::To(&["64"], "a short queue, so that a read does not wait behind many writes")),
+    Knob::block("device/queue_depth", "device/queue_depth", Number, "requests that a SCSI device takes at once")
+        .reach(Reach::Check)
+        .swap_tier(Advice::Keep("queue/nr_requests bounds the queue of any device")),
     Knob::block("queue/max_sectors_kb", "queue/max_sectors_kb", Number, "the longest request, KiB")
         .swap_tier(Advice::To(&["32"], "short writes, so that a read behind one does not wait long")),
     Knob::block("queue/nomerges", "queue/nomerges", Number, "whether neighbouring requests are joined: 0 yes, 2 no")
@@ -29,8 +32,17 @@ pub(super) const KNOBS: &[Knob] = &[
         "the longest queue of NVMe devices",
     )
     .reach(Reach::Reboot)
-    .swap_tier(Advice::Keep("the driver reads it when it starts; queue/nr_requests has the same effect at once")),
+    .swap_tier(Advice::By(nvme_depth)),
 ];
+
+/// The depth that the published test used, by the boot option: the driver has no other time at which it reads it.
+fn nvme_depth(_: &AdviceInput<'_>) -> Option<(String, String)> {
+    let why = format!(
+        "the driver reads it only when it starts: nvme.io_queue_depth=64, {}; queue/nr_requests has the same effect at once",
+        super::boot::HOW
+    );
+    Some(("64".to_owned(), why))
+}
 
 /// The node of each device looked at, where it says; -1 is "no matter".
 fn nodes(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {

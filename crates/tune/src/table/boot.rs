@@ -6,7 +6,7 @@ use crate::advice_input::AdviceInput;
 use crate::knob::{Advice, Knob};
 
 /// How parameters get there; the profile's reason comes first.
-const HOW: &str = "add it to the kernel command line (GRUB_CMDLINE_LINUX and update-grub, or grubby)";
+pub(super) const HOW: &str = "add it to the kernel command line (GRUB_CMDLINE_LINUX and update-grub, or grubby)";
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::boot("rcu_nocbs=", "rcu_nocbs", "cpus whose RCU callbacks run on other cpus")

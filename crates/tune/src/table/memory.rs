@@ -25,6 +25,13 @@ pub(super) const KNOBS: &[Knob] = &[
     ))
     .default(&["10"]),
     Knob::file(
+        "vm.min_free_kbytes",
+        "proc/sys/vm/min_free_kbytes",
+        Number,
+        "memory that only the kernel's own urgent requests may take, KiB",
+    )
+    .swap_tier(Advice::Keep("leave it as it is: vm.watermark_scale_factor makes kswapd begin earlier without a larger reserve")),
+    Knob::file(
         "vm.watermark_boost_factor",
         "proc/sys/vm/watermark_boost_factor",
         Number,

@@ -14,7 +14,10 @@ pub(super) const KNOBS: &[Knob] = &[
         "which programs get huge pages without reserving them",
     )
     .swap_tier(Advice::To(&["never"], NO_SPLIT))
-    .latency(Advice::To(&["madvise"], "programs that request huge pages (madvise) get them; other programs do not wait for compaction")),
+    .latency(Advice::To(
+        &["madvise"],
+        "programs that request huge pages (madvise) get them; other programs do not wait for compaction",
+    )),
     Knob::file(
         "transparent_hugepage/defrag",
         "sys/kernel/mm/transparent_hugepage/defrag",
@@ -38,11 +41,16 @@ pub(super) const KNOBS: &[Knob] = &[
         "whether huge pages that are mostly zeros are split when memory is short",
     )
     .default(&["1"]),
-    Knob::file("ksm/run", "sys/kernel/mm/ksm/run", Number, "merging of equal pages: 0 stopped, 1 running, 2 taken apart")
-        .swap_tier(Advice::To(
-            &["0"],
-            "random data has no equal pages, and looking for them costs cpu and cache; stop ksmtuned too, which would start it again",
-        ))
-        .latency(Advice::To(&["0"], "a write to a merged page takes a fault and a copy; stop ksmtuned too"))
-        .default(&["0"]),
+    Knob::service("ksmtuned", "ksmtuned.service", "the service that starts merging when memory is short")
+        .swap_tier(Advice::To(&["stopped"], "it starts KSM again; random data has no equal pages"))
+        .latency(Advice::To(&["stopped"], "it starts KSM again")),
+    Knob::file(
+        "ksm/run",
+        "sys/kernel/mm/ksm/run",
+        Number,
+        "merging of equal pages: 0 stopped, 1 running, 2 taken apart",
+    )
+    .swap_tier(Advice::To(&["0"], "random data has no equal pages, and looking for them costs cpu and cache"))
+    .latency(Advice::To(&["0"], "a write to a merged page takes a fault and a copy"))
+    .default(&["0"]),
 ];

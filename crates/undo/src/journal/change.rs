@@ -28,6 +28,11 @@ pub enum Change {
         /// The value written.
         new: String,
     },
+    /// A service of systemd is stopped. Taken back by starting it, unless it runs; a reboot takes it back by itself.
+    Service {
+        /// Its name, which ends with `.service`.
+        name: String,
+    },
     /// A control group is made, of either version. Taken back by stopping whatever runs in it, lifting its limits and removing it. A
     /// component of its path contains `tiermark`.
     Cgroup {
@@ -147,6 +152,7 @@ impl Change {
             Self::Zram { number, .. } => name.trim_start_matches("/dev/") == format!("zram{number}"),
             Self::Process { pid, .. } => name.parse() == Ok(*pid),
             Self::Command { stop, .. } => stop == name,
+            Self::Service { name: service } => service == name,
         }
     }
 
@@ -164,6 +170,11 @@ impl Change {
     /// A [`Refusal`] that names the change.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         let (path, named) = match self {
+            Self::Service { name } => {
+                // A word of a shell, and nothing else to it.
+                let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+                (name, name.ends_with(".service") && name.chars().all(plain))
+            }
             Self::Knob { path, .. } => {
                 let known = path.starts_with("proc/sys/") || path.starts_with("sys/");
                 (path, known)
@@ -203,6 +214,7 @@ impl fmt::Display for Change {
             Self::SwapHeader { path, .. } => write!(f, "swap header on /{path}"),
             Self::Zram { number, .. } => write!(f, "device zram{number}"),
             Self::Process { pid, what, .. } => write!(f, "{what}, process {pid}"),
+            Self::Service { name } => write!(f, "service {name}"),
             Self::Command { stop, what, .. } => write!(f, "{what}, stopped by '{stop}'"),
         }
     }

@@ -6,6 +6,7 @@ mod command;
 mod group;
 mod knob;
 mod process;
+mod service;
 mod swap;
 mod swap_users;
 
@@ -20,6 +21,7 @@ use crate::writer::SystemWriter;
 use group::Group;
 pub(crate) use knob::knobs;
 use process::Living;
+pub(crate) use service::services;
 
 /// The outcome of taking changes back.
 #[derive(Debug, Default)]
@@ -145,6 +147,11 @@ impl Journal {
         command::stop(self, true, RestoreMode { force: false, by: By::Maker }, writer)
     }
 
+    /// Starts the services again that were stopped, and nothing else.
+    pub fn start_services(&mut self, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
+        services(self, writer)
+    }
+
     /// The control groups that were made, without those below another one.
     fn outermost_groups(&self) -> Vec<Group> {
         let mut outermost: Vec<Group> = Vec::new();
@@ -208,6 +215,8 @@ fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -
     rows.extend(swap::zram(journal, writer));
     let all: RangeFrom<usize> = 0..;
     rows.extend(knobs(journal, all, writer, how.force));
+    // After the knobs, which a service that watches them may write.
+    rows.extend(services(journal, writer));
     rows.extend(group::remove(journal, writer));
     rows
 }

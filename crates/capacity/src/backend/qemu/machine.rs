@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use tiermark_model::messages::tenants as messages;
 use tiermark_model::{Note, Refusal};
 
-use super::{Acceleration, Hypervisor};
+use super::{Acceleration, GuestShape, Hypervisor};
 use crate::backend::server::ENTER;
 use crate::guest::protocol::{Lines, Reply, Request, line};
 use crate::guest::{ARGUMENT, PORT};
@@ -152,15 +152,14 @@ fn arguments(boot: &Boot<'_>) -> Vec<String> {
     let Boot { hypervisor, acceleration, .. } = boot;
     let kernel = hypervisor.image.kernel.display().to_string();
     let mut words: Vec<String> = acceleration.words().iter().map(|word| (*word).to_owned()).collect();
-    let memory = format!("{}M", hypervisor.memory.div_ceil(1 << 20));
+    let [memory, cpus, line] = shaped(&hypervisor.shape, &acceleration.kernel_line(hypervisor.khz));
     let port = format!("virtserialport,chardev=agent,name={PORT}");
-    let line = format!("{} -- {ARGUMENT}", acceleration.kernel_line(hypervisor.khz));
     words.extend(
         [
             // Merging equal pages of tenants would hold more of them than their memory has room for.
             ["-machine", "q35,mem-merge=off"],
             ["-m", &memory],
-            ["-smp", "1"],
+            ["-smp", &cpus],
             ["-display", "none"],
             ["-chardev", "socket,id=agent,fd=0"],
             ["-chardev", "file,id=console,path=/dev/stdout,append=on"],
@@ -179,6 +178,15 @@ fn arguments(boot: &Boot<'_>) -> Vec<String> {
     words
 }
 
+/// Memory, cpus and the kernel's command line of a shape, as the emulator takes them. `needed` are the parameters without which a guest does
+/// not work; what a user adds comes later, and the kernel takes the later of two.
+fn shaped(shape: &GuestShape, needed: &str) -> [String; 3] {
+    let memory = format!("{}M", shape.memory.div_ceil(1 << 20));
+    let words = [needed, shape.append.trim(), "--", ARGUMENT];
+    let line: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    [memory, shape.cpus.to_string(), line.join(" ")]
+}
+
 impl Drop for Machine {
     fn drop(&mut self) {
         self.end();
@@ -188,6 +196,14 @@ impl Drop for Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guests_have_the_shape_that_was_asked_for() {
+        let shape = GuestShape { memory: (3 << 20) + 1, cpus: 2, append: " nohz=off highres=off ".into() };
+        assert_eq!(shaped(&shape, "quiet"), ["4M", "2", &format!("quiet nohz=off highres=off -- {ARGUMENT}")]);
+        let plain = GuestShape { cpus: 1, append: String::new(), ..shape };
+        assert_eq!(shaped(&plain, "quiet")[1..], ["1", &format!("quiet -- {ARGUMENT}")]);
+    }
 
     #[test]
     fn the_end_of_a_console_is_told_in_a_line() {

@@ -42,13 +42,23 @@ const KILL: i32 = 9;
 const POLL: Duration = Duration::from_millis(20);
 const PULSE: Duration = Duration::from_secs(1);
 
+/// Memory, cpus and kernel parameters of each virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestShape {
+    /// Memory, bytes.
+    pub memory: u64,
+    /// Cpus, from 1.
+    pub cpus: u32,
+    /// Parameters after those that the guest needs.
+    pub append: String,
+}
+
 /// Files and settings that all machines of a run share.
 #[derive(Debug)]
 pub struct Hypervisor {
     emulator: String,
     image: Image,
-    /// Memory of each machine, bytes.
-    memory: u64,
+    shape: GuestShape,
     /// The host's time stamp counter, where it is known.
     khz: Option<u64>,
     /// KVM once it is proven.
@@ -62,16 +72,16 @@ impl Hypervisor {
         emulator().err().into_iter().chain(Ingredients::find(files, server).missing()).collect()
     }
 
-    /// Finds the emulator, and puts together what guests boot: with `memory` bytes each, and this server in them.
+    /// Finds the emulator, and puts together what guests boot: with this shape each, and this server in them.
     ///
     /// # Errors
     /// A [`Refusal`] that names the missing part.
-    pub fn prepare(files: &GuestFiles, server: &str, memory: u64) -> Result<Self, Refusal> {
+    pub fn prepare(files: &GuestFiles, server: &str, shape: GuestShape) -> Result<Self, Refusal> {
         let emulator = emulator()?;
         let image = Image::make(Ingredients::find(files, server))?;
         let cpuinfo = Root::live().text("proc/cpuinfo").unwrap_or_default();
         let emulator = emulator.display().to_string();
-        Ok(Self { emulator, image, memory, khz: khz(&cpuinfo), acceleration: Cell::new(Acceleration::Tcg) })
+        Ok(Self { emulator, image, shape, khz: khz(&cpuinfo), acceleration: Cell::new(Acceleration::Tcg) })
     }
 
     /// Whether there is KVM that could be tried.
@@ -213,7 +223,8 @@ impl Qemu {
                 Booted::Failed(_) if attempts == 1 && self.machines[number as usize].exited().is_none() => {}
                 Booted::Failed(why) => {
                     let said = self.machines[number as usize].said();
-                    return Err(messages::guest_failed(number + 1, &why.text, &said, Bytes(self.hypervisor.memory)));
+                    let memory = Bytes(self.hypervisor.shape.memory);
+                    return Err(messages::guest_failed(number + 1, &why.text, &said, memory));
                 }
             }
         }

@@ -10,13 +10,16 @@ use tiermark_capacity::saved::{Pending, RunSetup};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_config::Mistake;
 use tiermark_load::{ClientSetup, Target};
+use tiermark_machine::Root;
 use tiermark_model::Refusal;
+use tiermark_model::capacity::Setting;
 use tiermark_model::messages::tenants::wrapper_unclosed;
 use tiermark_undo::StateDir;
 
 use super::scenario;
 use crate::args::CapacityArgs;
 use crate::output::Failure;
+use crate::target;
 
 /// The scenario that was named, with what options change, checked as a whole.
 pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
@@ -24,13 +27,17 @@ pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
     let mut scenario = scenario::read(name)?;
     args.change(&mut scenario);
     let tenants = &args.tenants;
-    let elsewhere = tenants.start.is_some() || tenants.libvirt.is_some() || tenants.overwrite;
+    let libvirt = tenants.libvirt.is_some() || tenants.libvirt_base.is_some();
+    let elsewhere = tenants.start.is_some() || libvirt || tenants.overwrite;
     if scenario.backend != Backend::External && elsewhere {
-        let text = "--start, --stop, --libvirt and --overwrite need --backend external";
+        let text = "--start, --stop, --libvirt, --libvirt-base and --overwrite need --backend external";
         return Err(Failure::usage(text));
     }
     if scenario.backend != Backend::Process && (tenants.podman.is_some() || tenants.wrap.is_some()) {
         return Err(Failure::usage("--podman and --wrap need --backend process"));
+    }
+    if libvirt && scenario.targets.is_empty() {
+        scenario.targets = adapter::guests(scenario.most_tenants());
     }
     let problems = scenario.problems();
     match problems.is_empty() {
@@ -53,9 +60,15 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
         }
         None => (words, None),
     };
-    let commands = match &tenants.libvirt {
-        Some(domain) => adapter::libvirt(domain),
-        None => Commands { check: tenants.check.clone(), start: tenants.start.clone(), stop: tenants.stop.clone() },
+    let commands = match (&tenants.libvirt, &tenants.libvirt_base) {
+        (Some(domain), _) => adapter::libvirt(domain, tenants.targets.is_empty()),
+        (None, Some(base)) => adapter::clones(base),
+        (None, None) => Commands {
+            check: tenants.check.clone(),
+            start: tenants.start.clone(),
+            stop: tenants.stop.clone(),
+            address: None,
+        },
     };
     let guest = GuestFiles { kernel: tenants.guest_kernel.clone(), agent: tenants.guest_agent.clone() };
     let threads = args.threads.unwrap_or(cpus.len().max(1));
@@ -93,14 +106,22 @@ pub(super) fn programs(scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
         command.as_ref().map(|command| format!("command that {what} a tenant: {command}"))
     };
     let commands = &setup.commands;
-    let words = [run("checks", &commands.check), run("starts", &commands.start), run("stops", &commands.stop)];
+    let address = run("shows the address of", &commands.address);
+    let words = [run("checks", &commands.check), run("starts", &commands.start), address, run("stops", &commands.stop)];
     lines.extend(words.into_iter().flatten());
     lines
 }
 
-fn client(setup: &RunSetup) -> ClientSetup {
+/// The client of a run.
+pub(super) fn client(setup: &RunSetup) -> ClientSetup {
     let timeout = Duration::from_secs_f64(setup.timeout_seconds);
     ClientSetup { threads: setup.threads.max(1), cpus: setup.cpus.clone(), timeout, ..ClientSetup::default() }
+}
+
+/// Settings of the system and of some block devices; none where the machine cannot be described.
+fn settings(devices: &[String]) -> Vec<Setting> {
+    let machine = target::this_machine();
+    machine.map_or_else(|_| Vec::new(), |machine| tiermark_tune::settings(&Root::live(), &machine, devices.to_vec()))
 }
 
 /// With what a run is made on this machine.
@@ -125,6 +146,7 @@ pub(super) fn environment<'a>(
         targets: targets(args, scenario)?,
         commands: setup.commands.clone(),
         overwrites: setup.overwrites,
+        settings,
         client: client(setup),
         stop,
     })

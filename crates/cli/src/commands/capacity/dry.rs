@@ -1,15 +1,18 @@
 //! `--dry-run`: the scenario as a file, its changes, about how long it takes, and which parts this machine can run.
 
 use tiermark_capacity::estimate::{TimeRange, spoken};
-use tiermark_capacity::run::{Admission, intended};
+use tiermark_capacity::offer::{Offer, offers};
+use tiermark_capacity::run::{Admission, has_memory, intended};
 use tiermark_capacity::saved::{Pending, RunSetup};
-use tiermark_capacity::scenario::{Backend, Scenario};
+use tiermark_capacity::scenario::{Backend, Scenario, SearchCase, Tier};
+use tiermark_capacity::tier::check;
 use tiermark_machine::Root;
 use tiermark_model::capacity::tenants;
+use tiermark_model::messages::tiers::codes;
 use tiermark_model::{Bytes, Exit, Note, Refusal};
 use tiermark_undo::pending;
 
-use super::asked::{asked, programs, setup};
+use super::asked::{asked, client, programs, setup};
 use super::gate::{Checks, directory, prices, state};
 use crate::args::CapacityArgs;
 use crate::output::{Failure, print, style};
@@ -20,15 +23,61 @@ pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let (scenario, setup) = (asked(args)?, setup(args)?);
     let checks = Checks::run(args, &Pending::all(&scenario, &setup), prices(&scenario))?;
     let (searches, all) = searches(&scenario, &setup, &checks.admission);
-    let sections = [
+    let mut sections = vec![
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
         ("Changes, noted in the journal and taken back at the end:".to_owned(), intended(&scenario)),
         ("How the run works:".to_owned(), how(args, &scenario, &setup)),
         ("On this machine, in its present state:".to_owned(), here(&scenario, &checks.admission)),
     ];
+    let offered = offered(&scenario, &setup, &checks.admission, all);
+    if !offered.is_empty() {
+        sections.insert(1, ("What fits in an hour here, by adding options:".to_owned(), offered));
+    }
     let text = toml::to_string(&scenario).map_err(Failure::tool)?;
     print(&format!("{text}\n{}", tiermark_report::comments(&sections, &style(&args.view))))?;
     checks.wrong().map_or(Ok(Exit::Done), Err)
+}
+
+/// The longest run that needs no smaller one beside it, s.
+const AN_HOUR: f64 = 3600.0;
+
+/// Smaller runs of the same question, where this one takes longer than an hour.
+fn offered(scenario: &Scenario, setup: &RunSetup, admission: &Admission, all: TimeRange) -> Vec<String> {
+    let client = client(setup);
+    if all.most <= AN_HOUR && has_memory(scenario, &client, &Root::live()) {
+        return Vec::new();
+    }
+    // A tier without a device of its own is as large as the scenario makes it.
+    let room = |tier: &Tier, small: &Scenario| {
+        let known = admission.tiers.iter().find(|(one, _)| one == tier).and_then(|(_, preflight)| preflight.room);
+        match known {
+            Some(room) if room != scenario.tier_bytes() => Some(room),
+            _ => (*tier != Tier::Dram).then(|| small.tier_bytes()),
+        }
+    };
+    let root = Root::live();
+    let full = |tier: &Tier, small: &Scenario| {
+        check(tier, &small.wanted(), &root).refused.iter().any(|refusal| refusal.code == codes::disk_full)
+    };
+    let takes = |small: &Scenario| {
+        let sum = |sum: TimeRange, case: &SearchCase<'_>| {
+            sum.and(small.estimate(case.tier, room(case.tier, small), setup.threads).about)
+        };
+        let all = small.searches().iter().fold(small.sizing_takes(setup.threads), sum);
+        let fits = has_memory(small, &client, &root) && !small.tiers.iter().any(|tier| full(tier, small));
+        fits.then_some(all.most)
+    };
+    let tenants = |tier: &Tier| scenario.estimate(tier, room(tier, scenario), setup.threads).tenants;
+    let most = scenario.tiers.iter().map(tenants).max().unwrap_or(1);
+    let offers = offers(scenario, most, AN_HOUR, &takes);
+    if offers.is_empty() {
+        return vec!["nothing, even with tenants of a thousandth of the size: name your own with --records".to_owned()];
+    }
+    let line = |offer: &Offer| {
+        let what = if offer.searches { "the search" } else { "one number of tenants on each tier" };
+        format!("{what}, {}: {}", TimeRange { least: offer.seconds, most: offer.seconds }, offer.options.join(" "))
+    };
+    offers.iter().map(line).collect()
 }
 
 /// Each search with about how it goes, and how long all of them take.
@@ -45,11 +94,13 @@ fn searches(scenario: &Scenario, setup: &RunSetup, admission: &Admission) -> (Ve
         let estimate = scenario.estimate(case.tier, room, setup.threads);
         all = all.and(estimate.about);
         let holds = match scenario.backend {
+            _ if scenario.limits.tenants.is_some() => tenants(estimate.tenants),
             Backend::External => format!("up to {} servers", estimate.tenants),
             _ => format!("memory holds about {}", tenants(estimate.tenants)),
         };
         let (load, about) = (case.requests, estimate.about);
-        lines.push(format!("{}, {load}: {holds}, {} trials, {about}", case.tier, estimate.trials));
+        let trials = if estimate.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", estimate.trials) };
+        lines.push(format!("{}, {load}: {holds}, {trials}, {about}", case.tier));
     }
     (lines, all)
 }

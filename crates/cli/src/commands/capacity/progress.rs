@@ -90,6 +90,11 @@ fn answered(answer: &Answer) -> String {
         Answer::Exactly { tenants: count, .. } => tenants(*count),
         Answer::Between { low, high: Some(high), why } => format!("{low} to {}: {why}", tenants(*high)),
         Answer::Between { low, high: None, why } => format!("{} or more: {why}", tenants(*low)),
+        Answer::Fixed { tenants: count, outcome: outcome @ (Outcome::Pass | Outcome::Fail) } => {
+            let how = if *outcome == Outcome::Pass { "meet" } else { "miss" };
+            format!("{}: {how} the service level", tenants(*count))
+        }
+        Answer::Fixed { tenants: count, .. } => format!("{}: not clear", tenants(*count)),
         Answer::AtLeast { tenants: count } => format!("{} or more", tenants(*count)),
         Answer::None { why } => format!("none: {why}"),
     }
@@ -131,6 +136,10 @@ mod tests {
             achieved: 1.0,
             faults_per_request: None,
             outcome: Outcome::Fail,
+            min_ns: None,
+            p95_ns: None,
+            with_omitted: None,
+            each: Vec::new(),
         };
         let line = result(&TrialRecord { tenants: 12, fresh: true, ..record }, Some(&point));
         assert!(

@@ -43,6 +43,7 @@ fn workload(done: &Done<'_>) -> LoadWorkload {
     let asked = &done.workload;
     let (pacing, arrivals, rate) = match asked.pace {
         Pace::Closed => (LoadLoop::Closed, None, None),
+        Pace::Paced { rate } => (LoadLoop::Paced, None, Some(rate)),
         Pace::Open { arrivals: Arrivals::Constant, rate } => (LoadLoop::Open, Some("constant"), Some(rate)),
         Pace::Open { arrivals: Arrivals::Poisson, rate } => (LoadLoop::Open, Some("poisson"), Some(rate)),
     };

@@ -20,6 +20,7 @@ pub(crate) fn view(run: &LoadRun) -> LoadView {
         }),
         facts: facts(run),
         warnings: warnings(run),
+        is_paced: run.workload.pacing == LoadLoop::Paced,
     }
 }
 
@@ -33,6 +34,7 @@ fn title(run: &LoadRun) -> String {
     let poisson = if asked.arrivals.as_deref() == Some("poisson") { " (Poisson)" } else { "" };
     let pace = match asked.requests_per_second {
         None => "closed loop".to_owned(),
+        Some(rate) if asked.pacing == LoadLoop::Paced => format!("closed loop, up to {rate} requests/s each"),
         Some(rate) => format!("open loop, {rate} requests/s each{poisson}"),
     };
     let length = match (asked.seconds, asked.requests) {
@@ -67,12 +69,12 @@ fn sizes(run: &LoadRun) -> String {
 }
 
 fn line(name: &str, seen: &LoadTenant, run: &LoadRun) -> LoadLine {
-    let is_open = run.workload.pacing == LoadLoop::Open;
+    let has_rate = run.workload.pacing != LoadLoop::Closed;
     LoadLine {
         name: name.to_owned(),
         rate: seen.requests_per_second,
-        share: seen.achieved_share.filter(|_| is_open),
-        late: late(seen).filter(|_| is_open),
+        share: seen.achieved_share.filter(|_| has_rate),
+        late: late(seen).filter(|_| has_rate),
         response: shown(&seen.response),
         service: shown(&seen.service),
     }
@@ -167,6 +169,15 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
             "closed loop: a slow answer delays the next request, so the latencies miss the time that requests wait for the server (use --rps)"
                 .into(),
         );
+        return;
+    }
+    if run.workload.pacing == LoadLoop::Paced {
+        let left_out = all.response.count.saturating_sub(all.service.count);
+        let share = percent(left_out, all.response.count);
+        warnings.push(format!(
+            "closed loop with a rate: {share:.1} % of the requests due were not sent, because the client waited for an answer then; the \
+             service times leave them out, an open loop (--pacing open) sends them"
+        ));
         return;
     }
     if let Some(share) = all.achieved_share.filter(|share| *share < KEEPS_UP) {

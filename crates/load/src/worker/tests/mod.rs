@@ -125,6 +125,19 @@ fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
     assert_eq!((seen.late, seen.max_late_ns, seen.held, seen.overloads), (0, 0, 198, 200));
 }
 
+/// The published generator: its own times show one slow request in 1,801, and those with the requests that it left out are an open loop's.
+#[test]
+fn a_closed_loop_at_a_rate_leaves_out_what_was_due_during_a_stall() {
+    let load = Load { pace: Pace::Paced { rate: 1000.0 }, ..Load::open(1000.0, 2000) };
+    let seen = load.against(|number, words| Reply::polite(words, if number == 501 { 200 * MS } else { 0 }));
+    assert_eq!((seen.scheduled, seen.sent, seen.done, seen.unsent, seen.errors), (2000, 1801, 1801, 0, 0));
+    assert_eq!((seen.late, seen.held, seen.overloads), (0, 0, 0));
+    assert_eq!((ms(seen.service.max()), seen.service.quantile(0.999)), (200, Some(1)));
+    assert_eq!(seen.response.count(), 2000);
+    let waits = [0.9, 0.95, 0.99].map(|share| ms(seen.response.quantile(share)));
+    assert!(waits[0] <= 1 && (99..=101).contains(&waits[1]) && (179..=181).contains(&waits[2]), "{waits:?}");
+}
+
 #[test]
 fn with_room_under_way_nothing_is_sent_late_for_a_stall() {
     let seen = Load::open(1000.0, 1000)
