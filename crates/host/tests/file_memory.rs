@@ -14,7 +14,7 @@ use tiermark_model::{ChainLayout, FileMemory, Layout, MemPolicy, PageKind, Regio
 
 const BYTES: u64 = 64 << 10;
 
-fn of_file(text: String, layout: Layout) -> RegionSetup {
+fn of_file(text: &str, layout: Layout) -> RegionSetup {
     RegionSetup { policy: MemPolicy::File(text.parse().unwrap()), ..region(BYTES, PageKind::Base, layout) }
 }
 
@@ -36,7 +36,7 @@ fn a_file_that_exists_is_read_and_stays_as_it_was() {
     // The second region begins a piece further on.
     let contents: Vec<u8> = (0..(2 << 20) + BYTES).map(|at| (at % 251) as u8).collect();
     fs::write(&path, &contents).unwrap();
-    let setup = stream(&cpus, &of_file(file(&path), Layout::Data), "read/portable", &[]);
+    let setup = stream(&cpus, &of_file(&file(&path), Layout::Data), "read/portable", &[]);
     let mut rig = host.prepare(&setup).unwrap();
     let shot = rig.shot(SHOT).unwrap();
     shot.threads.iter().zip(&cpus).for_each(|(thread, cpu)| assert_sane(thread, *cpu));
@@ -45,10 +45,10 @@ fn a_file_that_exists_is_read_and_stays_as_it_was() {
     drop(rig);
     // What writes is refused, whoever asks for it.
     for kernel in ["write/portable", "copy/portable"] {
-        let setup = stream(&cpus[..1], &of_file(file(&path), Layout::Data), kernel, &[]);
+        let setup = stream(&cpus[..1], &of_file(&file(&path), Layout::Data), kernel, &[]);
         assert_eq!(host.prepare(&setup).map(|_| ()).unwrap_err().code, codes::work_unsuitable, "{kernel}");
     }
-    let chain = of_file(file(&path), Layout::Chain(ChainLayout::Random));
+    let chain = of_file(&file(&path), Layout::Chain(ChainLayout::Random));
     assert!(host.prepare(&chase(cpus[0], chain, 1)).is_err());
     assert!(fs::read(&path).unwrap() == contents);
 }
@@ -59,7 +59,7 @@ fn files_that_cannot_be_mapped_are_refused() {
     let cpu = first_cpu(host.machine());
     let directory = directory();
     let mut refused = |text: String| {
-        let setup = stream(&[cpu], &of_file(text, Layout::Data), "read/portable", &[]);
+        let setup = stream(&[cpu], &of_file(&text, Layout::Data), "read/portable", &[]);
         let refusal = host.prepare(&setup).map(|_| ()).unwrap_err();
         assert!(!refusal.cure.is_empty(), "{refusal}");
         refusal.code
