@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory};
+use tiermark_capacity::scenario::built_in;
 use tiermark_model::parse_size;
 
-use crate::command_line::Cli;
+use crate::command_line::{Cli, command};
 use crate::glossary;
 
 /// Adds a suggestion to an error of the command line.
@@ -35,6 +36,10 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
         (ErrorKind::InvalidValue, Some(argument), Some(value)) if argument.starts_with("--format") => {
             other_format(&value)
         }
+        (ErrorKind::MissingRequiredArgument, ..) => match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(missing)) => missing.iter().find_map(|argument| choice_of(argument)),
+            _ => None,
+        },
         _ => None,
     };
     if let Some(tip) = tip {
@@ -56,7 +61,21 @@ pub(crate) fn meant_by_h(arguments: &[OsString]) -> Option<clap::Error> {
     };
     let (host, port) = (after("-h")?, after("-p").unwrap_or("6379"));
     let text = format!("name servers with --target, not -h: tiermark load --target {host}:{port}");
-    Some(Cli::command().error(ErrorKind::UnknownArgument, text))
+    let mut cli = command();
+    // The usage of a command has its full name once all are built.
+    cli.build();
+    Some(cli.find_subcommand_mut("load")?.error(ErrorKind::UnknownArgument, text))
+}
+
+/// What there is to choose from, of an argument that is missing.
+fn choice_of(argument: &str) -> Option<String> {
+    if argument.contains("<PLAN>") {
+        return Some("`tiermark plan list` lists the plans; a plan can also be a TOML file".to_owned());
+    }
+    let scenarios: Vec<&str> = built_in().iter().map(|(name, _)| *name).collect();
+    argument.contains("<SCENARIO>").then(|| {
+        format!("name {}, or a TOML file; `tiermark capacity --list` describes the scenarios", scenarios.join(", "))
+    })
 }
 
 /// The command line from a word on; of an option with its value attached clap names the letter only.
@@ -134,7 +153,7 @@ mod tests {
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
         }
         for arguments in [&["latency", "-t", "2"][..], &["survey", "-d"]] {
-            assert!(!said(arguments).contains("tip: `tiermark"), "{arguments:?}");
+            assert!(!said(arguments).contains("tip: use `tiermark"), "{arguments:?}");
         }
         for arguments in [&["latency", "out.json"][..], &["survey", "64M"], &["latency", "--frob"], &["frob"]] {
             let said = said(arguments);
@@ -177,7 +196,7 @@ mod tests {
         ] {
             let said = said(arguments);
             let tip = said.split("tip: ").nth(1).and_then(|tip| tip.lines().next()).unwrap_or_default();
-            let led = tip.strip_prefix('`').and_then(|tip| tip.split('`').next()).unwrap_or_default();
+            let led = tip.strip_prefix("use `").and_then(|tip| tip.split('`').next()).unwrap_or_default();
             assert!(led.starts_with(here), "{arguments:?}: {said}");
             assert!(!tip.replace(led, "").contains(not), "{arguments:?}: {said}");
         }

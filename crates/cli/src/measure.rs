@@ -3,6 +3,7 @@
 use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
+use tiermark_engine::admit::Fresh;
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::messages::setup as says;
@@ -238,11 +239,24 @@ fn plans(asked: &[Asked], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
     let plan = |(request, refused): &Asked| -> Result<Planned, Failure> {
         let plan = match refused {
             Some(refusal) => Err(refusal.clone()),
-            None => probe(request)?.plan(request, lab),
+            None => probe(request)?.plan(request, lab).and_then(|plan| possible(plan, host.machine())),
         };
         Ok((request.clone(), plan))
     };
     asked.iter().map(plan).collect()
+}
+
+/// The plan, if the machine has room for any of its steps.
+fn possible(plan: Plan, machine: &Machine) -> Result<Plan, Refusal> {
+    let fresh = Fresh::discovered(machine);
+    let mut first = None;
+    for step in &plan.steps {
+        match admit::admit(&step.setup, machine, &fresh) {
+            Ok(()) => return Ok(plan),
+            Err(refusal) => first = first.or(Some(refusal)),
+        }
+    }
+    first.map_or(Ok(plan), Err)
 }
 
 fn probe(request: &Request) -> Result<Limited, Failure> {

@@ -10,6 +10,19 @@ fn knob(text: &str) -> Option<&'static str> {
     tiermark_tune::knobs().map(|knob| knob.name).find(|name| is(name))
 }
 
+/// A suggestion to append to a complaint, where a knob of the system has a name that holds this text, or is near; else nothing.
+pub(crate) fn nearest_knob(text: &str) -> String {
+    let names = || tiermark_tune::knobs().map(|knob| knob.name);
+    let end = |name: &'static str| name.rsplit(['.', '/']).next().unwrap_or(name);
+    let asked = plain(text);
+    let ends: Vec<&str> = names().map(end).collect();
+    let is_meant = |name: &'static str| plain(name).contains(&asked) || near(text, &ends) == Some(end(name));
+    match names().find(|name| is_meant(name)) {
+        Some(name) => format!("; did you mean '{name}'?"),
+        None => nearest(text, &names().collect::<Vec<_>>()),
+    }
+}
+
 /// What is said first of a name that is none.
 const NONE: &str = "there is no group or primitive of that name";
 
@@ -137,6 +150,19 @@ mod tests {
             let said = of_the_system(text).unwrap_err();
             assert!(said.contains("`tiermark tune --only vm.swappiness`"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_knob_is_suggested_where_one_is_near() {
+        for (text, knob) in [
+            ("swappiness", "vm.swappiness"),
+            ("swapines", "vm.swappiness"),
+            ("VM.Swappiness", "vm.swappiness"),
+            ("shedular", "queue/scheduler"),
+        ] {
+            assert_eq!(nearest_knob(text), format!("; did you mean '{knob}'?"), "{text}");
+        }
+        assert_eq!(nearest_knob("foo"), "");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Words of the command line that only this program knows.
 
+use std::ops::RangeInclusive;
+
 pub(crate) use tiermark_model::parse_seconds as seconds;
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::Mix;
@@ -25,6 +27,23 @@ pub(crate) enum OrUsual<T> {
     Usual,
     /// Exactly this.
     This(T),
+}
+
+/// A whole number.
+pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number = text.trim().parse::<u64>().ok().and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| "use a whole number, such as 42".into())
+}
+
+/// Reads whole numbers of a range.
+pub(crate) fn within<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.trim().parse::<u64>().ok().filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match *range.end() {
+            u64::MAX => format!("use a whole number from {} on", range.start()),
+            most => format!("use a whole number from {} to {most}", range.start()),
+        })
+    }
 }
 
 /// A size above zero.
@@ -260,6 +279,18 @@ mod tests {
         for good in ["read", "write", "copy", "triad", "write.nt", "copy/portable"] {
             assert_eq!(operation(good).as_deref(), Ok(good));
         }
+    }
+
+    #[test]
+    fn whole_numbers_are_of_their_range() {
+        assert_eq!((whole("42"), within(1..=32)("32")), (Ok(42u64), Ok(32u8)));
+        for bad in ["x", "", "-1", "1.5", "99999999999999999999"] {
+            assert!(whole::<u64>(bad).unwrap_err().contains("whole number"), "{bad}");
+            assert!(within::<u8>(1..=32)(bad).unwrap_err().contains("from 1 to 32"), "{bad}");
+            assert!(within::<u32>(1..=u64::MAX)(bad).unwrap_err().contains("from 1 on"), "{bad}");
+        }
+        assert!(within::<u8>(1..=32)("0").is_err() && within::<u8>(1..=32)("33").is_err());
+        assert!(whole::<u8>("256").is_err());
     }
 
     #[test]

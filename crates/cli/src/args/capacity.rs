@@ -131,7 +131,7 @@ pub(crate) struct TenantArgs {
     #[arg(hide_short_help = true, long, value_name = "WORDS")]
     pub(crate) wrap: Option<String>,
     /// Port of the first tenant, the others follow [default: free ports]
-    #[arg(hide_short_help = true, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(hide_short_help = true, long, value_name = "PORT", value_parser = parse::within::<u16>(1..=u64::MAX))]
     pub(crate) first_port: Option<u16>,
     /// Memory of each virtual machine, for --backend qemu [default: enough for the records, and 192M]
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
@@ -189,10 +189,10 @@ pub(crate) struct AskedArgs {
     #[arg(hide_short_help = true, long, alias = "mix-brief")]
     pub(crate) gets_brief: bool,
     /// Connections to each tenant
-    #[arg(hide_short_help = true, short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(hide_short_help = true, short, long, value_name = "N", value_parser = parse::within::<u32>(1..=1000))]
     pub(crate) connections: Option<u32>,
     /// Most requests in flight on a connection; with more the tenant is overloaded
-    #[arg(hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = parse::within::<u32>(1..=100_000))]
     pub(crate) pipeline_depth: Option<u32>,
     /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeatable, one search for each
     #[arg(hide_short_help = true, long, value_name = "DIST")]
@@ -219,10 +219,10 @@ pub(crate) struct AskedArgs {
     #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) measure: Option<f64>,
     /// Iterations of a full trial
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = parse::within::<u32>(1..=100))]
     pub(crate) iterations: Option<u32>,
     /// Seed of every random choice [default: from the clock; the document records it]
-    #[arg(hide_short_help = true, long, value_name = "NUMBER")]
+    #[arg(hide_short_help = true, long, value_name = "NUMBER", value_parser = parse::whole::<u64>)]
     pub(crate) seed: Option<u64>,
 }
 
@@ -231,10 +231,10 @@ pub(crate) struct AskedArgs {
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
     /// Most tenants of a trial
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse::within::<u32>(1..=u64::MAX))]
     pub(crate) most_tenants: Option<u32>,
     /// Most trials of one search
-    #[arg(hide_short_help = true, long, alias = "most-probes", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(hide_short_help = true, long, alias = "most-probes", value_name = "N", value_parser = parse::within::<u32>(1..=u64::MAX))]
     pub(crate) most_trials: Option<u32>,
     /// Longest time of one trial, its fill included
     #[arg(hide_short_help = true, long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]

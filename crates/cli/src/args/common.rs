@@ -130,10 +130,10 @@ pub(crate) struct PlaceArgs {
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct ControlArgs {
     /// Seed of every random choice [default: from the clock; the document records it]
-    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse::whole::<u64>, hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     /// Lower the priority by this much (0 to 19)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = parse::within::<i32>(0..=19), hide_short_help = true)]
     pub(crate) nice: Option<i32>,
     /// Exit with 6 when a number is not trusted, or its interval is wider than wanted
     #[arg(long, hide_short_help = true)]

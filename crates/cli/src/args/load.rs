@@ -135,7 +135,7 @@ pub(crate) struct PaceArgs {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
     pub(crate) duration: f64,
     /// Requests of each tenant, instead of a time
-    #[arg(hide_short_help = true, short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(hide_short_help = true, short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = parse::within::<u64>(1..=u64::MAX))]
     pub(crate) requests: Option<u64>,
     /// Warm-up under load before measuring, with other keys, in seconds; 0 for none
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "1", value_parser = seconds_or_none)]
@@ -155,7 +155,7 @@ pub(crate) struct AskedArgs {
     #[arg(hide_short_help = true, long, value_name = "TEXT", default_value = "")]
     pub(crate) key_prefix: String,
     /// Pad keys with zeros to N digits (as redis-benchmark: --key-prefix key: --key-digits 12)
-    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 0)]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 0, value_parser = parse::whole::<usize>)]
     pub(crate) key_digits: usize,
     /// Distribution of the requested keys, such as zipf:0.99
     ///
@@ -187,7 +187,7 @@ pub(crate) struct AskedArgs {
     #[arg(hide_short_help = true, long, conflicts_with = "fill")]
     pub(crate) fill_only: bool,
     /// Seed of every random choice [default: from the clock; the document records it]
-    #[arg(hide_short_help = true, long, value_name = "NUMBER")]
+    #[arg(hide_short_help = true, long, value_name = "NUMBER", value_parser = parse::whole::<u64>)]
     pub(crate) seed: Option<u64>,
 }
 
@@ -210,7 +210,7 @@ pub(crate) struct ClientArgs {
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
     pub(crate) timeout: f64,
     /// Delay beyond which a request counts as sent late by the client, in microseconds after it was due
-    #[arg(hide_short_help = true, long, value_name = "US", default_value_t = 1000)]
+    #[arg(hide_short_help = true, long, value_name = "US", default_value_t = 1000, value_parser = parse::whole::<u32>)]
     pub(crate) late_after: u32,
 }
 

@@ -9,7 +9,7 @@ use tiermark_undo::{
 };
 
 use crate::args::{Simulation, TuneArgs};
-use crate::names::nearest;
+use crate::names::nearest_knob;
 use crate::output::{Failure, complain_once, document, print, style, tell};
 use crate::{restoring, shell, target};
 
@@ -41,16 +41,9 @@ pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Fail
 fn chosen(only: &[String]) -> Result<Vec<&'static Knob>, Failure> {
     let unknown: Vec<String> = only.iter().filter(|name| !knobs().any(|knob| knob.name == **name)).cloned().collect();
     if !unknown.is_empty() {
-        let names: Vec<&str> = knobs().map(|knob| knob.name).collect();
-        let suggested = |name: &String| match names.iter().find(|known| known.contains(name.as_str())) {
-            Some(known) => format!("; did you mean '{known}'?"),
-            None => nearest(name, &names),
-        };
-        let mut suggested: String = unknown.iter().map(suggested).collect();
-        if suggested.is_empty() {
-            suggested = format!("; there are {}", names.join(", "));
-        }
-        return Err(Failure::usage(format!("no knob is called {}{suggested}", unknown.join(", "))));
+        let suggested: String = unknown.iter().map(|name| nearest_knob(name)).collect();
+        let names = unknown.join(", ");
+        return Err(Failure::usage(format!("no knob is called {names}{suggested}; `tiermark tune` lists all knobs")));
     }
     Ok(knobs().filter(|knob| only.is_empty() || only.iter().any(|name| name == knob.name)).collect())
 }

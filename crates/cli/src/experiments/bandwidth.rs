@@ -32,7 +32,7 @@ struct BandwidthArgs {
     /// Elements of 8 bytes in each array, all threads together, as STREAM counts them
     ///
     /// The footprint of a thread is N x 8 x the arrays of the operation (copy and scale 2, add and triad 3), divided by the threads.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["sizes", "mix"],
+    #[arg(long, value_name = "N", value_parser = parse::within::<u64>(1..=u64::MAX), conflicts_with_all = ["sizes", "mix"],
           hide_short_help = true)]
     array_elements: Option<u64>,
     /// Operations, such as triad,write.nt [default: read,write,copy]

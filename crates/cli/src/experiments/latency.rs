@@ -32,7 +32,7 @@ struct LatencyArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::layout)]
     layout: Vec<ChainLayout>,
     /// Independent chains followed at once, 1 to 32 [default: 1]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::within::<u8>(1..=32))]
     chains: Vec<u8>,
 }
 

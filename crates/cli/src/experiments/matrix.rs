@@ -56,7 +56,7 @@ struct MatrixArgs {
     #[arg(long, value_name = "WEIGHTS", value_parser = parse::weights_or_sweep)]
     weighted_interleave: Vec<OrUsual<Weights>>,
     /// Percent of the threads with remote memory, as in 25,50
-    #[arg(hide_short_help = true, long, value_name = "PERCENTS", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=99))]
+    #[arg(hide_short_help = true, long, value_name = "PERCENTS", value_delimiter = ',', value_parser = parse::within::<u8>(1..=99))]
     mixed: Vec<u8>,
     /// Threads of a bandwidth: one, cores, cpus or numbers [default: cores]
     ///

@@ -13,7 +13,7 @@ pub(super) const ROW: Row = Row { ..Row::of::<MlpArgs>(&Mlp) };
 #[derive(Debug, Args)]
 struct MlpArgs {
     /// Independent chains followed at once, 1 to 32 [default: 1 to 32 in 14 steps]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::parse::within::<u8>(1..=32))]
     chains: Vec<u8>,
 }
 

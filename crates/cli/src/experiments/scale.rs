@@ -33,7 +33,7 @@ struct ScaleArgs {
     /// Touch all memory first from this cpu, instead of binding it to a node
     ///
     /// The kernel takes the pages from the node of this cpu, as it does for a program whose threads run there.
-    #[arg(long, value_name = "CPU", conflicts_with = "mem_node")]
+    #[arg(long, value_name = "CPU", value_parser = parse::whole::<CpuId>, conflicts_with = "mem_node")]
     touch_cpu: Option<CpuId>,
     #[command(flatten)]
     ceilings: CeilingArgs,
