@@ -24,7 +24,7 @@ struct View {
 pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
     let views: Vec<View> = cpus.iter().flat_map(|cpu| views(reader, cpu)).collect();
     if views.is_empty() {
-        reader.refuse(messages::caches_not_described(CPU_DIR));
+        reader.refuse(messages::caches_not_described(&format!("/{CPU_DIR}")));
     }
     let mut seen = HashSet::new();
     let mut contradictions = BTreeSet::new();

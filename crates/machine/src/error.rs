@@ -68,7 +68,7 @@ impl DiscoverError {
         Self::Malformed { path: path.to_owned(), text: excerpt(text), why: why.into() }
     }
 
-    /// The refusal for the `unseen` of a machine.
+    /// The refusal for the `unseen` of a machine, with the path as it is on the machine.
     pub(crate) fn into_refusal(self) -> Refusal {
         match self {
             Self::Io { path, source } => {
@@ -76,9 +76,9 @@ impl DiscoverError {
                     io::ErrorKind::PermissionDenied => messages::file_denied,
                     _ => messages::file_unreadable,
                 };
-                refusal(&path, &source.to_string())
+                refusal(&format!("/{path}"), &source.to_string())
             }
-            Self::Malformed { path, text, why } => messages::file_malformed(&path, &text, &why),
+            Self::Malformed { path, text, why } => messages::file_malformed(&format!("/{path}"), &text, &why),
             other => messages::file_unusable(&other.to_string()),
         }
     }

@@ -47,6 +47,7 @@ pub(crate) fn read(reader: &Reader<'_>) -> Identity {
 const MAX_TABLE_BYTES: usize = 1 << 20;
 
 fn table(reader: &Reader<'_>) -> Option<Dmi> {
+    let path = format!("/{TABLE}");
     let bytes = match reader.root().read_bytes(TABLE) {
         Ok(Some(bytes)) if bytes.len() > MAX_TABLE_BYTES => {
             let error = DiscoverError::TooLarge { path: TABLE.to_owned(), limit: MAX_TABLE_BYTES as u64 };
@@ -55,11 +56,11 @@ fn table(reader: &Reader<'_>) -> Option<Dmi> {
         }
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
-            reader.refuse(messages::modules_not_described(TABLE));
+            reader.refuse(messages::modules_not_described(&path));
             return None;
         }
         Err(DiscoverError::Io { source, .. }) => {
-            reader.refuse(messages::modules_unreadable(TABLE, &source.to_string()));
+            reader.refuse(messages::modules_unreadable(&path, &source.to_string()));
             return None;
         }
         Err(error) => {
@@ -70,12 +71,12 @@ fn table(reader: &Reader<'_>) -> Option<Dmi> {
     match dmi::parse_dmi(&bytes) {
         Ok(dmi) => {
             if dmi.truncated {
-                reader.refuse(messages::modules_cut_off(TABLE));
+                reader.refuse(messages::modules_cut_off(&path));
             }
             Some(dmi)
         }
         Err(error) => {
-            reader.refuse(messages::modules_malformed(TABLE, &error.to_string()));
+            reader.refuse(messages::modules_malformed(&path, &error.to_string()));
             None
         }
     }

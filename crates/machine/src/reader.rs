@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(reader.number::<u32>("absent"), None);
         let refusals = reader.into_refusals();
         assert_eq!(refusals.len(), 5, "{refusals:?}");
-        let quotes = |r: &Refusal| (r.text("path"), r.text("text")) == (Some("f"), Some("12 monkeys"));
+        let quotes = |r: &Refusal| (r.text("path"), r.text("text")) == (Some("/f"), Some("12 monkeys"));
         assert!(refusals.iter().all(|r| r.code == messages::codes::file_malformed && quotes(r)), "{refusals:?}");
     }
 

@@ -318,5 +318,5 @@ fn the_state_of_the_system() {
     let states: Vec<_> = idle.states.iter().map(|s| (s.name.as_str(), s.latency_us, s.disabled)).collect();
     assert_eq!(states, [("POLL", Some(0), false), ("C6", Some(133), true)]);
     let refusal = unseen(&m, &codes::file_malformed);
-    assert_eq!((refusal.text("path"), refusal.text("text")), (Some("proc/swaps"), Some("/broken line")));
+    assert_eq!((refusal.text("path"), refusal.text("text")), (Some("/proc/swaps"), Some("/broken line")));
 }
