@@ -117,12 +117,22 @@ impl Plan {
     /// Seconds the plan is expected to take, with the steps that are added later: half way between the fewest visits and the most, as the more
     /// of them are made the noisier the machine is, until the time is up.
     pub fn expected_seconds(&self) -> f64 {
-        let of = |visits: fn(&Step) -> u32| self.steps.iter().map(|step| step.seconds_of(visits(step))).sum::<f64>();
-        let (least, most) = (of(|step| step.stop.min_visits), of(|step| step.stop.max_visits));
-        let likely = f64::midpoint(least, most.min(self.max_seconds).max(least));
+        let (least, likely) = self.known_seconds();
         // What comes later repeats as often as what is known.
         let repeated = if least > 0.0 { likely / least } else { 1.0 };
         (likely + self.later_seconds * repeated).min(self.max_seconds)
+    }
+
+    /// The part of [`Self::expected_seconds`] that steps added later are expected to take.
+    pub fn later_expected_seconds(&self) -> f64 {
+        (self.expected_seconds() - self.known_seconds().1).max(0.0)
+    }
+
+    /// Seconds of the known steps: at least, and half way to the most.
+    fn known_seconds(&self) -> (f64, f64) {
+        let of = |visits: fn(&Step) -> u32| self.steps.iter().map(|step| step.seconds_of(visits(step))).sum::<f64>();
+        let (least, most) = (of(|step| step.stop.min_visits), of(|step| step.stop.max_visits));
+        (least, f64::midpoint(least, most.min(self.max_seconds).max(least)))
     }
 }
 
@@ -177,7 +187,10 @@ mod tests {
         let (least, most) = (plan.steps[0].seconds_of(10), plan.steps[0].seconds_of(100));
         let likely = f64::midpoint(least, most);
         assert!((plan.expected_seconds() - (likely + likely / least)).abs() < 1e-9);
+        assert!((plan.later_expected_seconds() - likely / least).abs() < 1e-9);
         plan.max_seconds = 0.5;
         assert_eq!(plan.expected_seconds(), 0.5);
+        // The known steps repeat first.
+        assert!((plan.later_expected_seconds() - (0.5 - f64::midpoint(least, 0.5))).abs() < 1e-9);
     }
 }

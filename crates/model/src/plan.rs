@@ -94,6 +94,9 @@ pub struct Plan {
     /// Seconds that steps added later are expected to take, where the plan knows how many there will be.
     #[serde(default)]
     pub later_seconds: f64,
+    /// What those steps measure, as far as it is known before the results that they follow from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<Note>,
 }
 
 /// One measurement of a plan: a cell of a matrix, a point of a curve.

@@ -12,7 +12,7 @@ use crate::found::{CurvePoint, Declared, Found, find, refine};
 use crate::reach::quiet_cpu;
 use crate::room::{dram_bytes, memory_cap};
 use crate::sizes::{SMALLEST, sweep};
-use crate::steps::{curve_point, max_seconds, setup};
+use crate::steps::{curve_point, follow, max_seconds, setup};
 use crate::tlb::page_bytes;
 
 /// A chase of one random chain on one cpu: the step behind a point of the curve, or behind any other latency.
@@ -74,7 +74,7 @@ pub(crate) fn this_round(left: usize) -> usize {
 
 /// Makes the curve the first steps of a plan. The ladder as declared says how long the steps will take that the curve leads to.
 pub(crate) fn curve_first(finder: Option<&Finder<'_>>, declared: &[Step], effort_seconds: f64, plan: &mut Plan) {
-    plan.later_seconds = declared.iter().map(Step::expected_seconds).sum();
+    follow(declared, plan);
     plan.steps = finder.into_iter().flat_map(Finder::first).collect();
     if let Some(finder) = finder {
         let all: Vec<Step> = plan.steps.iter().chain(declared).cloned().collect();

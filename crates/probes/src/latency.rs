@@ -20,7 +20,7 @@ use crate::reach::quiet_cpu;
 use crate::room::dram_bytes;
 use crate::sizes::sweep;
 use crate::steps::{
-    asked, check_size, curve_point, default_page, denser_seconds, headline, max_seconds, once, one_cpu, phase,
+    asked, check_size, curve_point, default_page, denser_seconds, follow, headline, max_seconds, once, one_cpu, phase,
     with_steps,
 };
 use crate::tiers::ladder_of;
@@ -69,7 +69,8 @@ impl Probe for Latency {
         let planner = LatencyPlanner { request, params: &params, lab, cpu };
         if params.sizes.is_empty() {
             planner.curve(&mut plan);
-            plan.later_seconds = planner.ladder(&Found::default(), &mut plan).iter().map(Step::expected_seconds).sum();
+            let ladder = planner.ladder(&Found::default(), &mut plan);
+            follow(&ladder, &mut plan);
         } else {
             planner.table(&mut plan)?;
         }
@@ -125,6 +126,11 @@ impl LatencyPlanner<'_> {
         vec![self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))]
     }
 
+    /// Whether the request names its page sizes: then it is for no other.
+    fn named(&self) -> bool {
+        self.request.scope.page.is_some() || !self.params.pages.is_empty()
+    }
+
     fn layouts(&self) -> Vec<ChainLayout> {
         if self.params.layouts.is_empty() { vec![ChainLayout::Random] } else { self.params.layouts.clone() }
     }
@@ -142,7 +148,7 @@ impl LatencyPlanner<'_> {
         let mut steps = Vec::new();
         for tier in &rungs.tiers {
             let mut rows = vec![(tier.name.clone(), page)];
-            if tier.name == "DRAM" && page != PageKind::Base && self.request.effort > Effort::Quick {
+            if tier.name == "DRAM" && page != PageKind::Base && self.request.effort > Effort::Quick && !self.named() {
                 rows.push((format!("DRAM {}K", self.lab.machine.page_bytes / KIB), PageKind::Base));
             }
             for (name, page) in rows {

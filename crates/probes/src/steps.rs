@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::de::DeserializeOwned;
 use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bench, Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan, Purpose,
     Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
@@ -160,6 +161,30 @@ pub(crate) fn stream_role(kernels: &[KernelId]) -> Option<Role> {
 /// Numbers first, shapes last: a curve or a scaling gives way when time runs out.
 pub(crate) fn phase(labels: &Labels) -> u8 {
     u8::from(labels.is_for(Purpose::Curve) || labels.is_for(Purpose::Scaling))
+}
+
+/// Adds to a plan what it says of steps that follow from its results: of each purpose what they measure, and their seconds.
+pub(crate) fn follow(later: &[Step], plan: &mut Plan) {
+    plan.later_seconds += later.iter().map(Step::expected_seconds).sum::<f64>();
+    let mut purposes: Vec<Option<Purpose>> = Vec::new();
+    for purpose in later.iter().map(|step| step.labels.its_purpose()) {
+        if !purposes.contains(&purpose) {
+            purposes.push(purpose);
+        }
+    }
+    for purpose in purposes {
+        let (mut what, mut threads, mut tiers) = (Vec::new(), BTreeSet::new(), Vec::new());
+        for step in later.iter().filter(|step| step.labels.its_purpose() == purpose) {
+            let op = step.labels.get(Labels::OP).unwrap_or("latency").to_owned();
+            let beside = step.labels.get(Labels::BESIDE).map(|beside| format!(" beside {beside}"));
+            let tier = step.labels.get(Labels::TIER).map(str::to_owned);
+            for (list, word) in [(&mut what, Some(op + &beside.unwrap_or_default())), (&mut tiers, tier)] {
+                list.extend(word.filter(|word| !list.contains(word)));
+            }
+            threads.extend(step.labels.number(Labels::THREADS));
+        }
+        plan.later.push(rules::later_steps(&what, &Vec::from_iter(threads), &tiers));
+    }
 }
 
 /// Seconds that points added to curves take, where they move: as on measured curves, a quarter of those that were planned.

@@ -64,6 +64,7 @@ impl Probe for Survey {
                     whole.refused.extend(plan.refused);
                     whole.max_seconds += plan.max_seconds;
                     whole.later_seconds += plan.later_seconds;
+                    whole.later.extend(plan.later);
                 }
                 Err(refusal) => {
                     refused = Some(refusal.clone());

@@ -80,6 +80,7 @@ impl Probe for Tlb {
             Effort::Full => 300.0,
         };
         plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        plan.later.push(rules::tlb_follows());
         plan.later_seconds = NARROWING * plan.steps.iter().map(Step::expected_seconds).sum::<f64>();
         Ok(plan)
     }

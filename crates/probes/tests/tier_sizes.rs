@@ -4,8 +4,8 @@
 
 use tiermark_engine::{Event, Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Finding, KIB, KernelInfo, Labels, MIB, Request, Scope};
-use tiermark_probes::{background::Background, latency::Latency, mlp::Mlp};
+use tiermark_model::{Effort, Finding, KIB, KernelInfo, Labels, MIB, PageKind, Request, Scope};
+use tiermark_probes::{background::Background, bandwidth::Bandwidth, latency::Latency, mlp::Mlp};
 
 struct Quiet;
 
@@ -91,6 +91,35 @@ fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
             more.iter().filter_map(|step| step.labels.get(Labels::TIER)).collect();
         assert_eq!(tiers.into_iter().collect::<Vec<_>>(), ["DRAM", "L1", "L2", "L3"], "{}", probe.about().id);
     }
+}
+
+#[test]
+fn a_plan_says_what_follows_from_its_curve() {
+    let machine = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() }.machine().unwrap();
+    let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+    let host = SimHost::new(machine.clone(), kernels, SimOptions::default());
+    let lab = Lab { machine: &machine, bench: host.bench() };
+    let planned = |probe: &dyn Probe, params: serde_json::Value, page| {
+        let scope = Scope { page, ..Scope::default() };
+        let (probe_id, effort) = (probe.about().id.into(), Effort::Standard);
+        probe
+            .plan(&Request { probe: probe_id, scope, effort, precision: None, seed: 1, params, part: None }, lab)
+            .unwrap()
+    };
+    let asked = serde_json::json!({ "ops": ["read", "copy"], "threads": ["one", "cores"] });
+    let plan = planned(&Bandwidth, asked, None);
+    let [ladder, curve] = &plan.later[..] else { panic!("{:?}", plan.later) };
+    assert_eq!([ladder, curve].map(|note| &note.data["what"]), [&serde_json::json!(["read", "copy"]); 2]);
+    assert_eq!(ladder.data["threads"], serde_json::json!([1, 2]));
+    assert_eq!(ladder.data["tiers"], serde_json::json!(["L1", "L2", "L3", "DRAM"]));
+    assert_eq!(curve.data["tiers"], serde_json::json!([]));
+    assert!(plan.later_expected_seconds() > 0.0);
+    let tiers = |page| planned(&Latency, serde_json::Value::Null, page).later[0].data["tiers"].clone();
+    assert_eq!(tiers(None), serde_json::json!(["L1", "L2", "L3", "DRAM", "DRAM 4K"]));
+    // Whoever names pages is not measured on others.
+    assert_eq!(tiers(Some(PageKind::Thp)), serde_json::json!(["L1", "L2", "L3", "DRAM"]));
+    // A table is all there is.
+    assert!(planned(&Latency, serde_json::json!({ "sizes": [65536] }), None).later.is_empty());
 }
 
 #[test]

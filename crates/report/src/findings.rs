@@ -8,6 +8,7 @@ use crate::ladder::{SPANS, Shown, subject};
 use crate::number::{graded, percent, unit_name, value, with_interval};
 use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
+use crate::residency::milliseconds;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
@@ -69,6 +70,7 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::COUNT, _) => format!("of {}", label_text(key, label)),
         (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
         (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
+        (Labels::WAIT, Label::Whole(ns)) => format!("after {}", milliseconds(*ns as f64)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory. Layouts that only
         // a search for a shape uses are named by their description.
         (Labels::LAYOUT, Label::Text(text)) if labels.is_for(Purpose::Shape) => made_up(text),

@@ -35,6 +35,7 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
         out.push_str(&labelled("seed", &request.seed.to_string(), style));
         out.push_str(&short_of_time(plan, style));
         out.push_str(&steps(&plan.steps, style));
+        out.push_str(&later(plan, style));
         for (i, rule) in plan.rules.iter().enumerate() {
             out.push_str(&labelled(if i == 0 { "rules" } else { "" }, &rule.text, style));
         }
@@ -63,6 +64,20 @@ fn short_of_time(plan: &Plan, style: &Style) -> String {
         seconds(plan.max_seconds)
     );
     labelled("time", &text, style)
+}
+
+/// The steps that are not known yet.
+fn later(plan: &Plan, style: &Style) -> String {
+    if plan.later_seconds <= 0.0 && plan.later.is_empty() {
+        return String::new();
+    }
+    let what: Vec<&str> = plan.later.iter().map(|note| note.text.as_str()).collect();
+    let what = if what.is_empty() { String::new() } else { format!(": {}", what.join("; ")) };
+    let time = match plan.later_expected_seconds() {
+        seconds_left if seconds_left > 0.0 => format!("; about {}", seconds(seconds_left)),
+        _ => "; the time suffices for few of them".to_owned(),
+    };
+    labelled("later", &format!("further steps follow from these results{what}{time}"), style)
 }
 
 fn list_or_none(list: &str) -> String {

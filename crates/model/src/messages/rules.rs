@@ -37,9 +37,27 @@ messages! {
             format!("{distance} ramp: cpus {cpus}: {cores} first, then their SMT siblings")
         };
 
-    /// Steps that are chosen later.
-    Note geometry_follows():
-        "later steps follow from the first: they bound the sizes, confirm the ways and test the sharing";
+    /// Steps that follow from the first results: what they measure, by how many threads, of which tiers as declared.
+    Note later_steps(what: &[String], threads: &[u64], tiers: &[String]):
+        {
+            let threads = match threads {
+                [] => String::new(),
+                [1] => " by 1 thread".to_owned(),
+                several => format!(" by {} threads", listed(several)),
+            };
+            let place = if tiers.is_empty() { "by size".to_owned() } else { format!("at {}", listed(tiers)) };
+            format!("{}{threads} {place}", listed(what))
+        };
+
+    /// The steps of `geometry` that are chosen later.
+    Note geometry_follows(): "steps that bound the sizes, confirm the ways and test the sharing";
+
+    /// The steps of `tlb` that are chosen later.
+    Note tlb_follows(): "page counts near the ends of the buffers";
+
+    /// The steps of `loaded-latency` that are chosen later.
+    Note load_follows(points: u64):
+        { format!("up to {} of each curve, where it changes most", count_of(points, "point")) };
 
     /// The size of memory, and how it follows from caches and what is free.
     Note memory_size(of: &str, size: &str): "{of}: {size}";
@@ -128,4 +146,14 @@ messages! {
     Note curve_under_load(distance: &str, chaser: CpuId, chain: Bytes, injectors: &IdSet, load: Bytes, points: usize):
         "{distance} memory: chaser on cpu {chaser} in {chain}, injectors on cpus {injectors} in {load} each; {points} points a curve, placed \
          where it bends";
+}
+
+/// Things in a row: `a`, `a and b`, `a, b and c`.
+fn listed(things: &[impl ToString]) -> String {
+    let mut words: Vec<String> = things.iter().map(ToString::to_string).collect();
+    match words.pop() {
+        Some(last) if words.is_empty() => last,
+        Some(last) => format!("{} and {last}", words.join(", ")),
+        None => String::new(),
+    }
 }

@@ -16,7 +16,9 @@ use crate::mix::Mix;
 use crate::reach::{local_cpus, own_memory, quiet_cpu};
 use crate::room::dram_bytes;
 use crate::sizes::{LARGE, between, sweep};
-use crate::steps::{asked, check_size, curve_point, default_page, headline, no_kernel, phase, setup, stream_role};
+use crate::steps::{
+    asked, check_size, curve_point, default_page, follow, headline, no_kernel, phase, setup, stream_role,
+};
 use crate::tiers::{Tier, ladder_of};
 
 /// How the names of kernels end that load and add nothing up.
@@ -104,7 +106,7 @@ impl<'a> BandwidthPlanner<'a> {
         self.scaling(plan);
         let mut later = self.ladder(&Found::default(), plan)?;
         later.extend(self.curve());
-        plan.later_seconds = later.iter().map(Step::expected_seconds).sum();
+        follow(&later, plan);
         Ok(())
     }
 

@@ -73,7 +73,7 @@ impl Probe for Geometry {
         let planner = GeometryPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         plan.rules.push(rules::chase_on(planner.chaser.cpu, planner.page));
-        plan.rules.push(rules::geometry_follows());
+        plan.later.push(rules::geometry_follows());
         let only = [planner.chaser.cpu].into_iter().collect();
         let memory = match dram_bytes(lab.machine, &only, request.scope.mem_node, &request.scope) {
             Ok((bytes, rule)) => {

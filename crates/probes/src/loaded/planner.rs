@@ -162,6 +162,9 @@ impl<'a> LoadedPlanner<'a> {
             let later = (self.points() - FIRST.len() - 1) as f64;
             plan.later_seconds += self.point(family, 1).map_or(0.0, |step| step.expected_seconds()) * later;
         }
+        if plan.later_seconds > 0.0 {
+            plan.later.push(rules::load_follows((self.points() - FIRST.len() - 1) as u64));
+        }
     }
 
     fn rule(&self, site: &LoadSite) -> Note {

@@ -332,6 +332,7 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
         refused: vec![Refusal::new("pages of 1 GiB", "none is reserved", "reserve some")],
         max_seconds: 60.0,
         later_seconds: 0.0,
+        later: Vec::new(),
     }
 }
 
