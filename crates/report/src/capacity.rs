@@ -149,7 +149,7 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
     }
     let mut points: Vec<&CurvePoint> = case.curve.iter().collect();
     points.sort_by_key(|point| (point.tenants, point.trial));
-    let mut table = Table::new().gap(1).column("", Align::Right);
+    let mut table = Table::new().gap(1).column("N", Align::Right);
     for head in
         ["average|µs", "P50|µs", "P90|µs", "P99|µs", "P99.9|µs", "max|µs", "brief's|P99 µs", "rate", "faults|/req"]
     {
@@ -173,8 +173,12 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
         row.extend([Cell::new(achieved(point.achieved)), Cell::new(faults), outcome(point.outcome, style)]);
         table.row(row);
     }
-    let line = format!("target: {level}");
-    format!("\n{}{}", table.render(style), hanging("  ", &line, Ink::Dim, style))
+    let lines = [
+        format!("target: {level}"),
+        "N = tenants; brief's P99 = mean of the tenants' P99s; rate = requests answered of those due; faults = major page faults".to_owned(),
+    ];
+    let lines: String = lines.iter().map(|line| hanging("  ", line, Ink::Dim, style)).collect();
+    format!("\n{}{lines}", table.render(style))
 }
 
 /// Every trial below the phase it belongs to.

@@ -15,6 +15,8 @@ use crate::text::{hanging, heading};
 
 /// Most curves in one plot: more cannot be distinguished.
 const CURVES_A_PLOT: usize = 5;
+/// What stands for a knee where a curve has none.
+const NO_KNEE: &str = "none";
 /// The figures of a curve, in the order of the columns.
 const COLUMNS: [(Quantity, &str); 5] = [
     (Quantity::LoadedUnloaded, "idle|ns "),
@@ -94,15 +96,16 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
     if findings.is_empty() && curves.is_empty() {
         return String::new();
     }
-    let mut out = heading("Latency over bandwidth, ns", style);
+    let mut out = heading(&title(&curves, style), style);
     let series: Vec<Series> = curves
         .iter()
         .map(|curve| Series {
-            name: curve.name.clone(),
+            // A single curve is named by the heading.
+            name: if curves.len() == 1 { String::new() } else { curve.name.clone() },
             points: curve.points.iter().filter_map(|p| Some((scaled(p.rate, style), p.seen.value?))).collect(),
         })
         .collect();
-    out.push_str(&drawn(&series, style));
+    out.push_str(&drawn(&series, "", style));
     out.push_str(&table(&findings, style));
     if style.verbose {
         out.extend(curves.iter().map(|curve| points(curve, style)));
@@ -117,15 +120,29 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
     out
 }
 
+/// The heading of the curves, with the traffic where it is one.
+fn title(curves: &[LoadedCurve<'_>], style: &Style) -> String {
+    // The first point is without load.
+    let loaded = if let [only] = curves { only.points.last().map(|point| &point.seen.labels) } else { None };
+    let words = loaded.into_iter().flat_map(|labels| {
+        let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
+        let mix = labels.get(Labels::MIX).map(|mix| format!("traffic {mix}"));
+        [mix, labels.get(Labels::PLACE).map(|place| format!("{place} memory{node}"))]
+    });
+    let words: Vec<String> = words.flatten().collect();
+    let of = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
+    format!("Latency over bandwidth (ns, {}){of}", style.axis().1)
+}
+
 /// A rate in the unit of the axis.
 fn scaled(bytes_per_second: f64, style: &Style) -> f64 {
     bytes_per_second / style.axis().0
 }
 
-fn drawn(series: &[Series], style: &Style) -> String {
+fn drawn(series: &[Series], unit: &str, style: &Style) -> String {
     let mut out = String::new();
     for chunk in series.chunks(CURVES_A_PLOT) {
-        let plot = Plot { unit: "ns", log_y: false, series: chunk, marks: &[], rows: ROWS };
+        let plot = Plot { unit, log_y: false, series: chunk, marks: &[], rows: ROWS };
         out.push_str(&plot_over(&plot, style.axis().1, style));
     }
     out
@@ -156,14 +173,15 @@ fn table(findings: &[&Finding], style: &Style) -> String {
     }
     let mut reasons = Reasons::default();
     let mut notes: Vec<String> = Vec::new();
+    let absent = || Cell::new(format!("{} ", style.absent()));
     for row in &rows {
         let of = |metric: &Quantity| findings.iter().find(|f| f.metric == *metric && name(&f.labels) == *row);
         let cell = |metric: &Quantity| {
-            of(metric).map_or_else(Cell::default, |f| {
+            of(metric).map_or_else(absent, |f| {
                 // That of a knee is no confidence interval, but where the next points are: its remark says so.
                 let interval = f.interval.filter(|_| *metric != Quantity::LoadedKnee);
                 let none =
-                    (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid).then(|| "none".to_owned());
+                    (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid).then(|| NO_KNEE.to_owned());
                 let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
                 let is_told = is_number(f) && (shown.is_some() || none.is_none());
                 let verdict = if is_told { f.verdict.clone() } else { Verdict::trusted() };
@@ -184,8 +202,16 @@ fn table(findings: &[&Finding], style: &Style) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without pauses, all cores = bandwidth without a chaser";
-    let mut out = format!("\n{}", table.render(style)) + &hanging("  ", key, Ink::Dim, style) + &reasons.render(style);
+    let table = table.render(style);
+    let mut key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without pauses, all cores = bandwidth without a chaser".to_owned();
+    let cells = || table.split_whitespace();
+    if cells().any(|cell| cell == NO_KNEE) {
+        key.push_str(&format!(", {NO_KNEE} = no bend up to the highest rate measured"));
+    }
+    if cells().any(|cell| cell == style.absent()) {
+        key.push_str(&format!(", {} = no number", style.absent()));
+    }
+    let mut out = format!("\n{table}") + &hanging("  ", &key, Ink::Dim, style) + &reasons.render(style);
     notes.iter().for_each(|note| out.push_str(&hanging("  ", note, Ink::Plain, style)));
     out
 }
@@ -255,7 +281,7 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
             Cell::new(nanoseconds(point.latency_ns)),
         ]);
     }
-    let mut out = heading(title, style) + &drawn(&series, style) + "\n";
+    let mut out = heading(title, style) + &drawn(&series, "ns", style) + "\n";
     /// More points than these are a page of their own.
     const LISTED: usize = 60;
     if style.verbose || points.len() <= LISTED {
