@@ -1,6 +1,6 @@
 //! The ladder: one row a tier, with what each tier does and how far that can be trusted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, Unit, Verdict};
 
@@ -127,8 +127,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: O
     }
     let mut out = heading("The ladder", style);
     out.push_str(&table(&rows, style));
-    let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
-    out.push_str(&key(&rows, only.filter(|_| rates), style));
+    out.push_str(&key(&rows, only, style));
     out.push_str(&reasons.render(style));
     for note in notes {
         out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
@@ -167,20 +166,20 @@ fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
     if whole.contains("\n\n") { render(&used[..used.len() - 1]) } else { whole }
 }
 
+/// What stands beside the numbers of the table, as far as it is used.
 fn key(rows: &[(String, LadderRow<'_>)], only: Option<&str>, style: &Style) -> String {
+    let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
         |cpus| format!("all = all cores: not measured, only one core (cpu {cpus}) was in scope"),
     );
-    let bounds = rows.iter().any(|(_, row)| row.all().any(|f| f.verdict.grade == Grade::Bound));
-    let bounds = if bounds { format!(" {} bound,", style.mark(Grade::Bound)) } else { String::new() };
-    let text = format!(
-        "one = one core, {all}; {} trusted,{bounds} {} suspect, {} invalid",
-        style.mark(Grade::Trusted),
-        style.mark(Grade::Suspect),
-        style.mark(Grade::Invalid)
-    );
-    hanging("  ", &text, crate::style::Ink::Dim, style)
+    let mut parts: Vec<String> = rates.then(|| format!("one = one core, {all}")).into_iter().collect();
+    // A row's mark is that of its worst number.
+    let grades: BTreeSet<Grade> = rows.iter().filter_map(|(_, row)| row.worst()).collect();
+    let grades: Vec<String> = grades.into_iter().map(|grade| format!("{} {grade}", style.mark(grade))).collect();
+    parts.extend((!grades.is_empty()).then(|| grades.join(", ")));
+    let text = parts.join("; ");
+    if text.is_empty() { text } else { hanging("  ", &text, crate::style::Ink::Dim, style) }
 }
 
 /// The findings of one tier.
@@ -232,8 +231,13 @@ impl<'a> LadderRow<'a> {
         [self.size, self.latency].into_iter().chain(self.rates.iter().copied()).flatten()
     }
 
+    /// The worst grade of its numbers: what was looked for in vain is none.
+    fn worst(&self) -> Option<Grade> {
+        self.all().filter(|f| is_number(f)).map(|f| f.verdict.grade).max()
+    }
+
     fn add_reasons(&self, reasons: &mut Reasons) {
-        self.all().chain(self.others.iter().copied()).for_each(|f| reasons.add(&subject(f), &f.verdict));
+        self.all().chain(self.others.iter().copied()).for_each(|f| reasons.add_finding(&subject(f), f));
     }
 
     fn cells(&self, name: &str, style: &Style) -> Vec<Cell> {
@@ -248,8 +252,7 @@ impl<'a> LadderRow<'a> {
         }));
         cells.extend(self.rates.iter().map(|f| number(*f, &|_, v| rate(v, style))));
         cells.push(Cell::new(self.peak.and_then(|f| f.value).map(percent).unwrap_or_default()));
-        let worst = self.all().map(|f| f.verdict.grade).max();
-        cells.push(worst.map_or_else(Cell::default, |grade| {
+        cells.push(self.worst().map_or_else(Cell::default, |grade| {
             // The word is added where the terminal has room for it.
             let word = if style.columns() >= 100 { format!(" {grade}") } else { String::new() };
             Cell::inked(format!("{}{word}", style.mark(grade)), grade_ink(grade))

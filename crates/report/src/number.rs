@@ -187,7 +187,12 @@ pub(crate) fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style:
     // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
     let is_marked = text.is_some() || verdict.grade > Grade::Suspect;
     let grade = if is_marked { verdict.grade } else { Grade::Trusted };
-    let text = text.unwrap_or_else(|| style.absent().to_owned());
+    // A number that is withheld is its mark, and one that was not tried is none.
+    let text = match text {
+        None if grade == Grade::Invalid && !verdict.is_refused() => String::new(),
+        None if grade == Grade::Invalid => return Cell::inked(format!("{} ", style.absent()), grade_ink(grade)),
+        text => text.unwrap_or_else(|| style.absent().to_owned()),
+    };
     match grade {
         Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),
         Grade::Bound => match bound_sign(unit, style) {

@@ -34,7 +34,20 @@ fn words(text: &str) -> Vec<Word> {
             _ => words.push(word(piece)),
         }
     }
+    fix_ranges(&mut words);
     words
+}
+
+/// A range, `between 1 and 2 MiB`, is one fact: the ranges of several ranges would be unreadable.
+fn fix_ranges(words: &mut [Word]) {
+    let fixed = |word: &Word| Word::Fixed(span(&[word]));
+    for at in 0..words.len().saturating_sub(3) {
+        let is = |word: &Word, text: &str| matches!(word, Word::Fixed(fixed) if fixed == text);
+        if is(&words[at], "between") && is(&words[at + 2], "and") {
+            words[at + 1] = fixed(&words[at + 1]);
+            words[at + 3] = fixed(&words[at + 3]);
+        }
+    }
 }
 
 fn word(piece: &str) -> Word {
@@ -64,15 +77,28 @@ fn word(piece: &str) -> Word {
 
 /// The common part of texts that differ only in their numbers.
 pub(crate) fn pattern(text: &str) -> String {
-    let shape = |word: Word| match word {
+    let mut counted = false;
+    let shape = |word: Word| {
+        let noun = std::mem::replace(&mut counted, matches!(&word, Word::Number { unit, .. } if unit.is_empty()));
+        shape(word, noun)
+    };
+    words(text).into_iter().map(shape).collect::<Vec<_>>().join(" ")
+}
+
+/// What is common of a word and its like; of a noun behind a number, `1 visit` and `2 visits` are alike.
+fn shape(word: Word, noun: bool) -> String {
+    match word {
+        Word::Fixed(text) if noun => {
+            let bare = text.trim_end_matches(|c: char| !c.is_alphanumeric());
+            format!("{}{}", bare.strip_suffix('s').unwrap_or(bare), &text[bare.len()..])
+        }
         Word::Fixed(text) => text,
         Word::Number { lead, unit, tail, .. } => {
             let kind = SCALES.iter().find(|units| units.iter().any(|(name, _)| *name == unit));
             format!("{lead}#{}{tail}", kind.map_or(unit.as_str(), |units| units[0].0))
         }
         Word::Other(_) => "#".to_owned(),
-    };
-    words(text).into_iter().map(shape).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// One text for several of one [`pattern`].
@@ -91,7 +117,11 @@ fn span(words: &[&Word]) -> String {
         words.iter().max_by(|a, b| value(a).total_cmp(&value(b))),
     );
     match (words.first(), low, high) {
-        (Some(Word::Fixed(text)), ..) => text.clone(),
+        // Of one and of several the plural is the longer.
+        (Some(Word::Fixed(text)), ..) => {
+            let text_of = |word: &&Word| if let Word::Fixed(text) = word { text.clone() } else { String::new() };
+            words.iter().map(text_of).max_by_key(String::len).unwrap_or_else(|| text.clone())
+        }
         (Some(Word::Other(text)), ..) if words.iter().all(|w| w == &words[0]) => text.clone(),
         (Some(Word::Other(text)), ..) => format!("{text}, …"),
         (
@@ -139,11 +169,22 @@ mod tests {
                 &["node 0 has 7 GiB free in /sys/a", "node 1 has 7 GiB free in /sys/b"],
                 "node 0 to 1 has 7 GiB free in /sys/a, …",
             ),
+            (&["7 in 1 visit", "5 in 3 visits"], "5 to 7 in 1 to 3 visits"),
+            (&["7 in 1 visit", "5 in 1 visit"], "5 to 7 in 1 visit"),
             (&["only one"], "only one"),
         ] {
             assert!(texts.iter().all(|text| pattern(text) == pattern(texts[0])), "{texts:?}");
             assert_eq!(spanned(texts), spans);
         }
+    }
+
+    #[test]
+    fn ranges_are_not_merged() {
+        assert_ne!(pattern("between 1.5 KiB and 2 MiB"), pattern("between 3 MiB and 4 MiB"));
+        assert_eq!(
+            spanned(&["it lies between 1.5 KiB and 2 MiB: perhaps"]),
+            "it lies between 1.5 KiB and 2 MiB: perhaps"
+        );
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Grade, Reason, ReasonCode, Verdict};
+use tiermark_model::{Finding, Grade, Reason, ReasonCode, Verdict};
 
 use crate::order::{distinct, grouped};
 use crate::ranges::{pattern, spanned};
-use crate::style::{Style, grade_ink};
+use crate::style::{Ink, Style, grade_ink};
+use crate::tally::is_number;
 use crate::text::bullet;
 
 /// Collects verdicts and groups their reasons.
@@ -14,15 +15,25 @@ use crate::text::bullet;
 pub(crate) struct Reasons {
     groups: Vec<Group>,
     /// The group of each reason.
-    places: HashMap<(Grade, bool, Option<ReasonCode>, Said), usize>,
+    places: HashMap<(Grade, Standing, Option<ReasonCode>, Said), usize>,
     /// The numbers that each group has.
     said: HashSet<(usize, String)>,
 }
 
+/// What the reasons of a group are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Standing {
+    /// Doubt of numbers.
+    Doubted,
+    /// Steps that were not tried.
+    Refused,
+    /// Numbers that were looked for and are not there: no number that could be doubted.
+    Absent,
+}
+
 struct Group {
     grade: Grade,
-    /// Whether the step was not even tried.
-    refused: bool,
+    standing: Standing,
     /// `None` where a verdict came without a reason.
     code: Option<ReasonCode>,
     text: String,
@@ -64,11 +75,11 @@ fn kind_name(code: ReasonCode) -> &'static str {
 type Said = (String, Option<String>);
 
 /// What makes reasons alike: their code and their words; the cause is told apart.
-type Kind = (Grade, bool, Option<ReasonCode>, String);
+type Kind = (Grade, Standing, Option<ReasonCode>, String);
 
 impl Group {
     fn kind(&self) -> Kind {
-        (self.grade, self.refused, self.code, pattern(&self.text))
+        (self.grade, self.standing, self.code, pattern(&self.text))
     }
 
     /// Cause, or nothing.
@@ -82,7 +93,20 @@ impl Group {
     }
 
     fn word(&self) -> String {
-        if self.refused { "refused".to_owned() } else { self.grade.to_string() }
+        match self.standing {
+            Standing::Doubted => self.grade.to_string(),
+            Standing::Refused => "refused".to_owned(),
+            Standing::Absent => "not found".to_owned(),
+        }
+    }
+
+    /// The bullet: its mark, and these words behind what the group is.
+    fn bullet(&self, who: &str, style: &Style) -> String {
+        let (mark, ink) = match self.standing {
+            Standing::Absent => (style.absent(), Ink::Plain),
+            _ => (style.mark(self.grade), grade_ink(self.grade)),
+        };
+        bullet(mark, ink, &format!("{}: {who}: {}", self.word(), self.whole()), None, style)
     }
 }
 
@@ -113,26 +137,36 @@ fn refusal_in_words(reason: &Reason) -> Option<String> {
 impl Reasons {
     /// Adds the reasons of a number.
     pub(crate) fn add(&mut self, subject: &str, verdict: &Verdict) {
+        self.add_as(Standing::Doubted, subject, verdict);
+    }
+
+    /// Adds the reasons of a finding: of its doubt, or why it is not there.
+    pub(crate) fn add_finding(&mut self, subject: &str, finding: &Finding) {
+        let standing = if is_number(finding) { Standing::Doubted } else { Standing::Absent };
+        self.add_as(standing, subject, &finding.verdict);
+    }
+
+    fn add_as(&mut self, standing: Standing, subject: &str, verdict: &Verdict) {
         if verdict.grade == Grade::Trusted {
             return;
         }
         if verdict.reasons.is_empty() {
-            self.touch(verdict.grade, None, false, ("no reason was recorded".to_owned(), None), subject);
+            self.touch(verdict.grade, standing, None, ("no reason was recorded".to_owned(), None), subject);
         }
         for reason in &verdict.reasons {
             let refused = refusal_in_words(reason).filter(|_| verdict.grade == Grade::Invalid);
-            let is_refused = refused.is_some();
+            let standing = if refused.is_some() { Standing::Refused } else { standing };
             let said = refused.map_or_else(|| reason.fact_and_cause(), |text| (text, None));
-            self.touch(verdict.grade, Some(reason.code()), is_refused, said, subject);
+            self.touch(verdict.grade, standing, Some(reason.code()), said, subject);
         }
     }
 
-    fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, refused: bool, said: Said, subject: &str) {
+    fn touch(&mut self, grade: Grade, standing: Standing, code: Option<ReasonCode>, said: Said, subject: &str) {
         let next = self.groups.len();
-        let place = *self.places.entry((grade, refused, code, said.clone())).or_insert(next);
+        let place = *self.places.entry((grade, standing, code, said.clone())).or_insert(next);
         if place == next {
             let (text, cause) = said;
-            self.groups.push(Group { grade, refused, code, text, cause, subjects: Vec::new() });
+            self.groups.push(Group { grade, standing, code, text, cause, subjects: Vec::new() });
         }
         if self.said.insert((place, subject.to_owned())) {
             self.groups[place].subjects.push(subject.to_owned());
@@ -146,24 +180,24 @@ impl Reasons {
             let subjects: Vec<String> = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
             let heads: Vec<&str> = alike.iter().map(|group| group.text.as_str()).collect();
             let text = spanned(&heads) + &details(&alike, subjects.len());
-            let Group { grade, refused, code, .. } = alike[0];
-            self.groups.push(Group { grade, refused, code, text, cause: None, subjects });
+            let Group { grade, standing, code, .. } = alike[0];
+            self.groups.push(Group { grade, standing, code, text, cause: None, subjects });
         }
     }
 
     /// The worst first, what was refused last among what has no number.
     fn sort(&mut self) {
-        self.groups.sort_by_key(|g| (std::cmp::Reverse(g.grade), g.refused));
+        self.groups.sort_by_key(|g| (std::cmp::Reverse(g.grade), g.standing));
     }
 
     /// How many numbers are of each grade worse than trusted and for which kinds of reasons, in one line; `None` when all are trusted.
     pub(crate) fn counted(mut self, of: usize, what: &str) -> Option<String> {
         self.sort();
         let mut parts = Vec::new();
-        for groups in self.groups.chunk_by(|a, b| (a.grade, a.refused) == (b.grade, b.refused)) {
+        for groups in self.groups.chunk_by(|a, b| (a.grade, a.standing) == (b.grade, b.standing)) {
             let subjects: BTreeSet<&str> = groups.iter().flat_map(|g| &g.subjects).map(String::as_str).collect();
-            let kinds: BTreeSet<&str> =
-                groups.iter().filter(|g| !g.refused).filter_map(|g| g.code).map(kind_name).collect();
+            let told = groups.iter().filter(|g| g.standing != Standing::Refused);
+            let kinds: BTreeSet<&str> = told.filter_map(|g| g.code).map(kind_name).collect();
             let are = if subjects.len() == 1 { "is" } else { "are" };
             let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
             let why = if kinds.is_empty() { kinds } else { format!(" ({kinds})") };
@@ -184,8 +218,7 @@ impl Reasons {
                 few if few <= NAMED => group.subjects.join(", "),
                 many => format!("{many} of {of}"),
             };
-            let text = format!("{}: {who}: {}", group.word(), group.whole());
-            bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style)
+            group.bullet(&who, style)
         };
         self.groups.iter().map(bullet_of).collect()
     }
@@ -203,8 +236,7 @@ impl Reasons {
             if group.subjects.len() > listed {
                 subjects.push_str(&format!(" and {} more", group.subjects.len() - listed));
             }
-            let text = format!("{}: {subjects}: {}", group.word(), group.whole());
-            out.push_str(&bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style));
+            out.push_str(&group.bullet(&subjects, style));
         }
         out
     }
@@ -294,6 +326,29 @@ mod tests {
         insta::assert_snapshot!(shown, @r"
           ! suspect: number 10, number 11, number 12, number 13, number 14, number 15
             and 4 more: 10 to 19 % of the windows were disturbed
+        ");
+    }
+
+    #[test]
+    fn what_was_looked_for_in_vain_is_no_doubt() {
+        let mut reasons = Reasons::default();
+        let size = |mib: u64, high| {
+            let high = Some(Bytes(high));
+            let reason = Reason::NotResolved { low: Bytes((mib << 20) + 7_777), high, why: WhyNot::Evicted };
+            let labels = tiermark_model::Labels::new();
+            let mut finding =
+                Finding::new(tiermark_model::Quantity::TierSize, labels, None, tiermark_model::Unit::Bytes);
+            finding.verdict.suspect(reason);
+            finding
+        };
+        reasons.add_finding("L2 size", &size(1, 1_234_567));
+        reasons.add_finding("L3 size", &size(5, 45_678_901));
+        // Each has a range of its own, and one of both would be none.
+        insta::assert_snapshot!(reasons.render(&Style { width: 100, ..Style::default() }), @r"
+          – not found: L2 size: size not resolved, between 1 MiB and 1.2 MiB: other work may evict it before
+            it is full
+          – not found: L3 size: size not resolved, between 5 MiB and 44 MiB: other work may evict it before
+            it is full
         ");
     }
 

@@ -84,7 +84,7 @@ impl Style {
     pub(crate) fn mark(&self, grade: Grade) -> &'static str {
         match grade {
             Grade::Trusted => self.glyph("✔", "+"),
-            Grade::Bound => "~",
+            Grade::Bound => "*",
             Grade::Suspect => "!",
             Grade::Invalid => self.glyph("✘", "x"),
         }

@@ -44,12 +44,19 @@ pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String
     if trusted < numbers.len() {
         line.push_str("; unmarked = trusted");
     }
+    if has_about(text) {
+        line.push_str(&format!("; {}", glued("~ is about")));
+    }
     // Bounds of a shape are certain; what stands behind a sign is not.
-    let uncertain = numbers.iter().filter_map(|f| f.interval).find(|i| i.level < 1.0);
+    // Sizes are shown with a ~: the range behind it has a level of its own.
+    let levels = numbers.iter().filter(|f| f.unit != Unit::Bytes).filter_map(|f| f.interval).map(|i| i.level);
+    let levels: Vec<f64> = levels.filter(|level| *level < 1.0).collect();
+    let ends = [f64::min, f64::max].map(|end| levels.iter().copied().reduce(end));
     let signs = [(style.glyph("±", "+-"), has_intervals(text, style)), ("(from–to)", has_ranges(text, style))];
     let signs: Vec<&str> = signs.into_iter().filter(|(_, used)| *used).map(|(sign, _)| sign).collect();
-    if let Some(interval) = uncertain.filter(|_| !signs.is_empty()) {
-        let key = format!("{} is a {} interval", signs.join(" or "), percent(interval.level));
+    if let ([Some(low), Some(high)], false) = (ends, signs.is_empty()) {
+        let levels = if low < high { format!("{:.0} to {}", low * 100.0, percent(high)) } else { percent(low) };
+        let key = format!("{} is a {levels} interval", signs.join(" or "));
         line.push_str(&format!("; {}", glued(&key)));
     }
     format!("\n{}", hanging("", &line, Ink::Plain, style))
@@ -75,6 +82,11 @@ fn has_intervals(text: &str, style: &Style) -> bool {
     })
 }
 
+/// Whether a text shows a number that is known about: `~32 KiB`.
+fn has_about(text: &str) -> bool {
+    text.split('~').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Whether a text shows a number with both ends of its interval: `29.1 (11.0–90.0)`.
 fn has_ranges(text: &str, style: &Style) -> bool {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
@@ -88,6 +100,21 @@ fn has_ranges(text: &str, style: &Style) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_level_is_that_of_what_stands_behind_the_sign() {
+        let found = |metric, unit, level| {
+            let mut finding = Finding::new(metric, tiermark_model::Labels::new(), Some(100.0), unit);
+            finding.interval = Some(tiermark_model::Interval { low: 99.0, high: 101.0, level });
+            finding
+        };
+        let size = found(tiermark_model::Quantity::TierSize, Unit::Bytes, 0.98);
+        let time = found(tiermark_model::Quantity::Latency, Unit::Ns, 0.95);
+        let said = summary(&[&size, &time], "~100 B   100 ±1", &Style::default());
+        assert_eq!(said, "\nall 2 numbers trusted; ~ is about; ± is a 95 % interval\n");
+        let wide = found(tiermark_model::Quantity::Latency, Unit::Ns, 0.98);
+        assert!(summary(&[&time, &wide], "100 ±1", &Style::default()).contains("± is a 95 to 98 % interval"));
+    }
 
     #[test]
     fn intervals_of_reasons_are_none_of_the_table() {

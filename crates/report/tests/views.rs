@@ -255,8 +255,9 @@ fn every_run_says_how_many_numbers_are_trusted() {
         let shown = tiermark_report::run(&run, &style(120));
         shown.lines().find(|l| l.contains("95 % interval")).unwrap_or_default().to_owned()
     };
-    assert_eq!(line(&vm_run()), "all 37 numbers trusted; ± is a 95 % interval");
-    let troubled = "20 of 38 numbers trusted, 16 suspect (!), 2 invalid (✘); unmarked = trusted; ± is a 95 % interval";
+    assert_eq!(line(&vm_run()), "all 37 numbers trusted; ~ is about; ± is a 95 % interval");
+    let troubled =
+        "20 of 38 numbers trusted, 16 suspect (!), 2 invalid (✘); unmarked = trusted; ~ is about; ± is a 95 % interval";
     assert_eq!(line(&troubled_run()), troubled);
     assert_eq!(line(&rates_run()), "12 of 16 numbers trusted, 4 refused; unmarked = trusted; ± is a 95 % interval");
     let mut one = table_run();

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Nothing, Reason};
+use crate::count_of;
 use crate::page::PageKind;
 use crate::units::{Bytes, format_gbs, format_ns};
 
@@ -36,7 +37,9 @@ impl fmt::Display for Reason {
                 let of = nodes.as_ref().map_or_else(String::new, |nodes| format!(" of node {nodes}"));
                 write!(f, "{:.1} GB/s is above the theoretical peak{of}, {:.1} GB/s", rate / 1e9, peak / 1e9)
             }
-            Self::TooFew { windows, visits } => write!(f, "{windows} clean windows in {visits} visits are too few"),
+            Self::TooFew { windows, visits } => {
+                write!(f, "too few clean windows: {windows} in {}", count_of(*visits, "visit"))
+            }
             Self::NotSharp { share } => {
                 write!(
                     f,
@@ -163,7 +166,22 @@ impl Nothing {
 
 /// The sizes that a tier can have.
 fn size_range(low: Bytes, high: Option<Bytes>) -> String {
-    high.map_or_else(|| format!("at least {low}"), |high| format!("between {low} and {high}"))
+    high.map_or_else(
+        || format!("at least {}", rounded(low)),
+        |high| format!("between {} and {}", rounded(low), rounded(high)),
+    )
+}
+
+/// A size with two significant digits, more than a curve resolves.
+fn rounded(size: Bytes) -> Bytes {
+    let unit = 1u64 << (size.0.max(1).ilog2() / 10 * 10);
+    let value = size.0 as f64 / unit as f64;
+    let step = match value {
+        v if v < 9.95 => 0.1,
+        v if v < 99.5 => 1.0,
+        _ => 10.0,
+    };
+    Bytes(((value / step).round() * step * unit as f64).round() as u64)
 }
 
 fn percent(share: f64) -> String {

@@ -247,6 +247,8 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
     let experiments: Vec<_> = survey.run.experiments.iter().collect();
     let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
     parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
+    let about = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('~'));
+    parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));
     if parts.is_empty() { String::new() } else { hanging("", &parts.join("; "), Ink::Dim, style) }
 }
 
