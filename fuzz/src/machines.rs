@@ -204,6 +204,6 @@ pub(crate) fn evidence(bytes: &[u8]) {
         files.insert(path, input.until_zero().to_vec());
     }
     let root = Root::from_files("a fuzzed machine", files);
-    let _ = (Host::read(&root, Some("zram0")), process(&root, 1), Vitals::read(&root));
+    let _ = (Host::read(&root, &["zram0".to_owned()]), process(&root, 1), Vitals::read(&root));
     let _ = Group::read(&root, &GroupPaths::V2("sys/fs/cgroup/t".to_owned()));
 }

@@ -272,7 +272,10 @@ impl ChaseCall {
 
     /// Addresses of the nodes that each chain follows next.
     pub fn heads(&self, chains: usize) -> Vec<u64> {
-        self.args.heads.iter().take(chains).map(|head| *head as u64).collect()
+        match &self.links {
+            Links::Pointers { args, .. } => args.heads.iter().take(chains).map(|head| *head as u64).collect(),
+            Links::Bytes { base, stride, next, .. } => vec![base.wrapping_add(stride * next) as u64],
+        }
     }
 
     /// Follows every chain for `steps` loads.

@@ -139,8 +139,8 @@ fn address(command: &str, stop: &AtomicBool) -> Result<IpAddr, Refusal> {
     let begun = Instant::now();
     while begun.elapsed() < READY && !stop.load(Ordering::Relaxed) {
         let stops = || stop.load(Ordering::Relaxed);
-        let text =
-            said_until(shell(command), COMMAND_MOST, &stops).map_err(|why| messages::command_failed(command, &why))?;
+        let text = said_until(shell(command), COMMAND_MOST, &stops)
+            .map_err(|why| messages::command_failed(command, &why.text))?;
         if let Some(address) = shown_address(&text) {
             return Ok(address);
         }

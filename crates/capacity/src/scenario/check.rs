@@ -161,9 +161,7 @@ impl Scenario {
             found.within("limits.tenants", f64::from(tenants), 1.0..=100_000.0);
             let servers = self.targets.len();
             let enough = self.backend != Backend::External || tenants as usize <= servers;
-            found.unless_beside(enough, "limits.tenants", &["targets"], || {
-                format!("{tenants} tenants need as many targets; there are {servers}")
-            });
+            found.unless_beside(enough, "limits.tenants", &["targets"], || says::targets_too_few(tenants, servers));
         }
         found.within("limits.most-trials", f64::from(limits.most_trials), 1.0..=1000.0);
         found.within("limits.trial-seconds", limits.trial_seconds, 1.0..=MOST_TOTAL);

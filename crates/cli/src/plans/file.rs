@@ -69,7 +69,7 @@ impl Reader<'_> {
     /// Whether the value under a key is true.
     fn switch(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> bool {
         let DeValue::Boolean(set) = value.get_ref() else {
-            self.mistakes.add_at(&value.span(), format!("{key}: write true or false, without quotes"));
+            self.mistakes.add_at(&value.span(), key, says::flag_wanted());
             return false;
         };
         *set

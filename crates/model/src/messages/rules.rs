@@ -201,13 +201,3 @@ fn listed(things: &[impl ToString]) -> String {
         None => String::new(),
     }
 }
-
-/// Things in a row: `a`, `a and b`, `a, b and c`.
-fn listed(things: &[impl ToString]) -> String {
-    let mut words: Vec<String> = things.iter().map(ToString::to_string).collect();
-    match words.pop() {
-        Some(last) if words.is_empty() => last,
-        Some(last) => format!("{} and {last}", words.join(", ")),
-        None => String::new(),
-    }
-}

@@ -13,6 +13,9 @@ messages! {
     /// Servers elsewhere that are not named.
     Note targets_missing(): "\"external\" needs targets = [\"host:port\", ...]";
 
+    /// Fewer servers elsewhere than tenants.
+    Note targets_too_few(tenants: u32, servers: usize): "{tenants} tenants need as many targets; there are {servers}";
+
     /// Tiers that would have to be set up on servers elsewhere.
     Note tiers_elsewhere(): "cannot be set up on external servers: write tiers = [\"dram\"], and run once for each tier";
 
