@@ -165,7 +165,7 @@ fn what_is_not_there_is_refused_by_name() {
         (chase(cpu, data(), 1), "a chase"),
         (stream(&[cpu], &data(), "read/abacus", &[]), "kernel read/abacus"),
         (stream(&[cpu], &data(), "read/portable", &["copy/abacus"]), "kernel copy/abacus"),
-        (stream(&[cpu], &small(), "read/portable", &[]), "kernel read/portable"),
+        (stream(&[cpu], &small(), "write/portable", &[]), "kernel write/portable"),
         (stream(&[cpu], &data(), "read.random/portable", &[]), "kernel read.random/portable"),
         (stream(&[cpu], &region(100, PageKind::Base, Layout::Data), "copy/portable", &[]), "a region of 100 B"),
         (no_thread, "a setup"),

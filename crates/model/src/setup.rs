@@ -259,7 +259,7 @@ impl FromStr for ChainLayout {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let fail = || {
             format!(
-                "layout '{text}': use random, page-random, stride:BYTES, scatter:BYTES and pair:BYTES (multiples of 8, pair up to \
+                "layout '{text}': use random, page-random, stride:BYTES, scatter:BYTES, pair:BYTES (the last two are multiples of 8, pair up to \
                  504) or long[:2-8]"
             )
         };

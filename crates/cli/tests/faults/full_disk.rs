@@ -95,7 +95,7 @@ fn a_capacity_run_whose_disk_fills_up_goes_on_when_there_is_space_again() {
              --records=2000 --rps=1000 --target={} \
                      --overwrite --warmup=0 --measure=0.5s --iterations=1 --quiet; }}
          fill 0; search none; keep none
-         rm \"$DISK/filler\"; fill 4096; search full; keep full
+         rm \"$DISK/filler\"; fill 8192; search full; keep full
          rm \"$DISK/filler\"; run resumed \"$TIERMARK\" capacity --resume --quiet; keep resumed",
         redis.target
     );
@@ -103,7 +103,7 @@ fn a_capacity_run_whose_disk_fills_up_goes_on_when_there_is_space_again() {
     // Without a line to begin with nothing is measured.
     is_told(&said(&user, "none").expect(4), "jsonl");
     assert_eq!(files(&user.path("out").join("none")), []);
-    // One block takes what the run begins with, and not all of its trials.
+    // Two blocks take what the run begins with, and not all of its trials.
     let full = said(&user, "full").expect(5);
     is_told(&full, "jsonl");
     assert!(full.err.contains("--resume="), "{}", full.err);
