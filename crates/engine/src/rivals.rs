@@ -250,7 +250,7 @@ mod tests {
     fn after(pairs: &[Option<Pair>]) -> (String, bool, bool) {
         let mut rivals = rivals(&["b"]);
         pairs.iter().for_each(|pair| rivals.compared(0, *pair));
-        (rivals.winner().unwrap().0.clone(), rivals.undecided(), rivals.open().is_some())
+        (rivals.winner().unwrap().to_string(), rivals.undecided(), rivals.open().is_some())
     }
 
     fn first(more: bool, open: bool) -> (String, bool, bool) {
@@ -317,7 +317,7 @@ mod tests {
         rivals.compared(1, pair(99.0, 100.0));
         (0..3).for_each(|_| rivals.compared(3, pair(99.0, 101.0)));
         (0..3).for_each(|_| rivals.compared(0, pair(99.0, 120.0)));
-        assert_eq!(rivals.winner().unwrap().0.as_str(), "a");
+        assert_eq!(rivals.winner().unwrap().0.as_ref(), "a");
         let taken = |rival: f64| Some(Pair { around: (119.0, 120.0), rival });
         (0..3).for_each(|_| rivals.compared(1, taken(118.8)));
         rivals.compared(2, taken(59.0));

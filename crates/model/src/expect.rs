@@ -74,8 +74,10 @@ impl Step {
 
     /// The part of that which its memory takes: what a host makes longer that gives its guest memory only when it is touched.
     pub fn memory_seconds(&self) -> f64 {
+        // Once: a step may have as many regions as it has threads, thousands.
+        let is_os = self.is_os();
         let bytes_per_second = |page| match page {
-            _ if self.is_os() => PREPARE_RESIDENT,
+            _ if is_os => PREPARE_RESIDENT,
             PageKind::Base => PREPARE_BASE,
             _ => PREPARE_HUGE,
         };
@@ -109,8 +111,9 @@ impl Step {
     /// The same of several numbers of visits: the memory of thousands of threads is added up once.
     fn seconds_of_each<const N: usize>(&self, visits: [u32; N]) -> [f64; N] {
         let (prepare, visit, rivalry) = (self.prepare_seconds(), self.visit_seconds(), self.rivalry_seconds());
+        let is_os = self.is_os();
         visits.map(|visits| {
-            let prepared = if self.is_os() { visits } else { self.stop.allocations.min(visits) };
+            let prepared = if is_os { visits } else { self.stop.allocations.min(visits) };
             f64::from(prepared) * prepare + f64::from(visits) * visit + rivalry
         })
     }

@@ -1,14 +1,16 @@
 //! Timed loops as data: the work of each, declared beside its instructions.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Name of a kernel: operation, slash, variant (`read/avx512`, `write.nt/sse2`, `fill.rep/stosb`).
+/// Name of a kernel: operation, slash, variant (`read/avx512`, `write.nt/sse2`, `fill.rep/stosb`). Shared: a plan for
+/// thousands of threads has several for each.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub struct KernelId(pub String);
+pub struct KernelId(pub Arc<str>);
 
 impl KernelId {
     /// The operation: what comes before the slash.
@@ -30,7 +32,7 @@ impl fmt::Display for KernelId {
 
 impl From<&str> for KernelId {
     fn from(id: &str) -> Self {
-        Self(id.to_owned())
+        Self(id.into())
     }
 }
 

@@ -126,7 +126,7 @@ fn rate(machine: &Machine, options: &SimOptions, op: &str, far: &[bool]) -> f64 
     let crew: Vec<CpuId> = machine.cores_first(&machine.nodes[0].cpus);
     let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
     let is_known = |id: &KernelId| kernels.iter().any(|kernel| kernel.id == *id);
-    let mut variants = ["sse2", "x86", "portable"].map(|set| KernelId(format!("{op}/{set}"))).into_iter();
+    let mut variants = ["sse2", "x86", "portable"].map(|set| KernelId(format!("{op}/{set}").into())).into_iter();
     let kernel = variants.find(is_known).unwrap();
     let layout = if op.contains("random") { Layout::Permuted } else { Layout::Data };
     let region = |far: &bool| RegionSetup {

@@ -203,7 +203,7 @@ fn the_faster_kernel_is_measured_and_both_are_kept() {
     let read = &experiment.observations[2];
     assert_eq!(read.labels.get(Labels::KERNEL), Some("read/fast"));
     assert_eq!(
-        read.rivals.iter().map(|rival| rival.kernel.0.as_str()).collect::<Vec<_>>(),
+        read.rivals.iter().map(|rival| rival.kernel.0.as_ref()).collect::<Vec<_>>(),
         ["read/plain", "read/fast"]
     );
     assert!(read.rivals[0].ratio == Some(1.0) && read.rivals[1].ratio > Some(1.03), "{:?}", read.rivals);

@@ -127,7 +127,7 @@ impl<'a> BandwidthPlanner<'a> {
             return mix.kernels(self.lab.bench).unwrap_or_default();
         }
         let usable = |k: &&KernelInfo| zeros || !k.zeros_only;
-        if let Some(exact) = self.lab.bench.kernels.iter().filter(usable).find(|k| k.id.0 == name) {
+        if let Some(exact) = self.lab.bench.kernels.iter().filter(usable).find(|k| *k.id.0 == *name) {
             return vec![exact.id.clone()];
         }
         let own = [name];

@@ -44,7 +44,7 @@ pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> 
     let of = |o: &Observation| {
         let rate = o.value.filter(|_| o.labels.get(Labels::POLICY).is_none() && o.unit == Unit::BytesPerSecond)?;
         let id = o.labels.get(Labels::KERNEL)?;
-        let (read, written) = bench.kernels.iter().find(|kernel| kernel.id.0 == id)?.traffic();
+        let (read, written) = bench.kernels.iter().find(|kernel| *kernel.id.0 == *id)?.traffic();
         let share = 1.0 / (read + written);
         let found = derived(o, Quantity::MatrixUsed, o.labels.clone(), share, Unit::Ratio);
         (share < 1.0).then(|| found.with_notes([memory::bytes_beside(rate * read, rate * written)]))

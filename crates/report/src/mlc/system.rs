@@ -118,7 +118,7 @@ fn peak_of<'a>(peak: &Peak, all: &[Whole<'a>]) -> Option<(Whole<'a>, f64)> {
     let streams = all.iter().filter(|w| {
         let labels = &w.seen.labels;
         // By the kernel, since the winner of a job may store past the caches.
-        let kernel = labels.get(Labels::KERNEL).map(|id| KernelId(id.to_owned()));
+        let kernel = labels.get(Labels::KERNEL).map(|id| KernelId(id.into()));
         labels.is(Labels::TIER, "DRAM")
             && labels.is_for(Purpose::Ladder)
             && labels.get(Labels::DATA).is_none()
