@@ -180,6 +180,12 @@ pub(crate) fn step(
     page: PageKind,
     stop: StopRule,
 ) -> Result<Step, Refusal> {
+    if let Some(scope) = &request.scope.cpus {
+        let beyond = cpus(groups)?.difference(scope);
+        if !beyond.is_empty() {
+            return Err(says::groups_beyond_cpus(&beyond, scope));
+        }
+    }
     let (regions, threads) = load(groups, request, lab, page, 0)?;
     let labels = Labels::new()
         .purpose(Purpose::Table)

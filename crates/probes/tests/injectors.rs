@@ -143,6 +143,37 @@ fn groups_that_cannot_be_had_are_refused() {
     assert_eq!(refused([group("0-7", "read")].into(), &[]), codes::no_cpu_beside_groups);
     assert_eq!(refused([group("0-2", "read")].into(), &[("chaser_cpu", 1)]), codes::no_cpu_beside_groups);
     assert_eq!(refused([group("99", "read")].into(), &[]), codes::cpus_not_allowed);
+    // A load that no point changes is one point.
+    let paused = serde_json::json!([{ "cpus": "1-2", "mix": "read", "delay": 2000 }]);
+    let both = plan(None, serde_json::json!({ "traffic": paused, "delays": [0, 300] })).unwrap_err();
+    assert_eq!(both.code, codes::groups_have_delays);
+    // Groups of bandwidth are among the cpus that were asked for.
+    let beyond = serde_json::json!({ "traffic": [group("4-5", "read")] });
+    let beyond = Request { probe: "bandwidth".into(), ..request(Some("0-1"), beyond) };
+    let beyond = run_experiment(&Bandwidth, &beyond, &mut host(), &mut Deaf).unwrap_err();
+    assert_eq!(beyond.code, codes::groups_beyond_cpus);
+}
+
+#[test]
+fn a_load_that_always_pauses_is_not_the_latency_without_pauses() {
+    let found = |delay: serde_json::Value| {
+        let traffic = serde_json::json!([{ "cpus": "1-2", "mix": "read", "size": 268435456, "delay": delay }]);
+        let mut params = serde_json::json!({ "traffic": traffic });
+        if delay.is_null() {
+            params["delays"] = serde_json::json!([0, 1000]);
+        }
+        let experiment = run_experiment(&Loaded, &request(None, params), &mut host(), &mut Deaf).unwrap();
+        experiment.findings.iter().any(|f| f.metric == Quantity::LoadedSaturated)
+    };
+    assert!(!found(2000.into()) && found(0.into()) && found(serde_json::Value::Null));
+}
+
+#[test]
+fn the_wanted_precision_is_that_of_every_point() {
+    let request = Request { precision: Some(0.1), ..request(None, serde_json::json!({})) };
+    let host = host();
+    let plan = Loaded.plan(&request, Lab { machine: host.machine(), bench: host.bench() }).unwrap();
+    assert!(plan.steps.iter().all(|step| step.stop.precision == 0.1), "{:?}", plan.steps[0].stop);
 }
 
 #[test]

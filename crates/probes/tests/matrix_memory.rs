@@ -8,7 +8,7 @@ use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{memory, plan, rules};
 use tiermark_model::{
     Bench, Bytes, Effort, Experiment, GIB, HugePool, Labels, MIB, Machine, Metric, Note, PageKind, Plan, Reason,
-    Refusal, Request, Scope,
+    Refusal, Request, Scope, Step,
 };
 use tiermark_probes::find;
 
@@ -91,7 +91,9 @@ fn one_buffer_is_as_large_as_those_of_all_threads_and_only_read() {
     let params = Request { effort: Effort::Standard, ..request(json!({"buffer": "shared"})) };
     let usual = find("matrix").unwrap().plan(&params, Lab { machine: &server(16), bench: &bench() }).unwrap();
     assert!(usual.refused.is_empty() && usual.steps.iter().any(|s| s.labels.is(Labels::POLICY, "interleave")));
-    assert!(usual.steps.iter().all(|s| !s.labels.is(Labels::POLICY, "mixed") && !s.labels.is(Labels::OP, "write")));
+    // One buffer is not "each on its own node".
+    let of = |step: &Step, policy| step.labels.is(Labels::POLICY, policy);
+    assert!(usual.steps.iter().all(|s| !of(s, "mixed") && !of(s, "local") && !s.labels.is(Labels::OP, "write")));
     let refused = |params: Value| planned(&server(16), params).unwrap_err().code;
     let written = plan::codes::shared_buffer_written;
     assert_eq!(refused(json!({"ops": ["read", "write.random8"], "buffer": "shared"})), written);
@@ -154,6 +156,8 @@ fn workers_of_several_are_processes_where_that_is_asked_for() {
     }
     assert!(steps.rules.iter().any(|rule| rule.code == rules::codes::workers_are_processes));
     assert!(planned_as(json!({"ops": ["read"]})).steps.iter().all(|s| s.setup.threads.iter().all(|t| !t.process)));
+    let alone = planned_as(json!({"ops": ["read"], "workers": "processes", "threads": ["one"], "policies": ["bind"]}));
+    assert!(!alone.rules.iter().any(|rule| rule.code == rules::codes::workers_are_processes), "one worker a cell");
     let both = planned(&server(16), json!({"ops": ["read"], "workers": "processes", "buffer": "shared"})).unwrap_err();
     assert_eq!(both.code, plan::codes::shared_buffer_of_processes);
 }

@@ -30,7 +30,9 @@ fn derived(probe: &dyn Probe, params: serde_json::Value, rate: impl Fn(&Step) ->
     };
     let observed = |step: &Step| {
         let value = Some(rate(step)?);
-        Some(Observation { value, ..Observation::new(step.id.clone(), step.labels.clone(), step.metric) })
+        let kernel = step.setup.threads[0].role.kernels().next();
+        let labels = kernel.into_iter().fold(step.labels.clone(), |labels, id| labels.text(Labels::KERNEL, id));
+        Some(Observation { value, ..Observation::new(step.id.clone(), labels, step.metric) })
     };
     let steps = probe.plan(&request, lab).unwrap().steps;
     probe.derive(&request, lab, &steps.iter().filter_map(observed).collect::<Vec<_>>())
@@ -102,8 +104,13 @@ fn readers_across_the_link_fill_it() {
 /// The same server as a matrix: reads of the other node are held against the link too.
 #[test]
 fn cells_of_a_matrix_are_shares_of_channel_and_link() {
-    let params = serde_json::json!({ "ops": ["read", "write"], "peak": CHANNEL, "link_rate": LINK });
-    let rate = |step: &Step| (step.metric == Metric::Bandwidth).then_some(8.0e9);
+    let ops = ["read", "write.cached", "write.nt", "read.random8/x86"];
+    let params = serde_json::json!({ "ops": ops, "peak": CHANNEL, "link_rate": LINK });
+    let rate = |step: &Step| {
+        let rate = if step.labels.get(Labels::OP)?.starts_with("write.cached") { 4.0e9 } else { 8.0e9 };
+        let rate = if step.labels.is(Labels::OP, "read.random8/x86") { 1.0e9 } else { rate };
+        (step.metric == Metric::Bandwidth).then_some(rate)
+    };
     let findings = derived(&Matrix, params, rate);
     let share = |op: &str, node: u64, of: &str| {
         let fits = |f: &&Finding| {
@@ -118,7 +125,9 @@ fn cells_of_a_matrix_are_shares_of_channel_and_link() {
     let shares = |op, node| (share(op, node, "of theoretical peak"), share(op, node, "of link"));
     assert_eq!(shares("read", 0), (Some(94.0), None));
     assert_eq!(shares("read", 1), (Some(94.0), Some(83.0)));
-    assert_eq!(shares("write", 1), (Some(94.0), None), "what is written crosses the link in both directions");
+    assert_eq!(shares("write.nt", 1), (Some(94.0), None), "what is written crosses the link in both directions");
+    assert_eq!(shares("write.cached", 1), (Some(94.0), None), "a line that is written is read first");
+    assert_eq!(shares("read.random8/x86", 1), (Some(94.0), Some(83.0)), "a whole line for 8 bytes");
 }
 
 /// Bytes per ns of ten cores and their siblings, whose memory is on the nodes of these threads in turn.

@@ -264,7 +264,9 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
         }
     }
     let title = format!("Memory spread over nodes, {}", style.rate_unit());
-    heading(&title, style) + &table.render(style) + &hanging("  ", "each = footprint of each thread", Ink::Dim, style)
+    let shared = spread.iter().any(|f| f.labels.get(Labels::BUFFER).is_some());
+    let each = if shared { "each = the one buffer of all threads" } else { "each = footprint of each thread" };
+    heading(&title, style) + &table.render(style) + &hanging("  ", each, Ink::Dim, style)
 }
 
 /// The best weights of each sweep.

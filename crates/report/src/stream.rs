@@ -75,7 +75,9 @@ fn tables(run: &Run) -> Vec<Vec<Row<'_>>> {
 /// An observation as a row; points of a curve only draw its shape.
 fn row(seen: &Observation) -> Option<Row<'_>> {
     let labels = &seen.labels;
-    if labels.is_point() || labels.number(Labels::SIZE).is_none() || labels.get(Labels::DATA).is_some() {
+    // STREAM's arrays lie on one node, and each thread has a part of its own.
+    let is_other = [Labels::DATA, Labels::POLICY, Labels::BUFFER].into_iter().any(|key| labels.get(key).is_some());
+    if labels.is_point() || labels.number(Labels::SIZE).is_none() || is_other {
         return None;
     }
     let op = labels.get(Labels::OP)?;
@@ -197,9 +199,12 @@ mod tests {
         assert!(
             ["read", "write", "update", "fill.rep", "2:1", "copying"].iter().all(|op| row(&seen(op, 1, 1e9)).is_none())
         );
-        let zeros = seen("copy", 2, 1e9);
-        let zeros = Observation { labels: zeros.labels.clone().text(Labels::DATA, "zeros"), ..zeros };
-        assert!(row(&zeros).is_none());
+        // Nor have arrays of zeros, on several nodes, or shared.
+        for (key, text) in [(Labels::DATA, "zeros"), (Labels::POLICY, "mixed"), (Labels::BUFFER, "shared")] {
+            let copy = seen("copy", 2, 1e9);
+            let other = Observation { labels: copy.labels.clone().text(key, text), ..copy };
+            assert!(row(&other).is_none(), "{text}");
+        }
     }
 
     #[test]

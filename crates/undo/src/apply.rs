@@ -34,14 +34,20 @@ pub struct Applied {
     pub refused: Option<Refusal>,
 }
 
+/// Opens each file for writing, and changes nothing.
+///
+/// # Errors
+/// A [`Refusal`] that names the first file that cannot be written.
+pub fn may_write(changes: &[KnobChange], writer: &mut dyn SystemWriter) -> Result<(), Refusal> {
+    changes.iter().try_for_each(|change| writer.may_write(&change.path).map_err(|why| refusal(change, &why)))
+}
+
 /// Makes changes. All are noted before the first is made; after the first that fails, those made are taken back.
 ///
 /// # Errors
 /// A [`Refusal`] where nothing was changed at all: a file cannot be written, or the journal.
 pub fn apply(changes: &[KnobChange], writer: &mut dyn SystemWriter, journal: &mut Journal) -> Result<Applied, Refusal> {
-    for change in changes {
-        writer.may_write(&change.path).map_err(|why| refusal(change, &why))?;
-    }
+    may_write(changes, writer)?;
     let first = journal.noted.changes.len();
     let noted = |c: &KnobChange| Change::Knob {
         path: c.path.clone(),

@@ -94,8 +94,8 @@ fn carry_out(mut command: Command, most: Duration, stop: &dyn Fn() -> bool, stdo
     }
 }
 
-/// Kills a child, and waits for its end for a short time; whether it has ended. One that has not is still in its control group, where
-/// taking changes back finds it.
+/// Kills a child, and waits for its end for a short time; whether it has ended. A tenant that has not is still in its control group, where
+/// taking changes back finds it; a command that has not (swapon of a disk that does not answer) may still have its effect later.
 pub fn end(child: &mut Child) -> bool {
     // It fails only for one that has ended.
     let _ = child.kill();

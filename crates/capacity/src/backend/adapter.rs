@@ -59,10 +59,12 @@ pub fn guests(count: u32) -> Vec<String> {
 #[must_use]
 pub fn clones(base: &str) -> Commands {
     let (base, clone) = (quoted(base), quoted(&format!("tiermark-{RUN}-{NUMBER}")));
-    let stop = format!("virsh --quiet destroy {clone}; virsh --quiet undefine {clone} --remove-all-storage");
-    let start = format!(
-        "virt-clone --quiet --original {base} --name {clone} --auto-clone && virsh --quiet start {clone} || {{ {stop}; exit 1; }}"
+    // It succeeds where there is none: it also runs after a start that failed.
+    let stop = format!(
+        "virsh --quiet destroy {clone}; ! virsh --quiet dominfo {clone} >/dev/null 2>&1 || virsh --quiet undefine {clone} --remove-all-storage"
     );
+    let start =
+        format!("virt-clone --quiet --original {base} --name {clone} --auto-clone && virsh --quiet start {clone}");
     let check = format!("if virsh --quiet dominfo {clone}; then echo \"the machine is there already\" >&2; exit 1; fi");
     Commands { check: Some(check), start: Some(start), stop: Some(stop), address: Some(address(&clone)) }
 }

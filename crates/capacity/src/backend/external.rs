@@ -102,8 +102,10 @@ impl External {
             system.note(noted.clone())?;
             let begun = Instant::now();
             let started = carry_out(&named(start), stop);
-            // One that was not waited for may have started something.
+            // One that was not waited for may have started something; so may one whose name is this run's alone, of which what is
+            // left can be stopped safely.
             let ended_by_itself = begun.elapsed() < COMMAND_MOST && !stop.load(Ordering::Relaxed);
+            let ended_by_itself = ended_by_itself && !matches!(noted, Some(Change::Command { own: true, .. }));
             if let (Err(_), Some(change), true) = (&started, &noted, ended_by_itself) {
                 system.withdraw(change);
             }

@@ -74,6 +74,7 @@ impl RunHeader {
             (timeout > 0.0 && timeout <= LONGEST_TIMEOUT, says::timeout_out_of_range(timeout)),
             (threads <= MOST_THREADS, says::threads_out_of_range(threads, MOST_THREADS)),
             (largest < MOST_THREADS, says::cpu_out_of_range(largest)),
+            (self.started.parse::<jiff::Timestamp>().is_ok(), says::started_unreadable(&self.started)),
         ];
         let of_scenario = self.scenario.problems().into_iter().map(|problem| Mistake::from(problem).to_string());
         let of_setup = of_setup.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.text);

@@ -386,6 +386,7 @@ mod tests {
         for (good, bad, said) in [
             ("\"timeout_seconds\":10.0", "\"timeout_seconds\":1e300", "timeout_seconds"),
             ("\"timeout_seconds\":10.0", "\"timeout_seconds\":-1", "timeout_seconds"),
+            ("\"started\":\"2", "\"started\":\"µ", "started"),
             ("\"threads\":1", "\"threads\":99999999", "threads"),
             ("\"cpus\":[]", "\"cpus\":[99999999]", "cpus"),
             ("\"measure\":2.0", "\"measure\":1e300", "measure"),

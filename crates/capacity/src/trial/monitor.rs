@@ -223,6 +223,7 @@ impl<'a> Monitor<'a> {
         };
         self.samples.push(sample);
         self.ends(Ok(abort(&self.samples, &self.guards)));
+        self.ends(areas_are_on(&vitals.swaps, self.active).map(|()| None));
         // A machine that runs out of memory is not made to wait for limits.
         if let Some(counted) = pulse.counted.filter(|_| self.abort.is_none()) {
             let account = self.balance(&counted.all, SOME, &|| false);
@@ -366,6 +367,14 @@ impl<'a> Monitor<'a> {
 /// Seconds by which the tenant that is worst off is behind its schedule.
 fn behind(load: &Snapshot) -> f64 {
     load.tenants.iter().map(|tenant| tenant.behind_ns).max().unwrap_or(0) as f64 / 1e9
+}
+
+/// Whether the kernel still swaps to every area of the tier: if somebody turned one off, nothing that follows is of this tier.
+fn areas_are_on(areas: &[SwapArea], active: &ActiveTier) -> Result<(), String> {
+    match active.areas.iter().find(|path| !areas.iter().any(|area| area.path == **path)) {
+        Some(gone) => Err(format!("/proc/swaps no longer lists {gone}, an area of the tier")),
+        None => Ok(()),
+    }
 }
 
 /// A sample of nothing but the swap areas of the tier.

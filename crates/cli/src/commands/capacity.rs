@@ -52,7 +52,8 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     let about = (version::tool(), target::this_machine()?);
     let mut document = result::document(&saved, about, warnings);
     if let Some(prices) = prices {
-        document.cost = Some(result::costs(&prices, &document.cases, &saved.begun.started[..DAY]));
+        document.cost =
+            Some(result::costs(&prices, &document.cases, saved.begun.started.get(..DAY).unwrap_or_default()));
     }
     finish(args, place, &document, &saved, &stop)
 }

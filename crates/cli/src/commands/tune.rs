@@ -2,11 +2,13 @@
 
 use tiermark_machine::{Root, resolve_disk};
 use tiermark_model::messages::undo as messages;
-use tiermark_model::{CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, Machine, Refusal, TUNE_SCHEMA, Tuning};
+use tiermark_model::{
+    CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, Machine, Note, Refusal, TUNE_SCHEMA, Tuning,
+};
 use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs, services};
 use tiermark_undo::{
-    Applied, Asked, Journal, JournalHeader, KnobChange, Restored, RootWriter, StateDir, apply, is_noted, pending,
-    restore_all, stop_service,
+    Applied, Asked, Journal, JournalHeader, KnobChange, Restored, RootWriter, StateDir, apply, is_noted, may_write,
+    pending, restore_all, stop_service,
 };
 
 use crate::args::{Simulation, TuneArgs};
@@ -122,6 +124,8 @@ fn applied(
     writer: &mut RootWriter,
     journal: &mut Journal,
 ) -> Result<Applied, Refusal> {
+    // Before anything is changed, also services.
+    may_write(wanted, writer)?;
     let mut rows = Vec::new();
     // First: a service that runs would write its own values over those that are advised.
     for name in stopped {
@@ -138,7 +142,21 @@ fn applied(
         return applied.map(|done| Applied { rows: rows.into_iter().chain(done.rows).collect(), ..done });
     };
     let started = journal.start_services(writer);
-    applied.map(|done| Applied { rows: rows.into_iter().chain(done.rows).chain(started).collect(), ..done })
+    let (done, refused) = match applied {
+        Ok(Applied { rows, refused }) => (rows, refused),
+        // Services were stopped, and whether they run again is said.
+        Err(refusal) => {
+            (wanted.first().map(|change| refused_row(change, &refusal)).into_iter().collect(), Some(refusal))
+        }
+    };
+    Ok(Applied { rows: rows.into_iter().chain(done).chain(started).collect(), refused })
+}
+
+/// The row of a change that was refused.
+fn refused_row(change: &KnobChange, refusal: &Refusal) -> ChangeRow {
+    let (from, to) = (Some(change.old.clone()), Some(change.new.clone()));
+    let why = Some(Note::from(refusal));
+    ChangeRow { what: format!("/{}", change.path), from, to, outcome: ChangeOutcome::Failed, why }
 }
 
 /// Takes back what earlier calls changed.
@@ -189,4 +207,34 @@ fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: 
         return print(&document(CHANGES_SCHEMA, &changes)?);
     }
     print(&tiermark_report::change_rows(rows, text, &style(&args.view)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tiermark_undo::Syntax;
+
+    use super::*;
+
+    /// A file that cannot be written is found before a service is stopped.
+    #[test]
+    fn a_missing_permission_changes_nothing() {
+        let (tree, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = Root::at(tree.path()).unwrap();
+        let state = StateDir::at(state.path());
+        let header = JournalHeader::new(&root, "a test", "2026-11-21T12:00:00Z");
+        let mut journal = Journal::create(&state, header).unwrap();
+        let (old, new) = ("1".to_owned(), "0".to_owned());
+        let change = KnobChange {
+            path: "sys/kernel/mm/ksm/run".to_owned(),
+            syntax: Syntax::Number,
+            old,
+            new,
+            name: "ksm".to_owned(),
+        };
+        let refused = applied(&["absent.service"], &[change], &mut RootWriter::new(root), &mut journal);
+        assert!(refused.is_err());
+        assert_eq!(fs::read_to_string(journal.path()).unwrap().lines().count(), 1, "only the head");
+    }
 }

@@ -177,7 +177,13 @@ impl Root {
     /// [`DiscoverError`] if a part of the path cannot be read.
     pub fn on_disk(&self, rel: &str) -> Result<Option<PathBuf>, DiscoverError> {
         Ok(match &self.source {
-            Source::Live => Some(Path::new("/").join(rel.trim_start_matches('/'))).filter(|path| path.exists()),
+            Source::Live => {
+                let path = Path::new("/").join(rel.trim_start_matches('/'));
+                // An error is no absence.
+                let exists = path.try_exists();
+                let exists = exists.map_err(|source| DiscoverError::Io { path: rel.to_owned(), source })?;
+                exists.then_some(path)
+            }
             Source::Directory(base) => self.resolve(rel)?.map(|names| disk::join(base, &names)),
             Source::Memory(_) => None,
         })

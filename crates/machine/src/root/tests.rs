@@ -105,6 +105,12 @@ fn a_path_on_disk_follows_links_inside_the_root_only() {
     }
     assert_eq!(root.on_disk("sys/block/out/passwd").unwrap(), None);
     assert!(Root::live().on_disk("proc/self/status").unwrap().is_some());
+    // An error is no absence.
+    let dir = tempfile::tempdir().unwrap();
+    let ring = dir.path().join("ring");
+    std::os::unix::fs::symlink(&ring, &ring).unwrap();
+    assert!(Root::live().on_disk(ring.to_str().unwrap()).is_err());
+    assert_eq!(Root::live().on_disk(dir.path().join("none").to_str().unwrap()).unwrap(), None);
     assert_eq!(Root::from_files("test", [("f", "")]).on_disk("f").unwrap(), None);
 }
 

@@ -116,6 +116,16 @@ messages! {
     Refusal cpus_in_two_groups(cpus: &IdSet):
         "groups of threads", "cpus {cpus} are in two groups", "give each cpu to one group: --traffic";
 
+    /// Groups of threads beyond the cpus that may be used.
+    Refusal groups_beyond_cpus(cpus: &IdSet, scope: &IdSet):
+        "groups of threads", "they use cpus {cpus}, which are not among cpus {scope}",
+        "leave --cpus and --cpu-node out, and give each group its node: --traffic 'cpus=0-3 node=1'";
+
+    /// Delays for groups that all have their own.
+    Refusal groups_have_delays():
+        "groups of threads", "every group has a delay of its own, so that --delays would measure one load several times",
+        "leave out --delays, or the delay of a group";
+
     /// Groups of threads that leave no cpu for the chaser.
     Refusal no_cpu_beside_groups(cpus: &IdSet):
         "loaded latency", "the groups of threads use every cpu in scope ({cpus}), and none is left for the chaser",

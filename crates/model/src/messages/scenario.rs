@@ -103,6 +103,9 @@ messages! {
     /// Threads of a saved run that no run has.
     Note threads_out_of_range(threads: usize, most: usize): "threads: {threads} are more than {most}";
 
+    /// When a saved run began, in no form that this program writes.
+    Note started_unreadable(text: &str): "started: '{text}' is no time, as in 2026-11-21T12:00:00Z";
+
     /// A cpu of a saved run that Linux does not have.
     Note cpu_out_of_range(cpu: usize): "cpus: {cpu} is no cpu of Linux";
 }

@@ -50,11 +50,11 @@ messages! {
         };
 
     /// A line by the strides of a table, where the smallest pays in full.
-    Note line_at_most(stride: Bytes):
-        "or less: at a stride of {stride} each access fetches a line of its own, and no smaller stride was measured";
-
-    /// A line by the strides of a table.
-    Note line_by_strides(): "from the strides: accesses less than a line apart share one fetch";
+    Note line_at_most(stride: Bytes, smallest: bool):
+        {
+            let below = if smallest { "no smaller stride was measured" } else { "smaller strides are faster: prefetched, or in one line" };
+            format!("or less: at a stride of {stride} each access fetches a line of its own, and {below}")
+        };
 
     /// Another declared line.
     Note another_line_declared(declared: u32): "{declared} B declared";

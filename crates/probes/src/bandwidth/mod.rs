@@ -8,9 +8,11 @@ use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
+    Bytes, Effort, Finding, Grade, IdSet, Label, Labels, Machine, Node, Observation, Plan, Purpose, Quantity, Refusal,
+    Request, Step, Unit,
 };
 
+use crate::ceilings::traffic_for_each_byte;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once, with_steps};
 use crate::traffic::Group;
@@ -145,17 +147,36 @@ fn effort_seconds(effort: Effort) -> f64 {
     }
 }
 
-/// DRAM bandwidth with all cores as a share of the theoretical peak, where that is known.
+/// DRAM bandwidth, with all that memory reads and writes for it, as a share of the theoretical peak of the nodes that have the
+/// pages, where that is known.
 fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
     let Some(peak) = &lab.machine.theoretical_peak else { return Vec::new() };
     with_purpose(observations, Purpose::Ladder)
         .filter(|o| o.labels.is(Labels::TIER, "DRAM") && o.verdict.grade != Grade::Invalid)
         .filter_map(|o| {
-            let share = o.value? / peak.bytes_per_second;
+            let kernel = lab.bench.kernels.iter().find(|kernel| o.labels.is(Labels::KERNEL, &kernel.id.0));
+            let moved = o.value? * kernel.and_then(|kernel| traffic_for_each_byte(&[kernel])).unwrap_or(1.0);
+            let share = moved / peak_of(o, peak.bytes_per_second, lab.machine)?;
             let mut labels = o.labels.clone();
             labels.0.insert(Labels::STATISTIC.into(), Label::Text("share of theoretical peak".into()));
             let found = derived(o, Quantity::PeakShare, labels, share, Unit::Ratio);
             Some(found.with_notes([memory::theoretical_peak(&peak.how)]))
         })
         .collect()
+}
+
+/// The theoretical peak of the nodes that have the pages of an observation; `whole` where that was not seen. `None` where theirs is not
+/// known apart from that of other nodes.
+fn peak_of(o: &Observation, whole: f64, machine: &Machine) -> Option<f64> {
+    /// One page in so many elsewhere is a stray one.
+    const STRAY: u64 = 20;
+    let by_node = || o.placement.iter().flat_map(|placement| &placement.by_node);
+    let all: u64 = by_node().map(|(_, pages)| pages).sum();
+    let nodes: IdSet = by_node().filter(|(_, pages)| **pages * STRAY > all).map(|(node, _)| *node).collect();
+    if nodes.is_empty() {
+        return Some(whole);
+    }
+    let peak = machine.memory_peak(&nodes)?;
+    let is_other = |n: &Node| !nodes.contains(n.id) && !n.cpus.is_empty() && n.memory_bytes != Some(0);
+    (peak < whole || !machine.nodes.iter().any(is_other)).then_some(peak)
 }

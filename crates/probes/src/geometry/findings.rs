@@ -6,7 +6,7 @@ use tiermark_model::{
 };
 
 use super::seen::{AGREE, GeometryCurves};
-use super::solve::{Level, Strided, Ways, line, neighbours, placed_at_random, ways};
+use super::solve::{FULL, Level, Strided, Ways, line, neighbours, placed_at_random, ways};
 use crate::chasing::{bounds, resting_on};
 use crate::ladder::derived;
 
@@ -31,7 +31,7 @@ pub(super) fn of_table(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Find
     if seen.strided.len() < LEAST_STRIDES || seen.levels.is_empty() {
         return found;
     }
-    let line_bytes = line_of_table(seen, &mut found);
+    let line_bytes = line_of_table(seen, machine, &mut found);
     levels(seen, machine, line_bytes, &mut found);
     found
 }
@@ -55,27 +55,35 @@ fn levels(seen: &GeometryCurves<'_>, machine: &Machine, line_bytes: Option<u64>,
     }
 }
 
-/// The line by strides: at a footprint beyond L1 that all strides have, words of one line come together. A table whose smallest
-/// stride pays in full has lines of that length or shorter.
-fn line_of_table(seen: &GeometryCurves<'_>, found: &mut Vec<Finding>) -> Option<u64> {
+/// A bound of the line: at a footprint beyond L1, the smallest stride within a page that pays as much as random accesses fetches a
+/// line each time. Prefetchers help smaller ones, or their words share a line: rising chains do not tell which. From a page on
+/// no stride says anything about lines, since prefetchers end at pages. Returns it where the system declares no other.
+fn line_of_table(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option<u64> {
+    /// Prefetchers of addresses do not cross it.
+    const PAGE_BYTES: u64 = 4096;
     let (_, first) = seen.levels.first()?;
     let beyond = first.size.high?;
     let at = |bytes: u64| -> Vec<(u64, f64, &Observation)> {
         let here = |c: &Strided| Some((c.stride, seen.at(ChainLayout::Scatter(c.stride), bytes)?));
-        let all = seen.strided.iter().filter_map(here);
+        let all = seen.strided.iter().filter(|c| c.stride < PAGE_BYTES).filter_map(here);
         all.filter_map(|(stride, o)| Some((stride, o.value?, o))).collect()
     };
     // Of the footprints beyond L1 that the most strides have, the smallest: L2 answers.
-    let footprints = seen.curve.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes > beyond);
-    let rows = footprints.map(at).min_by_key(|rows| std::cmp::Reverse(rows.len()))?;
-    let numbers: Vec<(u64, f64)> = rows.iter().map(|(stride, ns, _)| (*stride, *ns)).collect();
-    let line = line(&numbers)?;
-    let evidence: Vec<&Observation> = rows.iter().map(|(_, _, o)| *o).collect();
-    let value = Some(line.bytes as f64);
-    let mut finding = resting_on(&evidence, Quantity::GeometryLine, Labels::new(), value, Unit::Bytes);
-    finding.notes.push(if line.at_most { shapes::line_at_most(Bytes(line.bytes)) } else { shapes::line_by_strides() });
+    let footprints = seen.curve.iter().filter(|(bytes, _)| *bytes > beyond);
+    let (rows, random) =
+        footprints.map(|(bytes, ns)| (at(*bytes), *ns)).min_by_key(|(r, _)| std::cmp::Reverse(r.len()))?;
+    // Two, so that without random rows the smallest is compared with another.
+    let full = rows.iter().map(|(_, ns, _)| *ns).fold(random, f64::max);
+    let (bytes, _, o) = *rows.iter().filter(|_| rows.len() > 1).find(|(_, ns, _)| *ns > FULL * full)?;
+    let mut finding = resting_on(&[o], Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
+    finding.notes.push(shapes::line_at_most(Bytes(bytes), bytes == rows[0].0));
+    let declared = seen.cpu.and_then(|cpu| machine.cache_of(cpu, 1)).and_then(|c| c.line_bytes);
+    if let Some(declared) = declared {
+        finding.labels = finding.labels.whole(Labels::DECLARED, u64::from(declared));
+        finding.notes.extend((u64::from(declared) > bytes).then(|| shapes::another_line_declared(declared)));
+    }
     found.push(finding);
-    Some(line.bytes)
+    Some(bytes).filter(|bytes| declared.is_none_or(|declared| u64::from(declared) == *bytes))
 }
 
 /// The line and its neighbours; returns the line's size, where it was found.

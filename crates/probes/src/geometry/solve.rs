@@ -12,7 +12,7 @@ const LEAVING_SOFT: f64 = 0.1;
 /// level above, so chains that have none lie up to a fifteenth over it.
 const WAVES: f64 = 0.08;
 /// Distances that pay at least this share of the full price pay in full: prefetched neighbours cost about half.
-const FULL: f64 = 0.85;
+pub(super) const FULL: f64 = 0.85;
 
 /// A whole number that lies from `low` to `high`, with the likeliest between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

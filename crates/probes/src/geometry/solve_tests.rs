@@ -155,6 +155,26 @@ fn the_published_table_becomes_findings() {
     assert_eq!(crate::geometry::of_table(&observations, &Machine::default()), Vec::new());
 }
 
+/// Strides of a core with 48 KiB of 12 ways in L1: prefetchers help short strides, and end at pages. That step is no line.
+#[test]
+fn a_page_is_no_line() {
+    let chase = |layout, kib: u64, ns: f64| made::chase(Purpose::Table, layout, kib * KIB, ns);
+    let footprints = [4, 16, 32, 48, 64, 128, 192, 256, 448];
+    let curve =
+        |layout, beyond: f64| footprints.map(move |kib| chase(layout, kib, if kib > 48 { beyond } else { 1.2 }));
+    let strides = [(64, 1.5), (1024, 2.1), (4096, 5.0), (8192, 5.1), (16384, 5.0)];
+    let rows = strides.into_iter().flat_map(|(stride, ns)| curve(ChainLayout::Stride(stride), ns));
+    let mut observations: Vec<Observation> = rows.chain(curve(ChainLayout::Random, 5.0)).collect();
+    let line = |observations: &[Observation]| {
+        let all = crate::geometry::of_table(observations, &Machine::default());
+        all.into_iter().find(|f| f.metric == Quantity::GeometryLine).and_then(|f| f.value)
+    };
+    assert_eq!(line(&observations), None);
+    // Words that pay as much as random ones bound it.
+    observations.extend(curve(ChainLayout::Stride(256), 4.9));
+    assert_eq!(line(&observations), Some(256.0));
+}
+
 /// A cache that replaces the least recently used line of each set.
 struct Lru {
     sets: u64,

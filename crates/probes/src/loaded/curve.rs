@@ -111,6 +111,9 @@ impl Reading<'_> {
 
     /// The latency without any pause.
     fn saturated(&self) -> Option<Finding> {
+        if self.family.traffic.always_pauses() {
+            return None;
+        }
         let (full, seen) = self.points.iter().find(|(p, _)| p.pause == Some(0))?;
         let found = self.finding(Quantity::LoadedSaturated, Some(full.latency), Unit::Ns, &[*full]);
         Some(Finding { interval: seen.interval, ..found.with_notes([memory::without_pauses(full.rate)]) })

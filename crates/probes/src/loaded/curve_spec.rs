@@ -26,6 +26,11 @@ impl Traffic {
             Self::Groups(groups) => traffic::work(groups),
         }
     }
+
+    /// Whether some threads pause also where the point has no pause.
+    pub(super) fn always_pauses(&self) -> bool {
+        matches!(self, Self::Groups(groups) if groups.iter().any(|group| group.delay.is_some_and(|ns| ns > 0)))
+    }
 }
 
 /// One curve: traffic at a place.

@@ -38,14 +38,23 @@ impl<'a> LoadedPlanner<'a> {
             // It need not be among the cpus that inject.
             cpus = cpus.union(&scope_cpus(&Scope { cpus: Some(only), ..Scope::default() }, lab.machine)?);
         }
-        Ok(Self { request, params, lab, cpus })
+        let planner = Self { request, params, lab, cpus };
+        if planner.groups_are_fixed() && !planner.params.delays.is_empty() {
+            return Err(says::groups_have_delays());
+        }
+        Ok(planner)
+    }
+
+    /// Whether every group of threads has its own delay: there is one load then, and no curve.
+    fn groups_are_fixed(&self) -> bool {
+        let groups = &self.params.traffic;
+        !groups.is_empty() && groups.iter().all(|group| group.delay.is_some())
     }
 
     /// The pauses of all points, where the user named them: as delays, or of each group its own.
     fn fixed(&self) -> Option<&[u32]> {
-        let LoadedParams { delays, traffic, .. } = &self.params;
-        match delays.as_slice() {
-            [] if !traffic.is_empty() && traffic.iter().all(|group| group.delay.is_some()) => Some(&[0]),
+        match self.params.delays.as_slice() {
+            [] if self.groups_are_fixed() => Some(&[0]),
             [] => None,
             delays => Some(delays),
         }
@@ -332,7 +341,10 @@ impl<'a> LoadedPlanner<'a> {
             phase: 0,
             metric: Metric::Latency,
             setup: Setup { regions, threads, seed: self.request.seed },
-            stop: point_stop(self.request.effort),
+            stop: StopRule {
+                precision: self.request.precision.unwrap_or(PRECISION),
+                ..point_stop(self.request.effort)
+            },
         })
     }
 }

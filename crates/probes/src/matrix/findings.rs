@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bench, Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Quantity, Reason, Unit, Verdict,
+    Bench, Bytes, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Note, Observation, Quantity, Reason,
+    Unit, Verdict,
 };
 
 use tiermark_engine::Lab;
 
 use super::groups::Group;
-use crate::ceilings::{Ceiling, Stated, lines_for_each_byte};
+use crate::bandwidth::mix;
+use crate::ceilings::{Ceiling, Stated, lines_for_each_byte, traffic_for_each_byte};
 use crate::ladder::{derived, finding, overhead_note, quotient};
 
 /// The observations, with a doubt on those whose footprint the caches can hold: then it is not the node that answers.
@@ -72,18 +74,31 @@ pub(super) fn shares(observations: &[Observation], groups: &[Group], stated: Sta
     let of = |o: &Observation| -> Option<Vec<Finding>> {
         let (node, op) = (node_of(o)?, o.labels.get(Labels::OP)?);
         let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
-        let kernel = lab.bench.kernels.iter().find(|kernel| kernel.id.op() == op);
-        let lines = o.value? * kernel.map_or(1.0, lines_for_each_byte);
+        let kernels = kernels_of(o, lab.bench);
+        // The channels carry all that is read and written; the link, in the direction of its rate, what is read.
+        let moved = o.value? * traffic_for_each_byte(&kernels)?;
+        let lines = o.value? * kernels.first().map_or(1.0, |kernel| lines_for_each_byte(kernel));
         // What is written crosses the link in both directions: read first, and sent back.
         let link = stated.link(machine, &group.cpus, Some(node)).filter(|_| op.starts_with("read"));
-        let share = |(of, ceiling): (&str, Ceiling)| {
+        let share = |(of, rate, ceiling): (&str, f64, Ceiling)| {
             let labels = o.labels.clone().text(Labels::STATISTIC, of);
-            derived(o, Quantity::MatrixShare, labels, lines / ceiling.rate, Unit::Ratio).with_notes([ceiling.note])
+            derived(o, Quantity::MatrixShare, labels, rate / ceiling.rate, Unit::Ratio).with_notes([ceiling.note])
         };
-        let known = [("of theoretical peak", stated.peak(machine, Some(node))), ("of link", link)];
-        Some(known.into_iter().filter_map(|(of, ceiling)| Some((of, ceiling?))).map(share).collect())
+        let peak = stated.peak(machine, Some(node));
+        let known = [("of theoretical peak", moved, peak), ("of link", lines, link)];
+        Some(known.into_iter().filter_map(|(of, rate, ceiling)| Some((of, rate, ceiling?))).map(share).collect())
     };
     plain.filter_map(of).flatten().collect()
+}
+
+/// The kernels that the threads of a cell ran: the one that was taken, or those of its mix in turn.
+fn kernels_of<'a>(o: &Observation, bench: &'a Bench) -> Vec<&'a KernelInfo> {
+    let info = |id: &str| bench.kernels.iter().find(|kernel| *kernel.id.0 == *id);
+    if let Some(id) = o.labels.get(Labels::KERNEL) {
+        return info(id).into_iter().collect();
+    }
+    let mix = o.labels.get(Labels::OP).and_then(mix).and_then(|mix| mix.kernels(bench).ok());
+    mix.into_iter().flatten().filter_map(|id| info(&id.0)).collect()
 }
 
 /// Two observations as a ratio: as doubtful as the worse of both.

@@ -12,6 +12,7 @@ mod weights;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe, Subject};
+use tiermark_model::messages::rules;
 use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, Request, Step};
 
 use crate::bandwidth::ThreadCount;
@@ -98,6 +99,9 @@ impl Probe for Matrix {
         let mut plan = Plan::default();
         planner.cells(&mut plan);
         planner.policies(&mut plan);
+        // A row of one thread has nobody to be apart from.
+        let apart = plan.steps.iter().any(|step| step.setup.threads.iter().any(|thread| thread.process));
+        plan.rules.extend(apart.then(rules::workers_are_processes));
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, allowed_seconds(request.effort, &plan.steps), &plan.steps);
         with_steps(plan, request, "name fewer limits, or operations: --op")

@@ -118,7 +118,6 @@ impl<'a> MatrixPlanner<'a> {
         plan.rules.extend(self.footprint_rule());
         plan.rules.extend(self.memory.rule.clone());
         plan.rules.extend(self.is_shared().then(rules::buffer_shared));
-        plan.rules.extend((self.params.workers == Workers::Processes).then(rules::workers_are_processes));
         plan.rules.extend(self.params.total.map(rules::ends_after));
         if !self.wants(Policy::Bind) {
             return;

@@ -87,8 +87,9 @@ impl MatrixPlanner<'_> {
     fn interleaved(&self, spot: RowJob<'_>) -> Vec<Result<Step, Refusal>> {
         let sets = self.interleave_sets();
         let mut steps = Vec::new();
-        // All cpus together have no row in the matrix: interleaving is compared with their own memory.
-        if spot.group.name == "all" && !sets.is_empty() {
+        // All cpus together have no row in the matrix: interleaving is compared with their own memory. One buffer of all
+        // is nobody's own.
+        if spot.group.name == "all" && !sets.is_empty() && !self.is_shared() {
             let nodes = IdSet::new();
             steps.push(
                 self.spread(spot, &Spread { name: "local", policy: MemPolicy::Bind, nodes, round: 1, weights: None }),

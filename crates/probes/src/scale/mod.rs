@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::{memory, rules};
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, NodeId, Note,
-    Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule,
+    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, KernelInfo, Labels, Layout, MemPolicy, Metric, NodeId,
+    Note, Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request, Role, Setup, Step, StopRule,
 };
 
-use crate::ceilings::{Stated, lines_for_each_byte, touched_node};
+use crate::ceilings::{Stated, lines_for_each_byte, touched_node, traffic_for_each_byte};
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::mix::plain_kernel;
 use crate::places::{Distance, Placement, home};
@@ -216,6 +216,7 @@ impl<'a> ScalePlanner<'a> {
             node: place.node.map(u64::from),
             cores: machine.one_per_core(&place.cpus).len(),
             lines: self.lines(op),
+            traffic: self.kernel_info(op).and_then(|kernel| traffic_for_each_byte(&[kernel])).unwrap_or(1.0),
             peak: stated.peak(machine, place.node),
             link,
         }
@@ -223,9 +224,13 @@ impl<'a> ScalePlanner<'a> {
 
     /// Bytes of whole lines for each byte that an operation uses.
     fn lines(&self, op: &str) -> f64 {
+        self.kernel_info(op).map_or(1.0, lines_for_each_byte)
+    }
+
+    /// The kernel of an operation.
+    fn kernel_info(&self, op: &str) -> Option<&KernelInfo> {
         let id = self.kernel(op);
-        let kernel = self.lab.bench.kernels.iter().find(|kernel| Some(&kernel.id) == id.as_ref());
-        kernel.map_or(1.0, lines_for_each_byte)
+        self.lab.bench.kernels.iter().find(|kernel| Some(&kernel.id) == id.as_ref())
     }
 
     /// How often the memory of a step was gone through while it was measured, and in what time.

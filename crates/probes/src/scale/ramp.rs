@@ -57,6 +57,8 @@ pub(super) struct Planned {
     pub(super) cores: usize,
     /// Bytes of whole lines for each byte that its operation uses.
     pub(super) lines: f64,
+    /// Bytes that memory reads and writes for each of them.
+    pub(super) traffic: f64,
     /// What the node's memory gives in theory.
     pub(super) peak: Option<Ceiling>,
     /// What the link to the node carries in theory, in one direction.
@@ -104,7 +106,7 @@ pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observ
             let here = |o: &&Observation| o.labels.is(Labels::PLACE, place) && o.labels.number(Labels::NODE) == node;
             let latency = with_purpose(observations, Purpose::Unloaded).find(here).filter(|o| o.value.is_some());
             let planned = planned.iter().find(|p| p.place == place && p.node == node).cloned();
-            let planned = planned.unwrap_or_else(|| Planned { lines: 1.0, ..Planned::default() });
+            let planned = planned.unwrap_or_else(|| Planned { lines: 1.0, traffic: 1.0, ..Planned::default() });
             ramps.push(Ramp { place, node, points: Vec::new(), cores: 0, planned, seen: Vec::new(), latency });
             ramps.len() - 1
         });
@@ -187,12 +189,12 @@ impl Ramp<'_> {
         }
     }
 
-    /// Its level, in whole lines, as a share of what the memory gives in theory.
+    /// Its level, with all that memory reads and writes for it, as a share of what the memory gives in theory.
     pub(super) fn of_peak(&self) -> Option<f64> {
-        Some(self.level() * self.planned.lines / self.planned.peak.as_ref()?.rate)
+        Some(self.level() * self.planned.traffic / self.planned.peak.as_ref()?.rate)
     }
 
-    /// The same of what the link carries.
+    /// Its level, in whole lines, as a share of what the link carries.
     pub(super) fn of_link(&self) -> Option<f64> {
         Some(self.level() * self.planned.lines / self.planned.link.as_ref()?.rate)
     }
@@ -237,7 +239,7 @@ mod tests {
 
     fn ramp(place: &'static str, rates: &[f64]) -> Ramp<'static> {
         let points: Vec<(f64, f64)> = rates.iter().enumerate().map(|(i, r)| ((i + 1) as f64, r * 1e9)).collect();
-        let planned = Planned { cores: points.len(), lines: 1.0, ..Planned::default() };
+        let planned = Planned { cores: points.len(), lines: 1.0, traffic: 1.0, ..Planned::default() };
         Ramp { place, node: Some(0), cores: points.len(), planned, points, seen: Vec::new(), latency: None }
     }
 

@@ -1,8 +1,8 @@
 //! Where journals are kept, and the lock.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tiermark_lines::{lock_soon, make_directory};
@@ -13,6 +13,8 @@ use super::file::sequence;
 
 /// The lock of all programs that change the system, in any directory of journals. Only root can write there.
 const SYSTEM_LOCK: &str = "/run/tiermark.lock";
+/// Its mode: nobody else can hold it, and so keep changes from being taken back.
+const OWN: u32 = 0o600;
 
 /// What the environment says about places; the caller reads it, so that tests need not change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,9 +97,11 @@ impl StateDir {
         make_directory(&self.path).map_err(|why| unusable(&self.path, why))?;
         let mut options = OpenOptions::new();
         // A link there would have this program write elsewhere.
-        options.read(true).write(true).create(true).truncate(false).mode(0o644);
+        options.read(true).write(true).create(true).truncate(false).mode(OWN);
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
         let mut file = options.open(&self.lock).map_err(|why| unusable(&self.lock, why))?;
+        // Whoever can read a file can lock it. Older versions made it readable for all; another's file stays as it is.
+        let _ = file.set_permissions(Permissions::from_mode(OWN));
         match lock_soon(&file) {
             Ok(()) => {
                 // Read only for the message of the next process that wants the lock.
@@ -122,6 +126,19 @@ mod tests {
 
     use super::*;
     use crate::{Asked, Journal, JournalHeader, RootWriter, restore_all};
+
+    /// Whoever can open it can hold it for ever.
+    #[test]
+    fn nobody_else_can_hold_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::at(dir.path());
+        let mode = || fs::metadata(&state.lock).unwrap().permissions().mode() & 0o777;
+        drop(state.hold("a test").unwrap());
+        assert_eq!(mode(), OWN);
+        fs::set_permissions(&state.lock, Permissions::from_mode(0o644)).unwrap();
+        drop(state.hold("a test").unwrap());
+        assert_eq!(mode(), OWN, "that of an older version");
+    }
 
     #[test]
     fn journals_are_where_the_next_one_looks_for_them() {

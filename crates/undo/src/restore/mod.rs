@@ -197,9 +197,10 @@ fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -
         return all.into_iter().map(|(_, row)| row).collect();
     }
     let boot = boot_id(writer.root());
-    let same_boot = boot.as_ref() == Some(&journal.noted.head.boot);
-    // If the system does not report its boot id, the boot is taken to be the same, except for servers elsewhere.
-    if boot.is_some() && !same_boot {
+    let noted = Some(&journal.noted.head.boot).filter(|noted| !noted.is_empty());
+    let same_boot = boot.is_some() && boot.as_ref() == noted;
+    // If the system does not report its boot id, or did not, the boot is taken to be the same, except for servers elsewhere.
+    if boot.is_some() && noted.is_some() && !same_boot {
         return after_reboot(journal, writer, how);
     }
     let process::Stopped { mut rows, survivors } = process::stop(journal, writer);
@@ -211,13 +212,15 @@ fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -
     }
     rows.extend(group::lift(journal, writer));
     rows.extend(swap::areas(journal, writer, how.force));
-    rows.extend(swap::headers(journal, writer));
     rows.extend(swap::zram(journal, writer));
     let all: RangeFrom<usize> = 0..;
     rows.extend(knobs(journal, all, writer, how.force));
     // After the knobs, which a service that watches them may write.
     rows.extend(services(journal, writer));
     rows.extend(group::remove(journal, writer));
+    // Last: a device that was renamed is looked for on all disks, and one of them may not answer.
+    rows.extend(swap::headers(journal, writer));
+    swap::unused(journal, writer.root());
     rows
 }
 

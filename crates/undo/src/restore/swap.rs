@@ -88,10 +88,32 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force:
             Some(Ok(())) => row(&change, ChangeOutcome::Done, None),
             None => row(&change, ChangeOutcome::Already, None),
         };
-        journal.settle(index, done.outcome);
+        // A swapon that was killed may still be at work in the kernel: see `unused`.
+        if used || remove_file {
+            journal.settle(index, done.outcome);
+        }
         rows.push(done);
     }
     rows
+}
+
+/// Settles the areas that were not in use and are not: those on devices whose header was wiped, or which were removed. Before that, a
+/// swapon at work in the kernel may still turn the area on, and without its note nobody would turn it off.
+pub(super) fn unused(journal: &mut Journal, root: &Root) {
+    let devices = journal.left(|change| match change {
+        Change::SwapHeader { path, .. } => Some(path.clone()),
+        Change::Zram { number, .. } => Some(format!("dev/zram{number}")),
+        _ => None,
+    });
+    let areas = journal.left(|change| match change {
+        Change::Swap { path, remove_file: false, .. } => Some(path.clone()),
+        _ => None,
+    });
+    for (index, path) in areas {
+        if in_use(root, &path) == Some(false) && !devices.iter().any(|(_, device)| *device == path) {
+            journal.settle(index, ChangeOutcome::Already);
+        }
+    }
 }
 
 /// Turns a swap area off. If this fails, a killed program's swapoff may still be at work in the kernel: waits for it.
@@ -168,14 +190,17 @@ pub(super) fn wipe(change: &Change, same_boot: bool, writer: &mut dyn SystemWrit
     };
     let has_header = |path: &String| writer.swap_header(path).is_ok_and(|found| found.as_ref() == Some(uuid));
     let names = || identity::devices(writer.root()).into_iter().map(|name| format!("dev/{name}"));
+    // One of the same name may be another disk.
+    let is_it = |path: &String| {
+        let root = writer.root();
+        device.is_some() && identity::device(root, path) == *device && (same_boot || identity::is_lasting(root, path))
+    };
+    // Others are not read where it is known which it is: one that does not answer would keep the reader for ever.
+    let is_gone = is_it(path) && writer.swap_header(path).is_ok_and(|found| found.as_ref() != Some(uuid));
+    if is_gone {
+        return row(change, ChangeOutcome::Already, None);
+    }
     let Some(found) = [path.clone()].into_iter().chain(names()).find(has_header) else {
-        // One of the same name may be another disk.
-        let is_it = |path: &String| {
-            let root = writer.root();
-            device.is_some()
-                && identity::device(root, path) == *device
-                && (same_boot || identity::is_lasting(root, path))
-        };
         return match names().find(is_it).map(|path| writer.swap_header(&path)) {
             Some(Ok(_)) => row(change, ChangeOutcome::Already, None),
             Some(Err(why)) => row(change, ChangeOutcome::Failed, Some(said(&why))),

@@ -63,7 +63,11 @@ pub(super) fn without_room(root: &Root, ours: &[Group], pages: u64) -> Option<To
             if let Some(found) = version.too_small(root, &path, pages) {
                 return Some(found);
             }
-            let below = root.list(&path).unwrap_or_default().into_iter().map(|name| format!("{path}/{name}"));
+            // One that cannot be listed may have groups without room below it.
+            let Ok(names) = root.list(&path) else {
+                return Some(TooSmall { group: path, swapped: Bytes(pages), room: Bytes(0) });
+            };
+            let below = names.into_iter().map(|name| format!("{path}/{name}"));
             open.extend(below.filter(|path| root.list(path).is_ok_and(|names| !names.is_empty())));
         }
         None
@@ -71,18 +75,26 @@ pub(super) fn without_room(root: &Root, ours: &[Group], pages: u64) -> Option<To
 }
 
 impl Version {
+    /// Whether a group has too little room. What it does not count, as version 1 without swap accounting, may be all of `pages`; what
+    /// it uses may be its limit.
     fn too_small(&self, root: &Root, path: &str, pages: u64) -> Option<TooSmall> {
-        let number = |file: &str| files::number(&root.text(&format!("{path}/{file}"))?).ok();
-        // "max" is no limit.
-        let (limit, current, swap) = (number(self.limit)?, number(self.current)?, number(self.swap)?);
-        let swapped = if self.is_sum { swap.saturating_sub(current) } else { swap };
+        let read = |file: &str| root.read(&format!("{path}/{file}"));
+        let number = |file: &str| files::number(&read(file).ok()??).ok();
+        let limit = match read(self.limit) {
+            // No file: the uppermost group. "max": no limit.
+            Ok(text) => files::number(&text?).ok()?,
+            Err(_) => 0,
+        };
+        let current = number(self.current).unwrap_or(limit);
+        let swapped = match number(self.swap) {
+            Some(sum) if self.is_sum => sum.saturating_sub(current),
+            Some(swapped) => swapped,
+            None => pages,
+        };
         let stat = root.parsed(&format!("{path}/memory.stat"), files::counters).ok().flatten().unwrap_or_default();
         let dropped: u64 = self.files.iter().filter_map(|name| stat.get(*name)).sum();
         let room = limit.saturating_sub(current.saturating_sub(dropped));
-        (swapped.min(pages) > room).then(|| TooSmall {
-            group: path.to_owned(),
-            swapped: Bytes(swapped),
-            room: Bytes(room),
-        })
+        let swapped = swapped.min(pages);
+        (swapped > room).then(|| TooSmall { group: path.to_owned(), swapped: Bytes(swapped), room: Bytes(room) })
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -30,6 +31,8 @@ pub(crate) struct Fake {
     live: RootWriter,
     /// What was done, in order.
     pub(crate) log: Vec<String>,
+    /// Devices whose first page was read.
+    pub(crate) looked: RefCell<Vec<String>>,
     /// Files whose writes the system refuses.
     pub(crate) refuse: BTreeSet<String>,
     /// Files that take a write and keep their value.
@@ -68,6 +71,7 @@ impl Fake {
             state: tempfile::tempdir().unwrap(),
             live,
             log: Vec::new(),
+            looked: RefCell::default(),
             refuse: BTreeSet::new(),
             stuck: BTreeSet::new(),
             no_room: false,
@@ -214,10 +218,14 @@ impl SystemWriter for Fake {
 
     fn wipe_swap_header(&mut self, path: &str, uuid: &str) -> io::Result<bool> {
         self.log.push(format!("wipe {path}"));
+        if self.refuse.contains(path) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         self.live.wipe_swap_header(path, uuid)
     }
 
     fn swap_header(&self, path: &str) -> io::Result<Option<String>> {
+        self.looked.borrow_mut().push(path.to_owned());
         self.live.swap_header(path)
     }
 

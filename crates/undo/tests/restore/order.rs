@@ -25,11 +25,11 @@ fn a_killed_run_is_taken_back_whole_and_in_order() {
         step("sys/fs/cgroup/tiermark-7/t0/memory.max = max"),
         step("swapoff var/tmp"),
         step("swapoff dev/zram1"),
-        step("wipe dev/sdb"),
         step("sys/block/zram1/reset = 1"),
         step("sys/class/zram-control/hot_remove = 1"),
         step("proc/sys/vm/page-cluster = 3"),
         step("rmdir sys/fs/cgroup/tiermark-7/t0"),
+        step("wipe dev/sdb"),
     ];
     assert!(order.is_sorted(), "{order:?}: {:?}", fake.log);
     assert_eq!(fake.get("proc/sys/vm/page-cluster").as_deref(), Some("3"));
@@ -187,9 +187,37 @@ fn after_a_reboot_only_files_are_left_to_remove() {
 fn an_area_that_is_being_given_back_already_is_waited_for() {
     let mut fake = in_the_middle();
     (fake.no_room, fake.swapped_off_meanwhile) = (true, Some("dev/zram1".to_owned()));
+    fake.put("proc/swaps", &format!("{NO_SWAPS}/dev/zram1 partition 1 0 9\n"));
     leave(&fake, vec![Change::swap_device("dev/zram1")]);
     let restored = take_back(&mut fake);
     assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Done], "{restored:?}");
+}
+
+/// Killed while its swapon was in the kernel: the area comes on after it was looked for.
+#[test]
+fn an_area_that_comes_on_late_is_turned_off_the_next_time() {
+    let mut fake = in_the_middle();
+    fake.put("proc/swaps", NO_SWAPS);
+    fake.refuse.insert("dev/sdb".to_owned());
+    leave(&fake, vec![header("dev/sdb", UUID), Change::swap_device("dev/sdb")]);
+    assert!(take_back(&mut fake).incomplete());
+    fake.refuse.clear();
+    fake.put("proc/swaps", &format!("{NO_SWAPS}/dev/sdb partition 1 0 9\n"));
+    assert!(!take_back(&mut fake).incomplete());
+    assert_eq!(fake.log.last().map(String::as_str), Some("wipe dev/sdb"), "{:?}", fake.log);
+    assert!(fake.log.contains(&"swapoff dev/sdb".to_owned()) && !fake.get("dev/sdb").unwrap().contains("SWAP"));
+    assert_eq!(fake.journals(), 0);
+}
+
+/// A journal that was begun where the kernel's id of the boot is hidden.
+#[test]
+fn a_journal_without_a_boot_is_of_this_one() {
+    let mut fake = Fake::new(&[("proc/sys/vm/page-cluster", "0\n")]);
+    fake.take_away(BOOT);
+    leave(&fake, vec![knob("proc/sys/vm/page-cluster", "3", "0")]);
+    fake.put(BOOT, "boot-1\n");
+    assert_eq!(outcomes(&take_back(&mut fake).rows), [ChangeOutcome::Done]);
+    assert_eq!(fake.get("proc/sys/vm/page-cluster").as_deref(), Some("3"));
 }
 
 /// Killed, cleaned up by hand, and then the system's own swap came to the same name.

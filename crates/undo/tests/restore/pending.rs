@@ -71,6 +71,21 @@ fn a_disk_is_found_under_another_name_and_pending_while_it_is_not_there() {
     }
 }
 
+/// A disk elsewhere may not answer.
+#[test]
+fn no_other_disk_is_read_where_it_is_known_which_it_is() {
+    let mut fake = Fake::new(&[
+        ("dev/sdb", "short"),
+        ("sys/class/block/sdb/wwid", "naa.1"),
+        ("dev/sdc", "short"),
+        ("sys/class/block/sdc/wwid", "naa.2"),
+    ]);
+    let noted = Change::SwapHeader { path: "dev/sdb".into(), uuid: UUID.into(), device: Some("naa.1".into()) };
+    leave(&fake, vec![noted]);
+    assert_eq!(outcomes(&take_back(&mut fake).rows), [ChangeOutcome::Already]);
+    assert!(fake.looked.borrow().iter().all(|path| path == "dev/sdb"), "{:?}", fake.looked);
+}
+
 #[test]
 fn a_device_is_known_by_what_the_kernel_says_of_it() {
     let fake = Fake::new(&[
@@ -114,9 +129,13 @@ fn swap_is_not_taken_away_from_a_group_whose_limit_has_no_room_for_it() {
         ("sys/fs/cgroup", V2, ["max", "60", "4000"], true),
         ("sys/fs/cgroup/memory", V1, ["100", "60", "101"], false),
         ("sys/fs/cgroup/memory", V1, ["100", "60", "100"], true),
+        // Swap that is not counted may be all of it.
+        ("sys/fs/cgroup/memory", V1, ["100", "60", ""], false),
+        ("sys/fs/cgroup", V2, ["100", "60", ""], false),
+        ("sys/fs/cgroup/memory", V1, ["9223372036854771712", "60", ""], true),
     ] {
         let mut fake = in_the_middle();
-        for (file, number) in files.iter().zip(numbers) {
+        for (file, number) in files.iter().zip(numbers).filter(|(_, number)| !number.is_empty()) {
             fake.put(&format!("{top}/db.slice/one/{file}"), number);
             // Those of the run itself are lifted.
             fake.put(&format!("{GROUP}/{file}"), ["1", "1", "9"][files.iter().position(|f| f == file).unwrap()]);
@@ -138,7 +157,7 @@ fn swap_is_not_taken_away_from_a_group_whose_limit_has_no_room_for_it() {
         V2.iter().zip(["100", "60", "41"]).for_each(|(file, number)| fake.put(&format!("{db}/{file}"), number));
         fake.put(&format!("{db}/memory.stat"), stat);
         fake.put("proc/swaps", &format!("Filename Type Size Used Priority\n/dev/zram1 partition 1 {area} 9\n"));
-        leave(&fake, vec![Change::swap_device("dev/zram1")]);
+        leave(&fake, vec![group(&fake, GROUP), Change::swap_device("dev/zram1")]);
         assert!(!take_back(&mut fake).incomplete(), "{stat}");
     }
 }

@@ -14,6 +14,8 @@ use crate::guest::protocol::{Job, Reply, Request};
 
 /// How often guests are listened to: their answers are not timed here.
 const POLL: Duration = Duration::from_millis(20);
+/// Messages of a guest that are read in one turn; it sends one a second.
+const AT_ONCE: u32 = 16;
 /// Time between two reports of progress.
 const PULSE: Duration = Duration::from_secs(1);
 /// A guest speaks every second while it works; one whose memory is all elsewhere may need long, beyond what its client waits for an answer.
@@ -87,7 +89,11 @@ impl<'a> Call<'a> {
     fn listen(&mut self) -> usize {
         let late = self.ended.is_some_and(|since| since.elapsed() > ENDING);
         for ((machine, answer), latest) in self.machines.iter_mut().zip(&mut self.answers).zip(&mut self.latest) {
-            while answer.is_none() {
+            // A machine that never stops talking does not keep the others, and the guards, from their turn.
+            for _ in 0..AT_ONCE {
+                if answer.is_some() {
+                    break;
+                }
                 match machine.hear() {
                     Ok(Some(Reply::Pulse(snapshot))) => *latest = Some(snapshot),
                     Ok(Some(Reply::Done(outcome))) => *answer = Some(GuestResult::Done(outcome)),
@@ -155,6 +161,8 @@ fn merged(answers: impl Iterator<Item = GuestResult>, stopped: bool) -> Outcome 
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use tiermark_load::TenantNow;
 
     use super::*;
@@ -181,5 +189,20 @@ mod tests {
         let faults: Vec<Option<Note>> = all.tenants.iter().map(|tenant| tenant.fault.clone()).collect();
         assert_eq!(faults, [Some(says::guest_hung_up()), None, Some(says::guest_tenants_wrong(0))]);
         assert_eq!((all.tenants[1].done, all.wall, all.thread_cpu.len(), all.stopped), (9, 2.0, 1, false));
+    }
+
+    #[test]
+    fn a_guest_that_never_stops_talking_leaves_the_others_their_turn() {
+        let (mut machines, mut guests): (Vec<Machine>, Vec<_>) = (0..2).map(|_| Machine::made_up()).unzip();
+        let pulse = crate::guest::protocol::line(&Reply::Pulse(snapshot(1.0, 5))).unwrap();
+        (0..3 * AT_ONCE).for_each(|_| guests[0].write_all(&pulse).unwrap());
+        guests[1].write_all(&pulse).unwrap();
+        let (answers, latest) = (vec![None, None], vec![None; 2]);
+        let mut call = Call { machines: &mut machines, answers, latest, refused: None, ended: None, patience: SILENCE };
+        assert_eq!(call.listen(), 2);
+        assert!(call.latest.iter().all(Option::is_some));
+        assert!(matches!(machines[0].hear(), Ok(Some(Reply::Pulse(_)))), "the rest waits for the next turn");
+        assert!(matches!(machines[1].hear(), Ok(None)));
+        machines.iter_mut().for_each(Machine::end_made_up);
     }
 }

@@ -42,6 +42,24 @@ pub(super) struct Boot<'a> {
     pub(super) acceleration: Acceleration,
 }
 
+#[cfg(test)]
+impl Machine {
+    /// A process that says nothing, and the end of the line at which a guest would be.
+    pub(super) fn made_up() -> (Self, UnixStream) {
+        let (line, theirs) = UnixStream::pair().unwrap();
+        line.set_nonblocking(true).unwrap();
+        let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+        let console = File::from(memfd_create("tiermark-console", MemfdFlags::CLOEXEC).unwrap());
+        (Self { child, line, lines: Lines::default(), heard: Instant::now(), console }, theirs)
+    }
+
+    /// Ends the process of a made-up one.
+    pub(super) fn end_made_up(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
 impl Machine {
     /// Starts one, and waits for nothing.
     ///

@@ -13,7 +13,7 @@ const PRESSURE: &str =
 fn files() -> Vec<(&'static str, &'static str)> {
     vec![
         ("proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\n"),
-        ("proc/swaps", "Filename Type Size Used Priority\n"),
+        ("proc/swaps", "Filename Type Size Used Priority\n/dev/zram1 partition 100 40 9\n"),
         ("proc/self/statm", "900 3 1 0 0 0 0\n"),
         ("g/memory.current", "1048576\n"),
         ("g/memory.max", "16773120\n"),
@@ -27,6 +27,7 @@ fn files() -> Vec<(&'static str, &'static str)> {
 /// The tier of all of it.
 fn active() -> ActiveTier {
     ActiveTier {
+        areas: vec!["/dev/zram1".to_owned()],
         pools: Pools { zram: vec!["zram1".to_owned()], zswap: None },
         nodes: Some(Nodes { near: std::iter::once(0).collect(), far: 1, room: 1 << 20, floor: 0, demotes: false }),
         ..ActiveTier::default()
@@ -57,9 +58,8 @@ fn without(path: &str, from_the_start: bool) -> Option<Guard> {
 fn what_goes_away_in_a_trial_leaves_its_guard_blind() {
     assert_eq!(without("", false), None);
     for (path, _) in files() {
-        // Swap is turned off by whoever turned it on; without a limit tenants have none.
-        let calm = ["proc/swaps", "g/memory.max"].contains(&path);
-        assert!(calm || without(path, false) == Some(Guard::Blind), "{path}");
+        // Without a limit tenants have none.
+        assert!(path == "g/memory.max" || without(path, false) == Some(Guard::Blind), "{path}");
     }
 }
 
@@ -68,7 +68,8 @@ fn what_a_kernel_never_had_ends_no_trial_and_what_every_kernel_has_does() {
     for path in ["g/memory.events", "g/memory.pressure"] {
         assert_eq!(without(path, true), None, "{path}");
     }
-    for path in ["proc/meminfo", "proc/self/statm", "g/memory.current", "sys/block/zram1/mm_stat", NODE] {
+    // The tier's area among them.
+    for path in ["proc/meminfo", "proc/swaps", "proc/self/statm", "g/memory.current", "sys/block/zram1/mm_stat", NODE] {
         assert_eq!(without(path, true), Some(Guard::Blind), "{path}");
     }
 }

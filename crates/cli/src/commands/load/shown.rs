@@ -172,8 +172,7 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
         return;
     }
     if run.workload.pacing == LoadLoop::Paced {
-        let left_out = all.response.count.saturating_sub(all.service.count);
-        let share = percent(left_out, all.response.count);
+        let share = percent(all.scheduled.saturating_sub(all.sent), all.scheduled);
         warnings.push(format!(
             "closed loop with a rate: {share:.1} % of the requests due were not sent, because the client waited for an answer then; the \
              service times leave them out, an open loop (--pacing open) sends them"
