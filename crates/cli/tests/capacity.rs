@@ -65,7 +65,7 @@ fn dram_holds_some_tenants_and_compressed_memory_more() {
     let (user, before) = (User::new(), state());
     let arguments =
         ["capacity", "--scenario", "mini", "--measure=1s", "--iterations=1", "--most-tenants=8", "--seed=1", "--json"];
-    let ran = patient(&user, &arguments).expect(0);
+    let ran = patient(&user, &arguments).measured();
     same(&before, "");
     let document = ran.json();
     let [dram, zram] = &document["cases"].as_array().unwrap()[..] else { panic!("{document}") };
@@ -187,7 +187,7 @@ fn a_killed_run_goes_on_where_it_was() {
     child.wait().unwrap();
     assert!(!tenants().is_empty(), "the tenants of a killed run live on, with an oom_score_adj of 1000");
     let (made, footprints) = (lines(&user, "probe"), lines(&user, "footprint"));
-    let document = patient(&user, &["capacity", "--resume", "--quiet", "--json"]).expect(0).json();
+    let document = patient(&user, &["capacity", "--resume", "--quiet", "--json"]).measured().json();
     same(&before, "the run that goes on takes back what the killed one left");
     assert_eq!((begun(&user).len(), lines(&user, "footprint")), (1, footprints));
     let probes = probes(&document["cases"][0]);
@@ -348,7 +348,7 @@ fn servers_that_run_already_need_no_root() {
     let targets = format!("--target={},{}", one.target, two.target);
     let common = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram", "--records=2000", "--rps=1000"];
     let times = ["--warmup=0", "--measure=0.5s", "--iterations=1", "--quiet", "--json"];
-    let ran = patient(&user, &[&common[..], &[&targets], &times].concat()).expect(0);
+    let ran = patient(&user, &[&common[..], &[&targets], &times].concat()).measured();
     let case = &ran.json()["cases"][0];
     assert_eq!(fullest(case)["tenants"], 2, "{case}");
     // Nobody answers: an error after the time that was asked for, and no wait for ever.

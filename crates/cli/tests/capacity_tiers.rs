@@ -56,7 +56,7 @@ fn swap_in_a_file_and_zswap_before_it_are_used_and_taken_back() {
     let (user, before) = (User::new(), state());
     let dir = user.home.path().display();
     let tiers = format!("--most-tenants 3 --dram-budget 14M --tiers swap:{dir},zswap+swap:{dir} --json");
-    let document = patient(&user, &asked(&tiers)).expect(0).json();
+    let document = patient(&user, &asked(&tiers)).measured().json();
     same(&before, "");
     assert!(
         !fs::read_dir(user.home.path()).unwrap().flatten().any(|e| e.path().extension().is_some_and(|e| e == "swap"))
@@ -121,7 +121,7 @@ fn a_device_is_as_empty_afterwards_as_it_was() {
     File::create(&file).unwrap().set_len(96 << 20).unwrap();
     let device = Loop::over(&file);
     let tiers = format!("--most-tenants 3 --dram-budget 14M --tiers swap:{} --json", device.0);
-    let document = patient(&user, &asked(&tiers)).expect(0).json();
+    let document = patient(&user, &asked(&tiers)).measured().json();
     same(&before, "");
     let evidence = fullest(&document["cases"][0])["evidence"].clone();
     assert!(number(&evidence, "swapped_in") > 0.0 && number(&evidence, "resident_share") < 0.95, "{evidence}");
@@ -159,7 +159,7 @@ fn two_swap_areas_of_one_tier_are_filled_in_turn_and_both_taken_back() {
     areas.iter().for_each(|area| fs::create_dir(area).unwrap());
     let [one, two] = [&areas[0], &areas[1]].map(|area| area.display().to_string());
     let asked_for = format!("--tenants 3 --dram-budget 14M --tiers swap:{one}+{two} --json");
-    let document = patient(&user, &asked(&asked_for)).expect(0).json();
+    let document = patient(&user, &asked(&asked_for)).measured().json();
     same(&before, "");
     let case = &document["cases"][0];
     assert_eq!(case["answer"]["kind"], "fixed", "{case}");
@@ -192,7 +192,7 @@ fn a_tenant_larger_than_dram_is_none_there_and_some_on_a_tier() {
     let Some(_lock) = real(&[]) else { return };
     let (user, before) = (User::new(), state());
     let tiers = format!("--dram-budget 6M --most-tenants 1 --tiers dram,swap:{} --json", user.home.path().display());
-    let document = patient(&user, &asked(&tiers)).expect(0).json();
+    let document = patient(&user, &asked(&tiers)).measured().json();
     same(&before, "");
     let [dram, swap] = &document["cases"].as_array().unwrap()[..] else { panic!("{document}") };
     assert_eq!(dram["answer"]["kind"], "none", "{dram}");
@@ -267,7 +267,7 @@ fn swap_of_others_is_filled_after_the_tier_or_the_tier_is_refused() {
     let tiers = asked("--most-tenants 3 --dram-budget 14M --tiers zram --json");
     let (user, foreign) = (User::new(), Foreign::with("64M", "32766"));
     let before = state();
-    let (document, [foreign_most, tier_most]) = foreign.most_used(|| patient(&user, &tiers).expect(0).json());
+    let (document, [foreign_most, tier_most]) = foreign.most_used(|| patient(&user, &tiers).measured().json());
     same(&before, "");
     assert!(number(&fullest(&document["cases"][0])["evidence"], "swapped_in") > 0.0, "{document}");
     // The kernel may send pages of any process to the other's area before the tier is there and after it is gone.

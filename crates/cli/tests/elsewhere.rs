@@ -119,7 +119,7 @@ fn words(own: &[String]) -> Vec<&str> {
 fn commands_start_and_stop_tenants_for_each_probe() {
     let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };
     let own = [vec![servers.targets()], servers.commands().to_vec()].concat();
-    let case = patient(&user, &words(&own)).expect(0).json()["cases"][0].clone();
+    let case = patient(&user, &words(&own)).measured().json()["cases"][0].clone();
     assert_eq!(fullest(&case)["tenants"], 2, "{case}");
     let probes = case["probes"].as_array().unwrap();
     assert!(probes.iter().any(|probe| probe["fresh"] == true && probe["tenants"] == 2), "{probes:?}");
@@ -175,7 +175,7 @@ fn servers_that_hold_something_are_not_written_to_unasked() {
     let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };
     servers.start_all();
     let own = [servers.targets(), "--most-tenants=1".to_owned()];
-    let case = user.run(&words(&own)).expect(0).json()["cases"][0].clone();
+    let case = user.run(&words(&own)).measured().json()["cases"][0].clone();
     assert!(case["probes"].as_array().unwrap().iter().all(|probe| probe["fresh"] == false), "{case}");
     // It holds the records of that run now.
     let refused = user.run(&words(&own)).expect(4);
@@ -223,7 +223,7 @@ fn libvirt_is_asked_to_start_and_destroy_machines() {
     with("running").expect(4);
     let log = || fs::read_to_string(dir.path().join("virsh.log")).unwrap();
     assert!(!log().contains("start") && !log().contains("destroy"), "{}", log());
-    let case = with("shut off").expect(0).json()["cases"][0].clone();
+    let case = with("shut off").measured().json()["cases"][0].clone();
     assert_eq!(fullest(&case)["tenants"], 2, "{case}");
     let log = log();
     let count = |line: &str| log.lines().filter(|one| *one == line).count();
@@ -308,7 +308,7 @@ fn podman_runs_servers_in_their_groups() {
     let mut arguments: Vec<&str> = SEARCH.iter().copied().filter(|word| !word.starts_with("--backend")).collect();
     arguments.extend(local);
     let ran = Ran::from(user.command(&arguments).env("PATH", &path).output().unwrap());
-    let case = ran.expect(0).json()["cases"][0].clone();
+    let case = ran.measured().json()["cases"][0].clone();
     assert_eq!(fullest(&case)["tenants"], 1, "{case}");
     let log = fs::read_to_string(dir.path().join("podman.log")).unwrap();
     let count = |start: &str| log.lines().filter(|line| line.starts_with(start)).count();
