@@ -1,5 +1,5 @@
-//! The page for a browser: by its commands, and in a browser, where every chart is drawn, every series toggles, and nothing is wider
-//! than the window.
+//! The page for a browser: by its commands, and in a browser, where every chart is drawn, every series toggles, and
+//! nothing is wider than the window.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -20,14 +20,18 @@ addEventListener("load", () => setTimeout(() => {
   const all = (what) => [...document.querySelectorAll(what)];
   all("details").forEach((part) => (part.open = true));
   const seen = (figure) => figure.querySelector("canvas").toDataURL();
-  const blank = (canvas) => !new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer).some(Boolean);
+  const blank = (canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return !new Uint32Array(data.buffer).some(Boolean);
+  };
   const toggled = async (one) => {
     const figure = one.closest("figure");
     const before = seen(figure);
     one.focus();
     one.click();
     await new Promise((done) => setTimeout(done, 60));
-    const moved = seen(figure) !== before && one.getAttribute("aria-pressed") === "false" && document.activeElement === one;
+    const pressed = one.getAttribute("aria-pressed");
+    const moved = seen(figure) !== before && pressed === "false" && document.activeElement === one;
     one.click();
     await new Promise((done) => setTimeout(done, 60));
     return moved && one.getAttribute("aria-pressed") === "true";
@@ -52,7 +56,8 @@ addEventListener("load", () => setTimeout(() => {
 /// A page in a frame of some width: windows of a browser have a least one.
 fn framed(page: &str, width: usize) -> String {
     format!(
-        "<!doctype html><title>frame</title><body style=\"margin:0\"><iframe src=\"{page}\" width=\"{width}\" height=\"2400\" \
+        "<!doctype html><title>frame</title><body style=\"margin:0\">\
+         <iframe src=\"{page}\" width=\"{width}\" height=\"2400\" \
          style=\"border:0\"></iframe><p id=\"result\"></p><script>addEventListener('message', \
          (event) => document.getElementById('result').textContent = 'RESULT' + event.data + 'END')</script>"
     )

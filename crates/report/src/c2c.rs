@@ -192,8 +192,12 @@ fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: 
 
 /// Medians of bins of cpus as shades.
 fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> String {
-    let a_bin = cpus.len().div_ceil(if style.markup { map::BINS } else { BINS });
-    let medians = map::medians(cpus, cells, a_bin);
+    let (a_bin, medians) = if style.markup {
+        map::covered(cpus, cells)
+    } else {
+        let a_bin = cpus.len().div_ceil(BINS);
+        (a_bin, map::medians(cpus, cells, a_bin))
+    };
     let (low, high) = medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
     if medians.is_empty() {
         return String::new();

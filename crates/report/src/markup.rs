@@ -1,7 +1,9 @@
-//! Structure in a text: with [`crate::Style::markup`] headings, paragraphs, tables and charts are written as lines that begin with a
-//! control character, one line each. [`blocks`] reads them back, so that pages are made of the same views as texts.
+//! Structure in a text: with [`crate::Style::markup`] headings, paragraphs, tables and charts are written as lines that
+//! begin with a control character, one line each. [`blocks`] reads them back, so that pages are made of the same views
+//! as texts.
 //!
-//! Texts of documents have no control characters once they are clean. A line with none of these characters is shown as it is.
+//! Texts of documents have no control characters once they are clean. A line with none of these characters is shown as
+//! it is.
 
 use crate::style::Ink;
 use crate::table::{Align, Cell};

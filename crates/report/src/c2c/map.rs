@@ -9,7 +9,9 @@ use crate::markup;
 use crate::number::median;
 
 /// Bins of a page's heat map at most: about as many as a screen has room for.
-pub(super) const BINS: usize = 512;
+const BINS: usize = 512;
+/// Fewer show no pattern.
+const FEWEST: usize = 24;
 
 /// The median of each pair of bins, the lower first.
 pub(super) fn medians(
@@ -26,6 +28,20 @@ pub(super) fn medians(
         }
     }
     values.into_iter().filter_map(|(at, v)| Some((at, median(&v)?))).collect()
+}
+
+/// Cpus in a bin of a page's heat map, and its medians: as fine as a screen shows, but where only a sample of the pairs
+/// was measured so coarse that a quarter of the cells have a value.
+pub(super) fn covered(cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> (usize, BTreeMap<(usize, usize), f64>) {
+    let mut a_bin = cpus.len().div_ceil(BINS);
+    loop {
+        let medians = medians(cpus, cells, a_bin);
+        let bins = cpus.len().div_ceil(a_bin);
+        if medians.len() * 4 >= bins * (bins + 1) / 2 || bins / 2 < FEWEST {
+            return (a_bin, medians);
+        }
+        a_bin *= 2;
+    }
 }
 
 /// The map for the script of a page.

@@ -57,12 +57,13 @@ impl Sheet<'_> {
             Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, style)),
             Self::Capacity(run) => {
                 let machine = crate::machine(&run.machine, style);
-                (list(&[("Started", run.started.clone())]), String::new(), folded("Machine", &machine, &id, true))
+                (String::new(), String::new(), folded("Machine", &machine, &id, true))
             }
             Self::Load(_) => Default::default(),
         };
         let html = format!(
-            "<article class=\"sheet\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<header><h1 id=\"{id}-title\">{}</h1>\n\
+            "<article class=\"sheet\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
+             <header><h1 id=\"{id}-title\">{}</h1>\n\
              {facts}</header>\n{}{picture}{}{more}</article>\n",
             text(&title),
             elements(&pieces, &id),
@@ -159,8 +160,9 @@ fn method(run: &Run, style: &Style) -> String {
     out.extend(cost.core_hz.map(|hz| line("core", &hertz(hz))));
     out.push_str(&line(
         "grades",
-        "trusted (no mark): reached at several moments of the run, with a narrow interval. bound (≤, ≥ or *): the machine \
-         was disturbed, and is at least so good. suspect (!): shown with the reason for the doubt. invalid (✘): withheld.",
+        "trusted (no mark): reached at several moments of the run, with a narrow interval. bound (≤, ≥ or *): the \
+         machine was disturbed, and is at least so good. suspect (!): shown with the reason for the doubt. \
+         invalid (✘): withheld.",
     ));
     out.push_str(&line(
         "points",
