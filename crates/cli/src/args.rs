@@ -15,7 +15,7 @@ use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use load::{LoadArgs, Pacing};
-pub(crate) use show::{RerunArgs, ShowArgs};
+pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, TuneArgs};
 
 /// A machine that is not there: for tests and demonstrations.

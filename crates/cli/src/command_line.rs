@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::args::{
     self, CapacityArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs,
-    PlanRunArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs, ViewArgs,
+    PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs, ViewArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, described, overview};
@@ -71,6 +71,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show a saved run or a document again
     Show(ShowArgs),
+    /// Write a page for a browser from saved runs and documents
+    #[command(after_long_help = args::show::REPORT_EXAMPLES)]
+    Report(ReportArgs),
     /// Measure again what a saved run measured
     #[command(after_long_help = args::show::RERUN_EXAMPLES)]
     Rerun(RerunArgs),

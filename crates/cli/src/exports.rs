@@ -1,6 +1,7 @@
 //! Texts in layouts of other tools, made of a finished run beside its document.
 
 use tiermark_model::Run;
+use tiermark_report::{Sheet, Style};
 
 /// Something to write from a finished run beside its document.
 #[derive(Clone, Copy)]
@@ -18,7 +19,7 @@ pub(crate) struct Layout {
     /// The experiments that it needs, for the message if there are none.
     pub(crate) needs: &'static str,
     /// Makes its text from a run.
-    pub(crate) text: fn(&Run) -> String,
+    pub(crate) text: fn(&Run, &Style) -> String,
     /// Doubts about the numbers that the layout does not show.
     pub(crate) doubts: fn(&Run) -> Option<String>,
 }
@@ -27,7 +28,7 @@ pub(crate) struct Layout {
 pub(crate) static MESS: Layout = Layout {
     option: "csv",
     needs: "experiment of loaded latency, whose curves it would hold",
-    text: tiermark_report::mess,
+    text: |run, _| tiermark_report::mess(run),
     doubts: tiermark_report::mess_doubts,
 };
 
@@ -35,6 +36,14 @@ pub(crate) static MESS: Layout = Layout {
 pub(crate) static HMAT: Layout = Layout {
     option: "hmat",
     needs: "matrix of nodes, whose pairs it would hold",
-    text: tiermark_report::hmat,
+    text: |run, _| tiermark_report::hmat(run),
+    doubts: |_| None,
+};
+
+/// A page for a browser.
+pub(crate) static HTML: Layout = Layout {
+    option: "html",
+    needs: "number, which the page would show",
+    text: |run, style| tiermark_report::html(&[Sheet::Run(run)], style),
     doubts: |_| None,
 };

@@ -57,7 +57,7 @@ pub(crate) fn finish(
         if let Some(doubts) = (export.layout.doubts)(run).filter(|_| !result.quiet) {
             tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.layout.option, export.place));
         }
-        unwritten.push(place.write(&(export.layout.text)(run)).err());
+        unwritten.push(place.write(&(export.layout.text)(run, &output::style(&args.view))).err());
     }
     if measured && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;

@@ -93,10 +93,14 @@ fn elsewhere(words: &[&str]) -> Option<String> {
 
 /// A layout of the report that is an option of its own.
 fn other_format(value: &str) -> Option<String> {
-    let of_its_own = ["json", "jsonl", "csv"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
+    let of_its_own = ["json", "jsonl", "csv", "html"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
     Some(match of_its_own {
         "csv" => {
             "`tiermark loaded-latency --csv FILE` writes curves; --format pairs prints pairs of cpus (c2c)".to_owned()
+        }
+        "html" => {
+            "a page for a browser has an option of its own: --html FILE; `tiermark report` writes one of saved runs"
+                .to_owned()
         }
         name => format!("the document has options of its own: --{name} for standard output, --{name}=FILE for a file"),
     })
@@ -138,6 +142,7 @@ mod tests {
         for (arguments, tip) in [
             (&["latency", "--format", "json"][..], "--json=FILE for a file"),
             (&["show", "--format=csv"], "tiermark loaded-latency --csv FILE"),
+            (&["show", "--format=html"], "tiermark report"),
             (&["latency", "--json", "out.json"], "--json=out.json"),
             (&["survey", "--quick", "--jsonl", "events"], "--jsonl=events"),
             (&["latency", "64M"], "--sizes 64M"),

@@ -16,7 +16,7 @@ use tiermark_probes::survey;
 use crate::args::{PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
 use crate::dry::Planned;
-use crate::exports::Export;
+use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
 use crate::limit::Limited;
 use crate::output::{self, Destination, Failure, complain_once};
@@ -65,7 +65,9 @@ const SEED_MASK: u64 = 0xffff_ffff;
 /// A [`Failure`] for whatever ends it before there is a result.
 pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
-    one_to_stdout(job.args, &job.exports)?;
+    let page = result.html.as_deref().map(|place| Export { layout: &HTML, place });
+    let exports: Vec<Export<'a>> = job.exports.iter().copied().chain(page).collect();
+    one_to_stdout(job.args, &exports)?;
     let simulated = job.simulation.simulate.is_some();
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
@@ -92,7 +94,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
     let opened = |export: &Export<'a>| Destination::open(export.place).map(|place| (place, *export));
-    let exports = job.exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
+    let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     let record = match simulated {
         true => OwnRecord::default(),

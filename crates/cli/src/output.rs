@@ -276,6 +276,7 @@ pub(crate) fn style(view: &View) -> Style {
             Units::Both => RateUnit::Both,
         },
         verbose: view.verbose > 0,
+        markup: false,
     }
 }
 

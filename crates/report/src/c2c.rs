@@ -1,11 +1,13 @@
 //! Core to core: round trips by relation and by pair, one pair of each relation in all its ways, homes, contention.
 
+mod map;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::{Finding, Kinds, Labels, Quantity, Relation, Unit};
 
 use crate::ladder::Shown;
-use crate::number::{graded, median, nanoseconds, percent};
+use crate::number::{graded, nanoseconds, percent};
 use crate::order::{first, grouped};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
@@ -179,7 +181,9 @@ fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: 
         let mut line = vec![Cell::inked(second.to_string(), Ink::Dim)];
         line.extend(cpus[..row].iter().map(|first| {
             let found = cells.get(&(*first, *second));
-            found.map_or_else(Cell::default, |f| graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, f.unit, style))
+            found.map_or_else(Cell::default, |f| {
+                graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, f.unit, style).heated(f.value)
+            })
         }));
         table.row(line);
     }
@@ -188,17 +192,12 @@ fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: 
 
 /// Medians of bins of cpus as shades.
 fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> String {
-    let a_bin = cpus.len().div_ceil(BINS);
-    let bin: BTreeMap<u64, usize> = cpus.iter().enumerate().map(|(index, cpu)| (*cpu, index / a_bin)).collect();
-    let mut values: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
-    for ((first, second), f) in cells {
-        if let Some(value) = f.value.filter(|v| v.is_finite() && *v > 0.0) {
-            let (a, b) = (bin[first], bin[second]);
-            values.entry((a.min(b), a.max(b))).or_default().push(value);
-        }
-    }
-    let medians: BTreeMap<(usize, usize), f64> =
-        values.into_iter().filter_map(|(at, v)| Some((at, median(&v)?))).collect();
+    let (a_bin, medians) = if style.markup {
+        map::covered(cpus, cells)
+    } else {
+        let a_bin = cpus.len().div_ceil(BINS);
+        (a_bin, map::medians(cpus, cells, a_bin))
+    };
     let (low, high) = medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
     if medians.is_empty() {
         return String::new();
@@ -216,6 +215,9 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, styl
         format!("Pairs by {op}: medians of {a_bin} by {a_bin} cpus, in order of their numbers")
     };
     let mut out = heading(&title, style);
+    if style.markup {
+        return out + &map::json(cpus, &medians, a_bin, (low, high));
+    }
     let label = |row: usize| cpus[row * a_bin].to_string();
     let gutter = (0..bins).map(|row| width(&label(row))).max().unwrap_or(0);
     for row in 0..bins {

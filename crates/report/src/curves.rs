@@ -7,14 +7,16 @@ use tiermark_model::{Labels, Machine, Metric, Observation, Purpose, Refusal, Uni
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, with_interval};
 use crate::order::grouped;
-use crate::plot::{Plot, ROWS, Series, plot};
+use crate::plot::{Plot, PointAbout, ROWS, Series, plot};
 use crate::reasons::Reasons;
 use crate::style::Style;
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
 
-/// Most curves in one plot: more cannot be distinguished.
-const CURVES_A_PLOT: usize = 5;
+/// Most curves in one plot: more cannot be distinguished. A page has a colour more.
+fn curves_a_plot(style: &Style) -> usize {
+    if style.markup { 6 } else { 5 }
+}
 
 /// Labels that do not name a series: they say where on it a point is, or why it is in the plan.
 const NOT_A_NAME: [&str; 4] = [Labels::PURPOSE, Labels::SIZE, Labels::TIER, Labels::CPUS];
@@ -119,7 +121,7 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
             _ => names.titled(&title(metric, style)),
         };
         out.push_str(&heading(&title, style));
-        for chunk in names.groups(&points).chunks(CURVES_A_PLOT) {
+        for chunk in names.groups(&points).chunks(curves_a_plot(style)) {
             out.push_str(&drawn(chunk, metric, machine, rows, style));
         }
         let counted = || reasons(&points, &names).counted(points.len(), "points");
@@ -159,10 +161,13 @@ fn drawn(
     style: &Style,
 ) -> String {
     let (scale, unit) = if metric == Metric::Latency { (1.0, "ns") } else { style.axis() };
-    let point = |o: &&Observation| Some((o.labels.size()?.0 as f64, o.value? / scale));
+    let point = |o: &&Observation| Some(((o.labels.size()?.0 as f64, o.value? / scale), PointAbout::of(o, scale)));
     let series: Vec<Series> = groups
         .iter()
-        .map(|(name, group)| Series { name: name.clone(), points: group.iter().filter_map(point).collect() })
+        .map(|(name, group)| {
+            let (points, about) = group.iter().filter_map(point).unzip();
+            Series { name: name.clone(), points, about }
+        })
         .collect();
     let marks = cache_marks(machine);
     let log_y = metric == Metric::Latency || wide(&series);
@@ -198,7 +203,7 @@ fn reasons(points: &[&Observation], names: &Names) -> Reasons {
 }
 
 /// Tables of sizes that the user named (`purpose=table`), latency and bandwidth apart.
-pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
+pub(crate) fn tables(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
     let mut out = String::new();
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let cells: Vec<&Observation> =
@@ -206,12 +211,22 @@ pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
         if !cells.is_empty() {
             let names = Names::new(&cells);
             out.push_str(&heading(&names.titled(&title(metric, style)), style));
+            let groups = names.groups(&cells);
+            // A page has room for the picture beside the numbers.
+            for chunk in groups.chunks(curves_a_plot(style)).filter(|_| style.markup && is_curve(&groups)) {
+                out.push_str(&drawn(chunk, metric, machine, ROWS, style));
+            }
             out.push_str(&by_size(&cells, &names, style));
             out.push_str(&shared_lines(&cells, style));
-            out.push_str(&winners(&names.groups(&cells), style));
+            out.push_str(&winners(&groups, style));
         }
     }
     out
+}
+
+/// Whether some series has enough sizes for a curve.
+fn is_curve(groups: &[(String, Vec<&Observation>)]) -> bool {
+    groups.iter().any(|(_, group)| group.iter().filter(|o| o.value.is_some()).count() > 3)
 }
 
 /// How many accesses share a line, of strides below one.

@@ -10,6 +10,7 @@ mod doctor;
 mod findings;
 mod header;
 mod hmat;
+mod html;
 mod json;
 mod kernels;
 mod ladder;
@@ -18,6 +19,7 @@ mod lists;
 mod load;
 mod loaded;
 mod machine;
+mod markup;
 mod matrix;
 mod mess;
 mod mlc;
@@ -51,6 +53,7 @@ pub use capacity::{capacity, capacity_line};
 pub use comments::comments;
 pub use doctor::doctor;
 pub use hmat::hmat;
+pub use html::{Sheet, html};
 pub use json::json;
 pub use lists::{
     Equivalent, ProbeLine, RunLine, RunSummary, equivalents, groups, kernels, names, plan_page, primitive, primitives,

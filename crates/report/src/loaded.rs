@@ -6,7 +6,7 @@ use crate::ladder::Shown;
 use crate::machine::many;
 use crate::mess::MessPoint;
 use crate::number::{graded, nanoseconds, percent, rate, value, with_interval};
-use crate::plot::{Plot, ROWS, Series, plot_over};
+use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -99,13 +99,17 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
     let mut out = heading(&title(&curves, style), style);
     let series: Vec<Series> = curves
         .iter()
-        .map(|curve| Series {
+        .map(|curve| {
+            let point = |p: &LoadedPoint<'_>| {
+                Some(((scaled(p.rate, style), p.seen.value?), PointAbout::of(p.seen, 1.0).named(pressure(p))))
+            };
+            let (points, about) = curve.points.iter().filter_map(point).unzip();
             // A single curve is named by the heading.
-            name: if curves.len() == 1 { String::new() } else { curve.name.clone() },
-            points: curve.points.iter().filter_map(|p| Some((scaled(p.rate, style), p.seen.value?))).collect(),
+            Series { name: if curves.len() == 1 { String::new() } else { curve.name.clone() }, points, about }
         })
         .collect();
-    out.push_str(&drawn(&series, "", style));
+    // In a text the heading has the unit.
+    out.push_str(&drawn(&series, if style.markup { "ns" } else { "" }, style));
     out.push_str(&table(&findings, style));
     if style.verbose {
         out.extend(curves.iter().map(|curve| points(curve, style)));
@@ -235,8 +239,12 @@ fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
 }
 
 fn at(point: &LoadedPoint<'_>) -> String {
-    let pause = point.pause.map_or_else(|| "no load".to_owned(), |p| format!("pause {p} ns"));
-    format!("{} {pause}", name(&point.seen.labels))
+    format!("{} {}", name(&point.seen.labels), pressure(point))
+}
+
+/// How hard the memory is loaded at a point.
+fn pressure(point: &LoadedPoint<'_>) -> String {
+    point.pause.map_or_else(|| "no load".to_owned(), |p| format!("pause {p} ns"))
 }
 
 /// Every point of a curve.
@@ -272,7 +280,7 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
         let at = (scaled(point.bandwidth, style), point.latency_ns);
         match series.iter_mut().find(|s| s.name == name) {
             Some(known) => known.points.push(at),
-            None => series.push(Series { name, points: vec![at] }),
+            None => series.push(Series { name, points: vec![at], about: Vec::new() }),
         }
         table.row(vec![
             Cell::new(value(point.read_percent, Unit::Count, style)),

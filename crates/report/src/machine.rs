@@ -7,6 +7,7 @@ mod topology;
 
 use tiermark_model::{Bytes, Machine};
 
+pub(crate) use modules::kinds_of_modules;
 pub(crate) use topology::many;
 
 use crate::refusals::trouble;

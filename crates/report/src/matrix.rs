@@ -142,7 +142,7 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         let here = first(here);
         for column in &columns {
             line.push(here.get(&Some(*column)).map_or_else(Cell::default, |f| {
-                graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style)
+                graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style).heated(f.value)
             }));
         }
         table.row(line);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tiermark_model::{Experiment, PlanPage, Quantity, Request, Run};
 
 use crate::style::{Ink, Style};
-use crate::text::hanging;
+use crate::text::{hanging, rule};
 
 /// Experiments that are shown together.
 pub(crate) struct RunSection<'a> {
@@ -83,9 +83,8 @@ impl RunSection<'_> {
         if of < 2 {
             return if note.is_empty() { note } else { format!("\n{note}") };
         }
-        let rule = style.paint(Ink::Dim, &style.glyph("━", "=").repeat(style.columns()));
         let title = hanging(&format!("{at} of {of}: "), &self.title, Ink::Head, style);
-        format!("\n{rule}\n{title}{note}")
+        format!("\n{}{title}{note}", rule(style))
     }
 }
 

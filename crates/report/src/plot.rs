@@ -1,12 +1,15 @@
 //! Curves in characters: braille lines (or ASCII letters) over a logarithmic x axis of sizes.
 
 mod canvas;
+mod chart;
 mod round;
 
+use crate::markup;
 use crate::number::short_size;
 use crate::style::{Ink, Style};
 use crate::text::{clean, right, spoken, width};
 use canvas::Canvas;
+pub(crate) use chart::PointAbout;
 use round::{ceiling, linear, nice, steps, tidy};
 
 /// One curve.
@@ -15,6 +18,8 @@ pub(crate) struct Series {
     pub(crate) name: String,
     /// Size in bytes, value in the axis's unit.
     pub(crate) points: Vec<(f64, f64)>,
+    /// What a page shows of each point beside its place, in the units of the axes; empty where nothing is known.
+    pub(crate) about: Vec<PointAbout>,
 }
 
 /// What to draw.
@@ -48,7 +53,17 @@ enum Abscissa {
 /// Draws the curves over size; empty when no point can be drawn.
 pub(crate) fn plot(plot: &Plot<'_>, style: &Style) -> String {
     let drawn: Vec<Vec<(f64, f64)>> = plot.series.iter().map(|s| drawable(&s.points, plot.log_y)).collect();
-    draw(plot, &drawn, Abscissa::Size, style)
+    let drawing = draw(plot, &drawn, Abscissa::Size, style);
+    interactive(plot, Abscissa::Size, "", drawing, style)
+}
+
+/// A drawing; on a page the data behind it, with the drawing for readers without its script.
+fn interactive(plot: &Plot<'_>, abscissa: Abscissa, x_unit: &str, drawing: String, style: &Style) -> String {
+    if style.markup && !drawing.is_empty() {
+        markup::chart(&chart::json(plot, abscissa, x_unit, style)) + &drawing
+    } else {
+        drawing
+    }
 }
 
 /// Draws curves over a linear axis from zero, whose unit is said at its end; points stay in their order, so that a curve may turn
@@ -59,7 +74,9 @@ pub(crate) fn plot_over(plot: &Plot<'_>, x_unit: &str, style: &Style) -> String 
     let drawn: Vec<Vec<(f64, f64)>> =
         plot.series.iter().map(|s| s.points.iter().filter(fits).copied().collect()).collect();
     let drawing = draw(plot, &drawn, Abscissa::Linear, style);
-    if drawing.is_empty() { drawing } else { format!("{drawing}{}\n", right(x_unit, style.columns() - 2)) }
+    let drawing =
+        if drawing.is_empty() { drawing } else { format!("{drawing}{}\n", right(x_unit, style.columns() - 2)) };
+    interactive(plot, Abscissa::Linear, x_unit, drawing, style)
 }
 
 fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &Style) -> String {
@@ -295,7 +312,11 @@ mod tests {
 
     fn ladder() -> Series {
         let points = [(4.0, 1.4), (16.0, 1.4), (32.0, 1.4), (64.0, 4.0), (512.0, 4.2), (2048.0, 20.0), (65536.0, 98.0)];
-        Series { name: "random thp".into(), points: points.iter().map(|&(k, v)| (k * KIB, v)).collect() }
+        Series {
+            name: "random thp".into(),
+            points: points.iter().map(|&(k, v)| (k * KIB, v)).collect(),
+            ..Series::default()
+        }
     }
 
     #[test]
@@ -303,7 +324,14 @@ mod tests {
         let marks = [(32.0 * KIB, "L1".to_owned()), (1024.0 * KIB, "L2".to_owned())];
         let drawing = Plot { unit: "ns", log_y: true, series: &[ladder()], marks: &marks, rows: ROWS };
         insta::assert_snapshot!(plot(&drawing, &Style { width: 60, ..Style::default() }));
-        let two = [ladder(), Series { name: "stride:64".into(), points: vec![(4.0 * KIB, 1.4), (65536.0 * KIB, 3.0)] }];
+        let two = [
+            ladder(),
+            Series {
+                name: "stride:64".into(),
+                points: vec![(4.0 * KIB, 1.4), (65536.0 * KIB, 3.0)],
+                ..Series::default()
+            },
+        ];
         let drawing = Plot { unit: "ns", log_y: true, series: &two, marks: &[], rows: ROWS };
         insta::assert_snapshot!(plot(&drawing, &Style { width: 60, unicode: false, ..Style::default() }));
     }
@@ -311,7 +339,7 @@ mod tests {
     #[test]
     fn a_loaded_curve_turns_back_where_it_is_overloaded() {
         let points = vec![(0.0, 95.0), (60.0, 98.0), (120.0, 104.0), (160.0, 118.0), (190.0, 240.0), (180.0, 300.0)];
-        let series = [Series { name: "read".into(), points }];
+        let series = [Series { name: "read".into(), points, ..Series::default() }];
         let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[], rows: ROWS };
         insta::assert_snapshot!(plot_over(&drawing, "GB/s", &Style { width: 60, ..Style::default() }));
     }
@@ -362,7 +390,7 @@ mod tests {
             columns in 40usize..140, log_y: bool, unicode: bool
         ) {
             let style = Style { width: columns, unicode, ..Style::default() };
-            let series = [Series { name: "a".into(), points: points.clone() }, Series { name: "b".into(), points }];
+            let series = [Series { name: "a".into(), points: points.clone(), ..Series::default() }, Series { name: "b".into(), points, ..Series::default() }];
             let drawing = Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())], rows: ROWS };
             let shown = plot(&drawing, &style) + &plot_over(&drawing, "GB/s", &style);
             for line in shown.lines() {

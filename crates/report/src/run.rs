@@ -23,7 +23,7 @@ use crate::shapes::shapes;
 use crate::style::{Ink, Style};
 use crate::survey;
 use crate::tally::summary;
-use crate::text::{bullet, hanging, heading};
+use crate::text::{bullet, hanging, heading, rule};
 
 /// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a report of its
 /// own; with `verbose` all of this follows it.
@@ -50,7 +50,7 @@ pub fn run(run: &Run, style: &Style) -> String {
         }
     }
     if parts.len() > 1 {
-        out.push_str(&format!("\n{}\n", style.paint(Ink::Dim, &style.glyph("━", "=").repeat(style.columns()))));
+        out.push_str(&format!("\n{}", rule(style)));
     }
     let summary = summary(&numbers, &out, style);
     // The rule is the empty line.
@@ -91,7 +91,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     out.push_str(&loaded(&mut shown, &observations, style));
     out.push_str(&scaling(&mut shown, style));
     out.push_str(&limits(&mut shown, style));
-    out.push_str(&tables(&observations, style));
+    out.push_str(&tables(&observations, &run.machine, style));
     let drift = drift(experiments, &mut shown, style);
     out.push_str(&others(&mut shown, style));
     out.push_str(&orphans(&observations, &evidence(experiments), style));
@@ -184,7 +184,7 @@ fn warnings(warnings: &[Warning], style: &Style) -> String {
     out
 }
 
-fn rules(experiments: &[Experiment], style: &Style) -> String {
+pub(crate) fn rules(experiments: &[Experiment], style: &Style) -> String {
     let mut out = String::new();
     // Those of primitives stand in their view.
     for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty() && e.request.probe != "os") {

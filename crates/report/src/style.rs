@@ -28,11 +28,13 @@ pub struct Style {
     pub rate_unit: RateUnit,
     /// Whether rules, curve points and details are written too.
     pub verbose: bool,
+    /// Whether structure is marked instead of laid out: for pages, see [`crate::html`].
+    pub markup: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 80, color: false, unicode: true, rate_unit: RateUnit::Si, verbose: false }
+        Self { width: 80, color: false, unicode: true, rate_unit: RateUnit::Si, verbose: false, markup: false }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tables that always fit: flexible columns wrap, and what still does not fit goes to a second block below.
 
+use crate::markup::{self, Grid};
 use crate::style::{Ink, RateUnit, Style};
 use crate::text::{clean, left, right, spoken, width, wrap_hard};
 
@@ -11,10 +12,12 @@ pub(crate) enum Align {
 }
 
 /// One cell.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) ink: Ink,
+    /// The value that colours the cell on a page, among those of its table.
+    pub(crate) heat: Option<f64>,
 }
 
 impl Cell {
@@ -23,7 +26,12 @@ impl Cell {
     }
 
     pub(crate) fn inked(text: impl AsRef<str>, ink: Ink) -> Self {
-        Self { text: clean(text.as_ref()), ink }
+        Self { text: clean(text.as_ref()), ink, heat: None }
+    }
+
+    /// The same, coloured by a value on a page.
+    pub(crate) fn heated(self, heat: Option<f64>) -> Self {
+        Self { heat, ..self }
     }
 }
 
@@ -104,15 +112,26 @@ impl Table {
 
     /// The table as lines.
     pub(crate) fn render(&self, style: &Style) -> String {
-        if style.unicode && style.rate_unit == RateUnit::Si {
+        if style.markup {
+            markup::table(&self.spoken(style).grid())
+        } else if style.unicode && style.rate_unit == RateUnit::Si {
             self.lines(style)
         } else {
             self.spoken(style).lines(style)
         }
     }
 
+    fn grid(self) -> Grid {
+        let columns = self.columns.into_iter().map(|c| (c.head.join(" ").trim().to_owned(), c.align)).collect();
+        Grid { columns, over: self.over, names: self.names, rows: self.rows }
+    }
+
     /// Whether all columns have room side by side, without a wrapped text.
     pub(crate) fn fits(&self, style: &Style) -> bool {
+        // A page scrolls.
+        if style.markup {
+            return true;
+        }
         let spoken = self.spoken(style);
         let widths = (0..spoken.columns.len()).map(|c| spoken.natural(c));
         self.indent + widths.sum::<usize>() + self.gap * self.columns.len().saturating_sub(1) <= style.columns()
@@ -122,7 +141,7 @@ impl Table {
     fn spoken(&self, style: &Style) -> Self {
         let said = |text: &String| spoken(text, style);
         let column = |c: &Column| Column { head: c.head.iter().map(said).collect(), align: c.align };
-        let cell = |c: &Cell| Cell { text: said(&c.text), ink: c.ink };
+        let cell = |c: &Cell| Cell { text: said(&c.text), ..c.clone() };
         let columns = self.columns.iter().map(column).collect();
         let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
         let over = self.over.iter().map(|(first, count, text)| (*first, *count, said(text))).collect();

@@ -3,6 +3,7 @@
 use tiermark_model::{GIB, format_gbs};
 use unicode_width::UnicodeWidthStr;
 
+use crate::markup;
 use crate::style::{Ink, RateUnit, Style};
 
 /// A document may come from anywhere: control characters must not reach a terminal.
@@ -168,8 +169,16 @@ pub(crate) fn items(items: &[String], style: &Style) -> String {
     glued.collect::<Vec<_>>().join(if style.unicode { "\u{a0}· " } else { ", " })
 }
 
+/// A text in this style that breaks where its reader has no more room.
+pub(crate) fn flowing(text: &str, style: &Style) -> String {
+    spoken(text, style).replace(GLUE, " ")
+}
+
 /// Wraps a text behind a first prefix; further lines are indented to the same column.
 pub(crate) fn hanging(prefix: &str, text: &str, ink: Ink, style: &Style) -> String {
+    if style.markup {
+        return markup::text(prefix, &flowing(text, style), ink);
+    }
     let indent = width(prefix);
     let mut out = String::new();
     for (i, line) in wrap(&spoken(text, style), style.columns().saturating_sub(indent).max(20)).iter().enumerate() {
@@ -185,13 +194,31 @@ pub(crate) const GUTTER: usize = 12;
 
 /// A line with a label in the gutter; an empty label continues the section above.
 pub(crate) fn labelled(label: &str, text: &str, style: &Style) -> String {
-    let body = hanging(&" ".repeat(GUTTER), text, Ink::Plain, style);
-    let rest = body.strip_prefix(&" ".repeat(GUTTER)).map_or(body.as_str(), |rest| rest);
-    format!("{}{rest}", style.paint(Ink::Head, &left(label, GUTTER)))
+    behind(label, &hanging(&" ".repeat(GUTTER), text, Ink::Plain, style), GUTTER, style)
+}
+
+/// Puts a label into the gutter of lines that are indented by it.
+pub(crate) fn behind(label: &str, lines: &str, gutter: usize, style: &Style) -> String {
+    if style.markup {
+        return markup::labelled(label, lines);
+    }
+    let rest = lines.strip_prefix(&" ".repeat(gutter)).unwrap_or(lines);
+    format!("{}{}{rest}", style.paint(Ink::Head, label), " ".repeat(gutter.saturating_sub(width(label))))
+}
+
+/// A line across, of the style's width.
+pub(crate) fn rule(style: &Style) -> String {
+    if style.markup {
+        return markup::rule();
+    }
+    format!("{}\n", style.paint(Ink::Dim, &style.glyph("━", "=").repeat(style.columns())))
 }
 
 /// A heading behind an empty line.
 pub(crate) fn heading(text: &str, style: &Style) -> String {
+    if style.markup {
+        return markup::heading(&spoken(text, style));
+    }
     let mut out = String::from("\n");
     for line in wrap(&spoken(text, style), style.columns()) {
         out.push_str(&style.paint(Ink::Head, &line));
@@ -203,7 +230,11 @@ pub(crate) fn heading(text: &str, style: &Style) -> String {
 /// A bullet with what and why, and below it the cure.
 pub(crate) fn bullet(mark: &str, ink: Ink, text: &str, cure: Option<&str>, style: &Style) -> String {
     let mut out = String::new();
-    for (i, line) in wrap(&spoken(text, style), style.columns().saturating_sub(4)).iter().enumerate() {
+    if style.markup {
+        out.push_str(&markup::text(&format!("  {mark} "), &flowing(text, style), ink));
+    }
+    let lines = if style.markup { Vec::new() } else { wrap(&spoken(text, style), style.columns().saturating_sub(4)) };
+    for (i, line) in lines.iter().enumerate() {
         let lead = if i == 0 { format!("  {} ", style.paint(ink, mark)) } else { "    ".to_owned() };
         out.push_str(format!("{lead}{line}").trim_end());
         out.push('\n');

@@ -312,7 +312,7 @@ proptest! {
         width in 0usize..200,
         purpose in prop::sample::select(vec![Purpose::Curve, Purpose::Table, Purpose::Ladder, Purpose::Scaling]),
     ) {
-        let style = Style { width, unicode: true, color: true, verbose: true, rate_unit: RateUnit::Iec };
+        let style = Style { width, unicode: true, color: true, verbose: true, rate_unit: RateUnit::Iec, markup: false };
         let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
         let labels = labels.whole(Labels::THREADS, whole).text(Labels::OP, "read").text(Labels::STATISTIC, &text);
         let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];

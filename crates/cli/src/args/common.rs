@@ -186,6 +186,11 @@ pub(crate) struct ResultArgs {
     /// Write the document as JSON [default: to standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json: Option<String>,
+    /// Write a page for a browser, one file that needs no network
+    ///
+    /// `tiermark report` writes one from saved runs.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) html: Option<String>,
     /// Write events as they happen, one JSON object a line, to standard output (-) or a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", hide_short_help = true)]
     pub(crate) jsonl: Option<String>,

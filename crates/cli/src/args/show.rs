@@ -33,6 +33,30 @@ pub(crate) struct ShowArgs {
     pub(crate) view: View,
 }
 
+pub(crate) const REPORT_EXAMPLES: &str = "\
+Examples:
+  tiermark report --html report.html
+  tiermark report before.json after.json --html both.html
+  tiermark report last --redact --html share.html";
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// `last`, the id of a saved run or its beginning, a file, or - for standard input; several stand side by side
+    ///
+    /// `tiermark list runs` and `tiermark list capacity` print the ids.
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) runs: Vec<String>,
+    /// The page to write, one file that needs no network; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: String,
+    /// Leave out names that identify the machine and its owner
+    #[arg(long)]
+    pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
 /// One part of a saved run, larger than the report has it: an option for each row of [`RUN_VIEWS`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartArgs {

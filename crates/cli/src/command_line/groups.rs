@@ -23,7 +23,7 @@ const GROUPS: [(&str, Members); 6] = [
     ("Measure the system", Members::Experiments(Subject::System)),
     ("Tenants", Members::Named(&["capacity", "load"])),
     ("This machine", Members::Named(&["doctor", "machine", "tune", "selftest"])),
-    ("Plans and results", Members::Named(&["run", "plan", "show", "rerun", "list", "schema"])),
+    ("Plans and results", Members::Named(&["run", "plan", "show", "report", "rerun", "list", "schema"])),
     ("Shell", Members::Named(&["help", "completions", "man"])),
 ];
 

@@ -103,12 +103,13 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
 }
 
 /// Pages of topics that are not probes.
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 8] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),
     ("load", include_str!("../../../../docs/methods/load.md")),
     ("machine", include_str!("../../../../docs/methods/machine.md")),
     ("numbers", include_str!("../../../../docs/methods/numbers.md")),
+    ("report", include_str!("../../../../docs/methods/report.md")),
     ("runs", include_str!("../../../../docs/methods/runs.md")),
     ("tune", include_str!("../../../../docs/methods/tune.md")),
 ];

@@ -9,6 +9,7 @@ pub(crate) mod load;
 mod machine;
 mod man;
 mod plan;
+mod report;
 mod rerun;
 mod run;
 mod schema;
@@ -43,6 +44,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Tune(args)) => tune::run(args, simulation),
         Some(Command::Doctor(args)) => doctor::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
+        Some(Command::Report(args)) => report::run(args),
         Some(Command::Rerun(args)) => rerun::run(args, simulation),
         Some(Command::List(args)) => list::run(args, simulation),
         Some(Command::Schema(args)) => schema::run(args),

@@ -132,7 +132,8 @@ pub(super) fn cost_curves(run: &Capacity, cost: &CostTable, style: &Style) -> St
         let series: Vec<Series> = run.cases.iter().filter(|case| case.load == load).map(of).collect();
         let drawn = drawn(&cost.currency, false, series, style);
         if !drawn.is_empty() {
-            out.push_str(&format!("\n  {}\n{drawn}", style.paint(Ink::Head, &format!("cost of a tenant: {load}"))));
+            let title = hanging("  ", &format!("cost of a tenant: {load}"), Ink::Head, style);
+            out.push_str(&format!("\n{title}{drawn}"));
         }
     }
     out
@@ -159,7 +160,7 @@ fn loads(cases: &[Case]) -> Vec<&str> {
 
 fn series(case: &Case, of: impl Fn(&CurvePoint) -> Option<f64>) -> Series {
     let point = |point: &&CurvePoint| Some((f64::from(point.tenants), of(point)?));
-    Series { name: case.tier.clone(), points: numbers(case).iter().filter_map(point).collect() }
+    Series { name: case.tier.clone(), points: numbers(case).iter().filter_map(point).collect(), about: Vec::new() }
 }
 
 fn drawn(unit: &str, log_y: bool, series: Vec<Series>, style: &Style) -> String {

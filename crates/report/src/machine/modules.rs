@@ -3,6 +3,7 @@
 use tiermark_model::{Bytes, Dimm, Machine};
 
 use crate::number::rate;
+use crate::order::grouped;
 use crate::style::Style;
 use crate::text::labelled;
 
@@ -18,15 +19,7 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
         let bytes: u64 = filled.iter().filter_map(|d| d.bytes).fold(0, u64::saturating_add);
         let text = format!("{} of {} slots filled, {}", filled.len(), dimms.len(), Bytes(bytes));
         out.push_str(&labelled("modules", &text, style));
-        let mut kinds: Vec<(String, Vec<&Dimm>)> = Vec::new();
-        for dimm in filled {
-            let kind = describe(dimm);
-            match kinds.iter_mut().find(|(known, _)| *known == kind) {
-                Some((_, group)) => group.push(dimm),
-                None => kinds.push((kind, vec![dimm])),
-            }
-        }
-        for (kind, group) in &kinds {
+        for (kind, group) in &kinds_of_modules(dimms) {
             out.push_str(&labelled("", &format!("{} {} {kind}", group.len(), style.times()), style));
             out.push_str(&slots("in", group, dimms, style));
         }
@@ -43,6 +36,11 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
         out.push_str(&labelled("link", &text, style));
     }
     if out.is_empty() { out } else { out + "\n" }
+}
+
+/// The modules in groups that are alike, in words.
+pub(crate) fn kinds_of_modules(dimms: &[Dimm]) -> Vec<(String, Vec<&Dimm>)> {
+    grouped(dimms.iter().filter(|dimm| dimm.populated).map(|dimm| (describe(dimm), dimm)))
 }
 
 /// `32 GiB DDR5-4800 (rated 5600) Samsung M321R4GA3BB6, 2 ranks`.

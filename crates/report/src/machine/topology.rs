@@ -6,7 +6,7 @@ use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine};
 
 use crate::style::Style;
 use crate::table::{Align, Cell, Table};
-use crate::text::{GUTTER, items, labelled};
+use crate::text::{GUTTER, behind, items, labelled};
 
 /// Longer id lists are cut: on sparse machines they fill screens. JSON has them whole.
 const LIST_COLUMNS: usize = 40;
@@ -126,12 +126,10 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> String {
     }
     // The gutter's label stands on the first line of the table.
     let body = table.render(style);
-    let rest = body.strip_prefix(&" ".repeat(GUTTER)).map_or(body.as_str(), |r| r);
-    let label = style.paint(crate::style::Ink::Head, &crate::text::left("caches", GUTTER));
     let lines: std::collections::BTreeSet<u32> = machine.caches.iter().filter_map(|c| c.line_bytes).collect();
     let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
     let lines = if lines.is_empty() { "unknown size".to_owned() } else { format!("{} bytes", lines.join(" and ")) };
-    format!("{label}{rest}{}", labelled("", &format!("lines of {lines}"), style))
+    format!("{}{}", behind("caches", &body, GUTTER, style), labelled("", &format!("lines of {lines}"), style))
 }
 
 /// The cpus that share one instance.

@@ -19,6 +19,7 @@ use crate::text::{hanging, items};
 use figures::Survey;
 pub(crate) use places::table as places;
 use states::labelled;
+pub(crate) use views::view_body;
 pub use views::{RUN_VIEWS, RunView, run_view, run_view_options};
 
 /// Whether a run is a survey by itself: surveys in a plan are parts of its report.

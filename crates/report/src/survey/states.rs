@@ -12,7 +12,7 @@ use crate::number::nanoseconds;
 use crate::order::first;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
-use crate::text::hanging;
+use crate::text::{behind, hanging};
 
 /// Columns of the labels at the left of the sections.
 pub(crate) const GUTTER: usize = 8;
@@ -67,7 +67,8 @@ pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
             Cell::new(state.lasts.map(words::durations).unwrap_or_default()),
         ]);
     }
-    let fits = table.fits(style);
+    // A page has its tables whole.
+    let fits = !style.markup && table.fits(style);
     let text = table.render(style);
     let mut lines = text.lines();
     let mut out = String::new();
@@ -91,8 +92,7 @@ pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
 
 /// Puts a label into the gutter of a text that is indented by it.
 pub(crate) fn labelled(label: &str, text: &str, style: &Style) -> String {
-    let rest = text.strip_prefix(&" ".repeat(GUTTER)).unwrap_or(text);
-    format!("{}{}{rest}", style.paint(Ink::Head, label), " ".repeat(GUTTER - label.len().min(GUTTER)))
+    behind(label, text, GUTTER, style)
 }
 
 /// The figures of a state that differ from the ladder: `all cores: DRAM write 37.0, copy 47.7 GB/s`.

@@ -20,6 +20,8 @@ pub struct RunView {
     pub name: &'static str,
     /// What its help says.
     pub about: &'static str,
+    /// What is said where there is nothing to show.
+    nothing: &'static str,
     body: fn(&Run, &Style) -> String,
 }
 
@@ -28,13 +30,25 @@ pub static RUN_VIEWS: [RunView; 4] = [
     RunView {
         name: "why",
         about: "Show why figures are not trusted and what would help, and the states of the machine",
+        nothing: "",
         body: |run, style| format!("\n{}", why(run, style)),
     },
-    RunView { name: "curves", about: "Show the curves by size, large, with their points", body: curves_of },
-    RunView { name: "tails", about: "Show the tails of latency", body: tails_of },
+    RunView {
+        name: "curves",
+        about: "Show the curves by size, large, with their points",
+        nothing: "This run measured no curve by size.",
+        body: curves_of,
+    },
+    RunView {
+        name: "tails",
+        about: "Show the tails of latency",
+        nothing: "This run measured no tail of latency.",
+        body: tails_of,
+    },
     RunView {
         name: "kernels",
         about: "Show which kernels the figures are of, and how they compare with the default ones",
+        nothing: "This run compared no kernels.",
         body: kernels_of,
     },
 ];
@@ -42,7 +56,13 @@ pub static RUN_VIEWS: [RunView; 4] = [
 /// Renders one view of a run, under the run's own header.
 pub fn run_view(run: &Run, view: &RunView, style: &Style) -> String {
     let head = if super::is_survey(run) { super::head(run, style) } else { header(run, style) };
-    head + &(view.body)(run, style)
+    let body = view_body(run, view, style);
+    head + &if body.is_empty() { format!("\n{}", hanging("", view.nothing, Ink::Plain, style)) } else { body }
+}
+
+/// A view without the run's header; empty where it has nothing to show.
+pub(crate) fn view_body(run: &Run, view: &RunView, style: &Style) -> String {
+    (view.body)(run, style)
 }
 
 /// The options of all views, as `--why | --curves`.
@@ -50,14 +70,9 @@ pub fn run_view_options(between: &str) -> String {
     RUN_VIEWS.iter().map(|view| format!("--{}", view.name)).collect::<Vec<_>>().join(between)
 }
 
-fn nothing(text: &str, style: &Style) -> String {
-    format!("\n{}", hanging("", text, Ink::Plain, style))
-}
-
 fn curves_of(run: &Run, style: &Style) -> String {
     let observations: Vec<&Observation> = run.observations().collect();
-    let out = curves::large(&observations, &run.machine, style);
-    if out.is_empty() { nothing("This run measured no curve by size.", style) } else { out }
+    curves::large(&observations, &run.machine, style)
 }
 
 fn tails_of(run: &Run, style: &Style) -> String {
@@ -69,7 +84,7 @@ fn tails_of(run: &Run, style: &Style) -> String {
     let findings: Vec<Finding> = run.findings().filter(|f| f.metric == Quantity::LatencyTail).map(described).collect();
     let out = tails(&mut Shown::new(findings.iter()), style);
     if out.is_empty() {
-        return nothing("This run measured no tail of latency.", style);
+        return out;
     }
     let text = "Each number is a quantile over blocks. A block is the mean of some consecutive accesses, so a single slow access \
                 takes longer than these numbers show. Disturbed blocks are included.";
@@ -98,7 +113,7 @@ fn kernels_of(run: &Run, style: &Style) -> String {
         rivals.push_str(&all_rivals(&figure, style));
     }
     if table.is_empty() {
-        return nothing("This run compared no kernels.", style);
+        return String::new();
     }
     let key = "to default: the rate divided by that of the default kernel at the same moments. The figures use another kernel than \
                the default where it is more than 3 % faster.";

@@ -1,0 +1,52 @@
+//! `tiermark report`: saved documents as a page for a browser.
+
+use tiermark_model::capacity::Capacity;
+use tiermark_model::{Exit, Run};
+use tiermark_report::{LoadView, Sheet, html};
+
+use super::load::shown;
+use crate::args::ReportArgs;
+use crate::kept::{Kept, SavedDocument};
+use crate::output::{Destination, Failure, style};
+
+/// A document of a page.
+enum Loaded {
+    Run(Box<Run>),
+    Capacity(Box<Capacity>),
+    Load(Box<LoadView>),
+}
+
+impl Loaded {
+    fn load(reference: &str, redact: bool) -> Result<Self, Failure> {
+        Ok(match SavedDocument::load(reference)? {
+            SavedDocument::Run(run) if redact => Self::Run(Box::new(tiermark_report::redact(&run))),
+            SavedDocument::Run(run) => Self::Run(run),
+            SavedDocument::Other(Kept::Capacity(run)) if redact => {
+                Self::Capacity(Box::new(tiermark_report::redact_capacity(&run)))
+            }
+            SavedDocument::Other(Kept::Capacity(run)) => Self::Capacity(run),
+            SavedDocument::Other(Kept::Load(run)) => {
+                let run = if redact { &tiermark_report::redact_load(&run) } else { run.as_ref() };
+                Self::Load(Box::new(shown::view(run)))
+            }
+        })
+    }
+
+    fn sheet(&self) -> Sheet<'_> {
+        match self {
+            Self::Run(run) => Sheet::Run(run),
+            Self::Capacity(run) => Sheet::Capacity(run),
+            Self::Load(view) => Sheet::Load(view),
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    // Open the file first, so that a bad path fails before documents are read.
+    let page = Destination::open(&args.html)?;
+    let loaded = args.runs.iter().map(|reference| Loaded::load(reference, args.redact));
+    let loaded = loaded.collect::<Result<Vec<Loaded>, Failure>>()?;
+    let sheets: Vec<Sheet<'_>> = loaded.iter().map(Loaded::sheet).collect();
+    page.write(&html(&sheets, &style(&args.view))).map(|()| Exit::Done)
+}

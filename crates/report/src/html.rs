@@ -1,0 +1,62 @@
+//! One page for a browser: self-contained, readable without its script, made of the same views as the texts.
+
+mod elements;
+mod escape;
+mod picture;
+mod sheet;
+
+use crate::style::Style;
+use escape::text;
+pub use sheet::Sheet;
+
+/// Draws the curves; see `html/vendor/NOTICE`.
+const UPLOT: &str = include_str!("html/vendor/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("html/vendor/uPlot.min.css");
+const NOTICE: &str = include_str!("html/vendor/NOTICE");
+const PAGE_STYLE: &str = include_str!("html/page.css");
+const PAGE_SCRIPT: &str = include_str!("html/page.js");
+const CHARTS_SCRIPT: &str = include_str!("html/charts.js");
+
+/// A page of some documents, side by side where there is room. It refers to nothing outside itself.
+pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
+    let style = Style { markup: true, color: false, unicode: true, width: 120, ..*style };
+    let bodies: Vec<sheet::Body> = sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, &style)).collect();
+    let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();
+    let articles: String = bodies.iter().map(|body| body.html.as_str()).collect();
+    let contents = if bodies.len() > 1 { contents(&titles) } else { String::new() };
+    let layout = if bodies.len() > 1 { "sheets several" } else { "sheets" };
+    let title = text(&titles.join(" | "));
+    // Only charts need the library.
+    let library = if articles.contains("<figure class=\"chart\"") {
+        format!("<style>{UPLOT_STYLE}</style>\n<script>{UPLOT}</script>\n<script>{CHARTS_SCRIPT}</script>\n")
+    } else {
+        String::new()
+    };
+    let notice = if library.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<details class=\"notice\"><summary>Notice of the chart library</summary><pre>{}</pre></details>",
+            text(NOTICE)
+        )
+    };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n\
+         <title>{title}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the results</a>\n{contents}\
+         <main id=\"main\" class=\"{layout}\">\n{articles}</main>\n\
+         <footer><p>Made by tiermark. Drag over a chart to enlarge a part of it.</p>{notice}</footer>\n\
+         {library}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}
+
+/// Links to the documents of a page.
+fn contents(titles: &[&str]) -> String {
+    let link = |(at, title): (usize, &&str)| format!("<li><a href=\"#sheet-{at}\">{}</a></li>", text(title));
+    let links: String = titles.iter().enumerate().map(link).collect();
+    format!("<nav aria-label=\"Documents\"><ol>{links}</ol></nav>\n")
+}

@@ -1,0 +1,360 @@
+"use strict";
+// Curves, drawn over the axes of uPlot: its data are the logarithms, so that both kinds of axes zoom alike.
+(() => {
+  const HEIGHT = 320;
+  const FONT = "system-ui, sans-serif";
+  const DASHES = [[], [9, 4], [3, 3], [12, 3, 3, 3], [6, 3, 1, 3], [1, 4]];
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colour = (series) => css(`--s${series % 6}`);
+  const letter = (series) => String.fromCharCode(97 + (series % 26));
+  const fits = (v, log) => Number.isFinite(v) && (log ? v > 0 : v >= 0);
+  const charts = [];
+
+  const element = (name, properties) => Object.assign(document.createElement(name), properties);
+
+  const size = (bytes) => {
+    const units = ["", "K", "M", "G", "T"];
+    let at = 0;
+    while (bytes >= 1024 && at < 4) {
+      bytes /= 1024;
+      at++;
+    }
+    return `${+bytes.toPrecision(3)}${units[at]}`;
+  };
+  const number = (v) => (Math.abs(v) >= 1e5 ? v.toExponential(2) : String(+v.toPrecision(4)));
+
+  // Round values between two ends: steps, or 1, 2, 5 in each decade.
+  const steps = (low, high, wanted) => {
+    const raw = (high - low) / Math.max(1, wanted);
+    const decade = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((m) => m * decade).find((s) => s >= raw);
+    const found = [];
+    for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-6 && found.length < 50; v += step) found.push(+v.toPrecision(10));
+    return found;
+  };
+  const rounds = (low, high, wanted) => {
+    const found = [];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) {
+      for (const m of [1, 2, 5]) if (m * 10 ** e >= low && m * 10 ** e <= high) found.push(m * 10 ** e);
+    }
+    if (found.length < 3) return steps(low, high, wanted);
+    return found.length > 2 * wanted ? found.filter((v) => Math.abs(Math.log10(v) % 1) < 1e-9) : found;
+  };
+
+  // What a chart shows, and of it what is hidden.
+  const read = (figure) => {
+    const data = JSON.parse(figure.querySelector("script").textContent);
+    const bySize = data.x === "size";
+    const series = data.series.map((one, at) => {
+      const all = one.points.map(([x, y], place) => ({ x, y, about: one.about[place] || {} }));
+      const points = all.filter((p) => fits(p.x, bySize) && fits(p.y, data.log_y));
+      if (bySize) points.sort((a, b) => a.x - b.x);
+      return { name: one.name, points, at, shown: true };
+    });
+    const points = series.flatMap((one) => one.points);
+    const toX = bySize ? Math.log2 : (v) => v;
+    const xs = [...new Set(points.map((p) => toX(p.x)))].sort((a, b) => a - b);
+    const last = xs[xs.length - 1];
+    return {
+      ...data,
+      title: figure.getAttribute("aria-label"),
+      id: figure.id,
+      bySize,
+      series,
+      points,
+      toX,
+      toY: data.log_y ? Math.log10 : (v) => v,
+      xs,
+      // Doublings and tenants have no halves.
+      counted: bySize || points.every((p) => Number.isInteger(p.x)),
+      whole: bySize ? [xs[0] - 0.3, last + 0.3] : [0, last * 1.04 || 1],
+      now: points.some((p) => fits(p.about.now, data.log_y)),
+    };
+  };
+
+  // The range of y over what is shown between two ends of x.
+  const yRange = (chart, min, max) => {
+    const seen = chart.series.filter((s) => s.shown).flatMap((s) => s.points);
+    const near = seen.filter((p) => chart.toX(p.x) >= (min ?? chart.whole[0]) && chart.toX(p.x) <= (max ?? chart.whole[1]));
+    const all = (near.length ? near : chart.points).flatMap((p) => [p.y, chart.now ? p.about.now : null]);
+    const values = all.filter((v) => fits(v, chart.log_y)).map(chart.toY);
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    if (chart.log_y) return [low - 0.06, high + 0.06];
+    // A rate begins at zero; of a loaded latency what counts is how much it rises.
+    const from = chart.bySize ? 0 : Math.max(0, low - Math.max(0.3 * (high - low), 0.04 * high));
+    return [Math.min(from, low), high + 0.06 * (high - from) || 1];
+  };
+
+  const place = (chart, u, p, y) => [u.valToPos(chart.toX(p.x), "x", true), u.valToPos(chart.toY(y ?? p.y), "y", true)];
+
+  const line = (context, dots) => {
+    context.beginPath();
+    dots.forEach(([x, y], at) => (at ? context.lineTo(x, y) : context.moveTo(x, y)));
+    context.stroke();
+  };
+
+  // A trusted point is filled, a bound a triangle, a suspect point hollow.
+  const mark = (context, x, y, grade, ratio) => {
+    const r = 3.2 * ratio;
+    context.beginPath();
+    if (grade === "bound") {
+      context.moveTo(x, y - r * 1.2);
+      context.lineTo(x + r * 1.1, y + r * 0.9);
+      context.lineTo(x - r * 1.1, y + r * 0.9);
+      context.closePath();
+      context.fill();
+      return;
+    }
+    context.arc(x, y, r, 0, 7);
+    if (!grade) {
+      context.fill();
+      return;
+    }
+    context.save();
+    context.fillStyle = css("--sheet");
+    context.fill();
+    context.restore();
+    context.stroke();
+  };
+
+  // Declared sizes of caches, where the curve should bend.
+  const drawMarks = (chart, u, ratio) => {
+    const { ctx: context, bbox } = u;
+    context.font = `${12 * ratio}px ${FONT}`;
+    context.fillStyle = context.strokeStyle = css("--dim");
+    context.lineWidth = ratio;
+    context.setLineDash([2 * ratio, 4 * ratio]);
+    for (const [x, words] of chart.bySize ? chart.marks : []) {
+      const at = u.valToPos(chart.toX(x), "x", true);
+      line(context, [[at, bbox.top], [at, bbox.top + bbox.height]]);
+      context.save();
+      context.translate(at - 4 * ratio, bbox.top + 4 * ratio);
+      context.rotate(-Math.PI / 2);
+      context.textAlign = "right";
+      context.fillText(words, 0, 0);
+      context.restore();
+    }
+  };
+
+  const drawBand = (chart, u, one) => {
+    const band = one.points.filter((p) => fits(p.about.low, chart.log_y) && fits(p.about.high, chart.log_y));
+    if (band.length < 2) return;
+    const context = u.ctx;
+    context.globalAlpha = 0.18;
+    context.beginPath();
+    band.forEach((p, at) => {
+      const dot = place(chart, u, p, p.about.high);
+      if (at) context.lineTo(...dot);
+      else context.moveTo(...dot);
+    });
+    [...band].reverse().forEach((p) => context.lineTo(...place(chart, u, p, p.about.low)));
+    context.fill();
+    context.globalAlpha = 1;
+  };
+
+  const drawSeries = (chart, u, one, ratio) => {
+    const { ctx: context, bbox } = u;
+    context.strokeStyle = context.fillStyle = colour(one.at);
+    drawBand(chart, u, one);
+    if (chart.now) {
+      const seen = one.points.filter((p) => fits(p.about.now, chart.log_y));
+      context.globalAlpha = 0.7;
+      context.lineWidth = 1.2 * ratio;
+      context.setLineDash([1.5 * ratio, 4 * ratio]);
+      line(context, seen.map((p) => place(chart, u, p, p.about.now)));
+      context.globalAlpha = 1;
+    }
+    context.lineWidth = 2 * ratio;
+    context.setLineDash(DASHES[one.at % DASHES.length].map((d) => d * ratio));
+    line(context, one.points.map((p) => place(chart, u, p)));
+    context.setLineDash([]);
+    context.lineWidth = 1.6 * ratio;
+    one.points.forEach((p) => mark(context, ...place(chart, u, p), p.about.grade, ratio));
+    if (chart.series.length > 1) {
+      const [x, y] = place(chart, u, one.points[one.points.length - 1]);
+      context.font = `bold ${13 * ratio}px ${FONT}`;
+      context.textAlign = "left";
+      const right = bbox.left + bbox.width - 10 * ratio;
+      context.fillText(letter(one.at), Math.min(x + 6 * ratio, right), Math.max(y - 5 * ratio, bbox.top + 12 * ratio));
+    }
+  };
+
+  const draw = (chart, u) => {
+    const { ctx: context, bbox } = u;
+    context.save();
+    context.beginPath();
+    context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    context.clip();
+    drawMarks(chart, u, uPlot.pxRatio);
+    const shown = chart.series.filter((s) => s.shown && s.points.length);
+    shown.forEach((one) => drawSeries(chart, u, one, uPlot.pxRatio));
+    context.restore();
+  };
+
+  const options = (chart, hover) => {
+    const stroke = () => css("--line");
+    const axis = { stroke: () => css("--dim"), grid: { stroke, width: 1 }, ticks: { stroke, width: 1 }, font: `12px ${FONT}` };
+    const splitX = (u, at, min, max) => {
+      const found = steps(min, max, u.width / (chart.bySize ? 60 : 80));
+      return chart.counted ? found.filter(Number.isInteger) : found;
+    };
+    const splitY = (u, at, min, max) =>
+      chart.log_y ? rounds(10 ** min, 10 ** max, 6).map(Math.log10) : steps(min, max, 6);
+    return {
+      width: 600,
+      height: HEIGHT,
+      padding: [12, 14, 0, 0],
+      legend: { show: false },
+      cursor: { points: { show: false }, drag: { x: true, y: false }, y: false },
+      scales: {
+        x: { time: false, range: (u, min, max) => (u.zoomed ? [min, max] : chart.whole) },
+        y: { range: (u) => yRange(chart, u.scales.x.min, u.scales.x.max) },
+      },
+      series: [{}, { paths: () => null, points: { show: false } }],
+      axes: [
+        { ...axis, size: 34, splits: splitX, values: (u, found) => found.map((v) => (chart.bySize ? size(2 ** v) : number(v))) },
+        { ...axis, size: 58, splits: splitY, values: (u, found) => found.map((v) => number(chart.log_y ? 10 ** v : v)) },
+      ],
+      hooks: {
+        draw: [(u) => draw(chart, u)],
+        setSelect: [(u) => (u.zoomed = u.zoomed || u.select.width > 0)],
+        setCursor: [hover],
+      },
+    };
+  };
+
+  const words = (chart, one, p) => {
+    const at = chart.bySize ? size(p.x) : `${number(p.x)} ${chart.x_unit}`;
+    const lines = [`${letter(one.at)} ${one.name || chart.title}`, `${at}: ${number(p.y)} ${chart.unit}`];
+    if (fits(p.about.low) && fits(p.about.high)) lines.push(`interval ${number(p.about.low)} to ${number(p.about.high)}`);
+    if (fits(p.about.now)) lines.push(`now ${number(p.about.now)} ${chart.unit}`);
+    return [...lines, p.about.of, p.about.grade].filter(Boolean).join("\n");
+  };
+
+  // The values of a point, by pointer and by keyboard.
+  const reader = (chart, holder) => {
+    const tip = element("div", { className: "tip", hidden: true });
+    tip.setAttribute("role", "status");
+    const show = (u, one, p) => {
+      const [x, y] = place(chart, u, p).map((v) => v / uPlot.pxRatio);
+      tip.textContent = words(chart, one, p);
+      tip.hidden = false;
+      tip.style.left = `${Math.max(0, Math.min(x + 12, holder.clientWidth - tip.offsetWidth - 4))}px`;
+      tip.style.top = `${Math.max(0, y - tip.offsetHeight - 8)}px`;
+    };
+    const hover = (u) => {
+      const { left, top } = u.cursor;
+      tip.hidden = true;
+      if (left < 0) return;
+      let best = [30, null, null];
+      for (const one of chart.series.filter((s) => s.shown)) {
+        for (const p of one.points) {
+          const away = Math.hypot(u.valToPos(chart.toX(p.x), "x") - left, u.valToPos(chart.toY(p.y), "y") - top);
+          if (away < best[0]) best = [away, one, p];
+        }
+      }
+      if (best[1]) show(u, best[1], best[2]);
+    };
+    let at = [0, -1];
+    const key = (u, event) => {
+      const shown = chart.series.filter((s) => s.shown && s.points.length);
+      const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+      if (event.key === "Escape") tip.hidden = true;
+      if (!move || !shown.length) return;
+      event.preventDefault();
+      const clamp = (v, n) => Math.max(0, Math.min(n - 1, v));
+      const series = clamp(at[0] + move[0], shown.length);
+      at = [series, clamp(at[1] + move[1], shown[series].points.length)];
+      show(u, shown[series], shown[series].points[at[1]]);
+    };
+    return { tip, hover, key };
+  };
+
+  const savePng = (chart, u) => {
+    const from = u.ctx.canvas;
+    const ratio = uPlot.pxRatio;
+    const named = chart.series.length > 1 ? chart.series : [];
+    const head = 26 + 18 * named.length;
+    const to = element("canvas", { width: from.width, height: from.height + head * ratio });
+    const context = to.getContext("2d");
+    context.fillStyle = css("--sheet");
+    context.fillRect(0, 0, to.width, to.height);
+    context.font = `bold ${13 * ratio}px ${FONT}`;
+    context.fillStyle = css("--text");
+    context.fillText(chart.title, 10 * ratio, 18 * ratio);
+    named.forEach((one, at) => {
+      context.fillStyle = colour(one.at);
+      context.fillText(`${letter(one.at)} ${one.name}${one.shown ? "" : " (hidden)"}`, 10 * ratio, (36 + 18 * at) * ratio);
+    });
+    context.drawImage(from, 0, head * ratio);
+    element("a", { download: `${chart.id}.png`, href: to.toDataURL("image/png") }).click();
+  };
+
+  const setX = (u, [min, max]) => u.setScale("x", { min, max });
+
+  // Buttons: the series, `now`, zoom, picture.
+  const controls = (chart, u) => {
+    const tools = element("div", { className: "tools" });
+    const button = (label, act) => {
+      const one = element("button", { type: "button" });
+      one.append(...label);
+      one.addEventListener("click", () => act(one));
+      tools.append(one);
+      return one;
+    };
+    const toggle = (label, change) => {
+      const one = button(label, () => {
+        one.setAttribute("aria-pressed", String(change()));
+        setX(u, u.zoomed ? [u.scales.x.min, u.scales.x.max] : chart.whole);
+        u.redraw();
+      });
+      one.setAttribute("aria-pressed", "true");
+      return one;
+    };
+    for (const one of chart.series.length > 1 ? chart.series : []) {
+      const key = element("span", { className: "key" });
+      key.style.borderTop = `2.5px ${one.at % DASHES.length ? "dashed" : "solid"} var(--s${one.at % 6})`;
+      toggle([key, `${letter(one.at)} ${one.name}`], () => (one.shown = !one.shown)).dataset.series = one.at;
+    }
+    if (chart.now) toggle(["now (dotted)"], () => (chart.now = !chart.now));
+    const reset = () => {
+      u.zoomed = false;
+      setX(u, chart.whole);
+    };
+    u.over.addEventListener("dblclick", reset);
+    button(["Reset zoom"], reset).className = "end";
+    button(["Save PNG"], () => savePng(chart, u));
+    return tools;
+  };
+
+  const make = (figure) => {
+    const chart = read(figure);
+    if (!chart.points.length) return;
+    const ends = ({ points }) =>
+      points.length ? `${number(points[0].y)} to ${number(points[points.length - 1].y)} ${chart.unit}` : "no point";
+    const spoken = chart.series.map((s) => `${s.name} ${ends(s)}`).join("; ");
+    const holder = element("div", { className: "plot", tabIndex: 0 });
+    holder.setAttribute("role", "img");
+    holder.setAttribute("aria-label", `${chart.title}: ${spoken}. The arrow keys read points.`);
+    const { tip, hover, key } = reader(chart, holder);
+    const plot = new uPlot(options(chart, hover), [chart.xs, chart.xs.map(() => null)], holder);
+    holder.append(tip);
+    holder.addEventListener("keydown", (event) => key(plot, event));
+    holder.addEventListener("blur", () => (tip.hidden = true));
+    const only = chart.series.length === 1 && chart.series[0].name && `${chart.series[0].name}, `;
+    const units = [only, chart.unit, chart.x_unit && `over ${chart.x_unit}`].filter(Boolean).join(" ");
+    const caption = element("div", { className: "axis", textContent: units });
+    figure.querySelector("pre").replaceWith(controls(chart, plot), caption, holder);
+    const fit = () => plot.setSize({ width: Math.max(240, holder.clientWidth), height: HEIGHT });
+    new ResizeObserver(fit).observe(holder);
+    fit();
+    charts.push(plot);
+    figure.dataset.drawn = "yes";
+  };
+
+  document.querySelectorAll("figure.chart").forEach(make);
+  const redraw = () => charts.forEach((plot) => plot.redraw(false, true));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  addEventListener("beforeprint", redraw);
+  addEventListener("afterprint", redraw);
+})();

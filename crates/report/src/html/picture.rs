@@ -1,0 +1,286 @@
+//! The machine as a picture: sockets, caches, nodes and modules, with what was measured of each.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Bytes, Cache, Finding, Grade, Labels, Machine, Node, NodeId, Purpose, Quantity, Run, Unit};
+
+use super::escape::text;
+use crate::machine::{kinds_of_modules, many};
+use crate::number::{bound_sign, nanoseconds, rate};
+use crate::style::Style;
+use crate::text::spoken;
+
+/// More sockets than these are alike, and only counted.
+const SOCKETS: usize = 4;
+const WIDTH: f64 = 960.0;
+const BOX: f64 = 44.0;
+const GAP: f64 = 8.0;
+/// Room between two sockets for the link.
+const LINK: f64 = 150.0;
+/// Units a letter takes at most, on average.
+const LETTER: f64 = 7.0;
+
+/// What was measured of a tier.
+#[derive(Clone, Default)]
+struct Measured {
+    latency: Option<String>,
+    one: Option<String>,
+    all: Option<String>,
+}
+
+impl Measured {
+    fn words(&self, style: &Style) -> String {
+        let unit = style.rate_unit();
+        let latency = self.latency.iter().map(|ns| format!("{ns} ns"));
+        let rates = match (&self.one, &self.all) {
+            (Some(one), Some(all)) => Some(format!("read {one} / {all} {unit} (one core / all)")),
+            (Some(one), None) => Some(format!("read {one} {unit} (one core)")),
+            (None, all) => all.as_ref().map(|all| format!("read {all} {unit}")),
+        };
+        latency.chain(rates).collect::<Vec<_>>().join(" · ")
+    }
+}
+
+/// The picture; empty where nothing that was measured has a place in it.
+pub(super) fn picture(run: &Run, style: &Style) -> String {
+    let measured = measured(run, style);
+    let links = links(run, style);
+    if measured.is_empty() && links.is_empty() || run.machine.cpus.is_empty() {
+        return String::new();
+    }
+    let mut drawing = Drawing { measured, links, style, machine: &run.machine, out: String::new() };
+    let height = drawing.all();
+    format!(
+        "<figure class=\"machine\" role=\"group\" aria-label=\"The machine with what was measured\" tabindex=\"0\">\
+         <svg role=\"img\" viewBox=\"0 0 {WIDTH} {height}\" aria-label=\"{}\">{}</svg></figure>\n",
+        text(&format!(
+            "{}, with the latency and the bandwidth of its caches and nodes",
+            crate::header::counts(&run.machine)
+        )),
+        drawing.out
+    )
+}
+
+/// A number with the sign of a bound; `None` if it is withheld.
+fn number(f: &Finding, style: &Style) -> Option<String> {
+    let value = f.value.filter(|value| value.is_finite() && f.verdict.grade != Grade::Invalid)?;
+    let shown = if f.unit == Unit::Ns { nanoseconds(value) } else { rate(value, style) };
+    let mark = match f.verdict.grade {
+        Grade::Suspect => style.mark(Grade::Suspect),
+        _ => "",
+    };
+    let sign = bound_sign(f.unit, style).filter(|_| f.verdict.grade == Grade::Bound).unwrap_or_default();
+    Some(format!("{sign}{shown}{mark}"))
+}
+
+/// What was measured of each tier, and of each node where findings name it.
+fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Measured> {
+    let mut tiers: BTreeMap<(String, Option<NodeId>), Measured> = BTreeMap::new();
+    for f in run.findings() {
+        let (Some(tier), Some(shown)) = (f.labels.get(Labels::TIER), number(f, style)) else { continue };
+        let plain = f.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random");
+        let slot = match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
+            (Quantity::Latency, ..) if plain => 0,
+            (Quantity::Bandwidth, Some("read"), Some("one")) => 1,
+            (Quantity::Bandwidth, Some("read"), Some("all")) => 2,
+            _ => continue,
+        };
+        let node = f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
+        let here = tiers.entry((tier.to_owned(), node)).or_default();
+        let slot = [&mut here.latency, &mut here.one, &mut here.all].into_iter().nth(slot);
+        slot.into_iter().for_each(|slot| *slot = slot.take().or_else(|| Some(shown.clone())));
+    }
+    tiers
+}
+
+/// From the cpus of a node to the memory of a node: latency, and the highest bandwidth of reads.
+fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
+    let mut links: BTreeMap<(NodeId, NodeId), Measured> = BTreeMap::new();
+    let cells = run.findings().filter(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::POLICY).is_none());
+    for f in cells {
+        let from = f.labels.get(Labels::FROM).and_then(|from| from.strip_prefix("node:")?.parse::<NodeId>().ok());
+        let to = f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
+        let (Some(ends), Some(shown)) = (from.zip(to), number(f, style)) else { continue };
+        let here = links.entry(ends).or_default();
+        match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
+            (Quantity::Latency, ..) => here.latency = here.latency.take().or(Some(shown)),
+            (Quantity::Bandwidth, Some("read"), Some("one")) => here.one = here.one.take().or(Some(shown)),
+            (Quantity::Bandwidth, Some("read"), _) => here.all = here.all.take().or(Some(shown)),
+            _ => {}
+        }
+    }
+    // The ladder of a survey names far memory, seen from the first node.
+    let near = run.machine.nodes.iter().find(|node| !node.cpus.is_empty()).map_or(0, |node| node.id);
+    for ((tier, _), far) in measured(run, style) {
+        let to = tier.strip_prefix("DRAM node ").and_then(|to| to.parse::<NodeId>().ok()).filter(|to| *to != near);
+        if let Some(to) = to {
+            links.entry((near, to)).or_insert(far);
+        }
+    }
+    links
+}
+
+struct Drawing<'a> {
+    measured: BTreeMap<(String, Option<NodeId>), Measured>,
+    links: BTreeMap<(NodeId, NodeId), Measured>,
+    style: &'a Style,
+    machine: &'a Machine,
+    out: String,
+}
+
+impl Drawing<'_> {
+    /// Draws everything, and returns the height.
+    fn all(&mut self) -> f64 {
+        let sockets: Vec<u32> = self.machine.sockets().iter().collect();
+        let shown = &sockets[..sockets.len().min(SOCKETS)];
+        let a_row = shown.len().min(2);
+        let width = if a_row == 2 { (WIDTH - LINK) / 2.0 } else { WIDTH };
+        let mut y = 0.0;
+        for (row, pair) in shown.chunks(2).enumerate() {
+            let heights: Vec<f64> = pair
+                .iter()
+                .enumerate()
+                .map(|(column, socket)| {
+                    let x = column as f64 * (width + LINK);
+                    // Figures that name no node were measured once: the first socket has them.
+                    self.socket(*socket, x, y, width, row == 0 && column == 0)
+                })
+                .collect();
+            if let [from, to] = pair {
+                self.link(*from, *to, y + heights.iter().copied().fold(0.0, f64::max) / 2.0, width);
+            }
+            y += heights.iter().copied().fold(0.0, f64::max) + 2.0 * GAP;
+        }
+        if shown.len() < sockets.len() {
+            let more = format!("and {} more", many(sockets.len() - shown.len(), "socket"));
+            self.words(0.0, y + 14.0, WIDTH, "small", &more);
+            y += 28.0;
+        }
+        let machine = self.machine;
+        for node in machine.nodes.iter().filter(|node| node.cpus.is_empty()) {
+            let figures = self.of_node(node, false);
+            y += self.cell(0.0, y, WIDTH, "far", &node_words(node, "memory without cpus"), &figures);
+        }
+        for (kind, modules) in kinds_of_modules(&machine.dimms) {
+            self.words(0.0, y + 14.0, WIDTH, "small", &format!("{} {} {kind}", modules.len(), self.style.times()));
+            y += 22.0;
+        }
+        y
+    }
+
+    /// A socket with its caches and its nodes; returns its height.
+    fn socket(&mut self, socket: u32, x: f64, top: f64, width: f64, first: bool) -> f64 {
+        let machine = self.machine;
+        let cpus: Vec<_> = machine.cpus.iter().filter(|cpu| cpu.socket == socket).collect();
+        let cores: std::collections::BTreeSet<u32> = cpus.iter().map(|cpu| cpu.core).collect();
+        let title = format!("Socket {socket}: {}, {}", many(cores.len(), "core"), many(cpus.len(), "cpu"));
+        let at = self.out.len();
+        let mut y = top + 34.0;
+        self.words(x + 12.0, top + 22.0, width - 24.0, "title", &title);
+        let of_socket = |cache: &&Cache| cpus.iter().any(|cpu| cache.cpus.contains(cpu.id));
+        let mut levels: BTreeMap<u8, Vec<&Cache>> = BTreeMap::new();
+        for cache in machine.data_caches().filter(of_socket) {
+            levels.entry(cache.level).or_default().push(cache);
+        }
+        let (left, inner) = (x + 12.0, width - 24.0);
+        for (level, caches) in levels {
+            let size = caches[0].bytes.map_or_else(|| "size unknown".to_owned(), |bytes| Bytes(bytes).to_string());
+            let name = format!("L{level}: {} {} {size}", caches.len(), self.style.times());
+            let figures = if first { self.of_tier(&format!("L{level}"), None) } else { String::new() };
+            y += self.cell(left, y, inner, &format!("cache level{}", level.min(4)), &name, &figures);
+        }
+        let nodes = machine.nodes.iter().filter(|node| cpus.iter().any(|cpu| node.cpus.contains(cpu.id)));
+        for (at, node) in nodes.enumerate() {
+            let figures = self.of_node(node, first && at == 0);
+            y += self.cell(left, y, inner, "memory", &node_words(node, "memory"), &figures);
+        }
+        let height = y + 4.0 - top;
+        let frame = rect(x, top, width, height, "socket");
+        self.out.insert_str(at, &frame);
+        height
+    }
+
+    /// The figures of a node's memory: of the node itself, of its own cpus, or those that name no node.
+    fn of_node(&self, node: &Node, first: bool) -> String {
+        let own = self.of_tier("DRAM", Some(node.id));
+        let own = if own.is_empty() { self.of_tier(&format!("node {}", node.id), None) } else { own };
+        let own = if own.is_empty() && first { self.of_tier("DRAM", None) } else { own };
+        match self.links.get(&(node.id, node.id)) {
+            Some(link) if own.is_empty() => link.words(self.style),
+            _ if own.is_empty() => {
+                // Memory without cpus is far from all: the nearest group of cpus has its figures.
+                let near = self.links.iter().find(|((_, to), _)| *to == node.id && node.cpus.is_empty());
+                near.map_or(own, |((from, _), link)| format!("{} from node {from}", link.words(self.style)))
+            }
+            _ => own,
+        }
+    }
+
+    fn of_tier(&self, tier: &str, node: Option<NodeId>) -> String {
+        let named = self.measured.iter().find(|((name, of), _)| *of == node && name == tier);
+        named.map_or_else(String::new, |(_, measured)| measured.words(self.style))
+    }
+
+    /// The link between two sockets, with the figures from the first node of one to the first of the other.
+    fn link(&mut self, from: u32, to: u32, y: f64, width: f64) {
+        let machine = self.machine;
+        let node =
+            |socket| machine.cpus.iter().find(|cpu| cpu.socket == socket).and_then(|cpu| machine.node_of(cpu.id));
+        let (Some(from), Some(to)) = (node(from), node(to)) else { return };
+        let (left, right) = (width + 6.0, width + LINK - 6.0);
+        let middle = width + LINK / 2.0;
+        self.out.push_str(&format!("<path class=\"link\" d=\"M{left} {y}H{right}\"/>"));
+        for (line, ends) in [(0.0, (from, to)), (1.0, (to, from))] {
+            let Some(measured) = self.links.get(&ends) else { continue };
+            let arrow = format!("node {} → {}", ends.0, ends.1);
+            let rate = measured.all.as_ref().or(measured.one.as_ref());
+            let figures: Vec<String> = [
+                measured.latency.as_ref().map(|ns| format!("{ns} ns")),
+                rate.map(|rate| format!("{rate} {}", self.style.rate_unit())),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            let first = if line == 0.0 { y - 44.0 } else { y + 20.0 };
+            for (at, words) in std::iter::once(arrow).chain(figures).enumerate() {
+                self.out.push_str(&format!(
+                    "<text class=\"small\" text-anchor=\"middle\" x=\"{middle}\" y=\"{}\">{}</text>",
+                    first + at as f64 * 17.0,
+                    text(&spoken(&words, self.style))
+                ));
+            }
+        }
+    }
+
+    /// A box with a name and figures; returns the height that it takes.
+    fn cell(&mut self, x: f64, y: f64, width: f64, class: &str, name: &str, figures: &str) -> f64 {
+        let height = if figures.is_empty() { 28.0 } else { BOX };
+        self.out.push_str(&rect(x, y, width, height, class));
+        self.words(x + 10.0, y + 18.0, width - 20.0, "name", name);
+        if !figures.is_empty() {
+            self.words(x + 10.0, y + 36.0, width - 20.0, "figure", figures);
+        }
+        height + GAP
+    }
+
+    /// A line of text, cut where it would leave its box.
+    fn words(&mut self, x: f64, y: f64, width: f64, class: &str, words: &str) {
+        let words = spoken(words, self.style);
+        let room = (width / LETTER) as usize;
+        let shown: String = if words.chars().count() > room {
+            words.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+        } else {
+            words.clone()
+        };
+        self.out.push_str(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", text(&shown)));
+    }
+}
+
+fn rect(x: f64, y: f64, width: f64, height: f64, class: &str) -> String {
+    format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>")
+}
+
+fn node_words(node: &Node, what: &str) -> String {
+    let size = node.memory_bytes.map_or_else(String::new, |bytes| format!(", {}", Bytes(bytes)));
+    format!("Node {}: {what}{size}", node.id)
+}

@@ -1,0 +1,175 @@
+//! One document on a page.
+
+use tiermark_model::capacity::Capacity;
+use tiermark_model::{Grade, Run};
+
+use super::elements::elements;
+use super::escape::text;
+use super::picture::picture;
+use crate::header::machine_line;
+use crate::load::LoadView;
+use crate::markup::{Block, blocks};
+use crate::number::{hertz, nanoseconds, seconds};
+use crate::style::{Ink, Style};
+use crate::survey::{RUN_VIEWS, view_body};
+use crate::text::{clean, flowing, hanging, labelled};
+
+/// A document for a page.
+#[derive(Debug)]
+pub enum Sheet<'a> {
+    /// A run of probes.
+    Run(&'a Run),
+    /// How many tenants fit.
+    Capacity(&'a Capacity),
+    /// Load on servers.
+    Load(&'a LoadView),
+}
+
+/// A document as it stands on the page.
+pub(super) struct Body {
+    pub(super) title: String,
+    pub(super) html: String,
+}
+
+impl Sheet<'_> {
+    pub(super) fn body(&self, at: usize, style: &Style) -> Body {
+        let report = match self {
+            Self::Run(run) => crate::run(run, style),
+            Self::Capacity(run) => crate::capacity(run, style),
+            Self::Load(view) => crate::load(view, style),
+        };
+        let id = format!("sheet-{at}");
+        let mut pieces = blocks(&report);
+        let first = title(&mut pieces);
+        let title = match self {
+            Self::Run(run) => {
+                // It is among the facts.
+                let line = machine_words(run, style);
+                pieces.retain(|piece| !matches!(piece, Block::Text(p) if p.text == line));
+                clean(&format!("tiermark {} of {}", run.title, processor(run)))
+            }
+            _ => first,
+        };
+        // What is said first stands above the picture.
+        let lead = pieces.iter().take_while(|piece| matches!(piece, Block::Text(p) if p.ink != Ink::Head)).count();
+        let rest = pieces.split_off(lead);
+        let (facts, picture, more) = match self {
+            Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, style)),
+            Self::Capacity(run) => {
+                let machine = crate::machine(&run.machine, style);
+                (String::new(), String::new(), folded("Machine", &machine, &id, true))
+            }
+            Self::Load(_) => Default::default(),
+        };
+        let html = format!(
+            "<article class=\"sheet\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
+             <header><h1 id=\"{id}-title\">{}</h1>\n\
+             {facts}</header>\n{}{picture}{}{more}</article>\n",
+            text(&title),
+            elements(&pieces, &id),
+            elements(&rest, &id)
+        );
+        Body { title, html }
+    }
+}
+
+/// Takes the title off: the first line of every report.
+fn title(pieces: &mut Vec<Block>) -> String {
+    match pieces.first() {
+        Some(Block::Text(p)) if p.ink == Ink::Head => {
+            let title = p.text.clone();
+            pieces.remove(0);
+            title
+        }
+        Some(Block::Heading(title)) => {
+            let title = title.clone();
+            pieces.remove(0);
+            title
+        }
+        _ => "tiermark".to_owned(),
+    }
+}
+
+fn processor(run: &Run) -> &str {
+    run.machine.cpu_model.name.as_deref().unwrap_or("an unknown processor")
+}
+
+/// The machine in a line.
+fn machine_words(run: &Run, style: &Style) -> String {
+    flowing(&machine_line(&run.machine, style), style)
+}
+
+/// What a reader wants to know first.
+fn facts(run: &Run, style: &Style) -> String {
+    let numbers = crate::run::numbers(run);
+    let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !f.verdict.is_refused()).count();
+    let system = &run.machine.system;
+    let mut counted = format!("{} of {} trusted", count(Grade::Trusted), numbers.len());
+    for (grade, name) in [(Grade::Bound, "bounds"), (Grade::Suspect, "suspect"), (Grade::Invalid, "invalid")] {
+        match count(grade) {
+            0 => {}
+            n => counted.push_str(&format!(", {n} {name}")),
+        }
+    }
+    let mut facts = vec![("Machine", machine_words(run, style))];
+    facts.extend(system.hostname.clone().map(|name| ("Host", name)));
+    facts.extend([("Started", run.started.clone()), ("Took", seconds(run.seconds))]);
+    facts.extend((!numbers.is_empty()).then_some(("Numbers", counted)));
+    list(&facts)
+}
+
+fn list(facts: &[(&str, String)]) -> String {
+    let fact = |(name, value): &(&str, String)| format!("<div><dt>{name}</dt><dd>{}</dd></div>", text(value));
+    format!("<dl class=\"facts\">{}</dl>\n", facts.iter().map(fact).collect::<String>())
+}
+
+/// What stands behind the report: its long views, the machine, and how it was measured.
+fn more(run: &Run, id: &str, style: &Style) -> String {
+    let mut out = String::new();
+    for view in &RUN_VIEWS {
+        let title = view.about.strip_prefix("Show ").unwrap_or(view.about);
+        let title = title.chars().take(1).flat_map(char::to_uppercase).chain(title.chars().skip(1)).collect::<String>();
+        out.push_str(&folded(&title, &view_body(run, view, style), &format!("{id}-{}", view.name), false));
+    }
+    out.push_str(&folded("Machine and settings", &crate::machine(&run.machine, style), &format!("{id}-machine"), true));
+    out + &folded("Method and environment", &method(run, style), &format!("{id}-method"), true)
+}
+
+/// A part that can be folded away.
+fn folded(title: &str, view: &str, id: &str, open: bool) -> String {
+    let inside = elements(&blocks(view), id);
+    if inside.trim().is_empty() {
+        return String::new();
+    }
+    let open = if open { " open" } else { "" };
+    format!("<details{open}><summary><h2>{}</h2></summary>\n{inside}</details>\n", text(title))
+}
+
+/// How the numbers came about.
+fn method(run: &Run, style: &Style) -> String {
+    let line = |label: &str, text: &str| labelled(label, text, style);
+    let (clock, cost) = (&run.bench.clock, &run.bench.overheads);
+    let git = run.tool.git.as_ref().map_or_else(String::new, |git| format!(" ({git})"));
+    let mut out = line("command", &run.command.join(" "));
+    out.push_str(&line("version", &format!("tiermark {}{git} {}", run.tool.version, run.tool.target)));
+    out.push_str(&line("run", &format!("{}, seed {}", run.id, run.seed)));
+    if !clock.source.is_empty() {
+        let resolution = nanoseconds(clock.resolution_ns);
+        out.push_str(&line("clock", &format!("{} at {}, resolution {resolution} ns", clock.source, hertz(clock.hz))));
+    }
+    out.extend(cost.core_hz.map(|hz| line("core", &hertz(hz))));
+    out.push_str(&line(
+        "grades",
+        "trusted (no mark): reached at several moments of the run, with a narrow interval. bound (≤, ≥ or *): the \
+         machine was disturbed, and is at least so good. suspect (!): shown with the reason for the doubt. \
+         invalid (✘): withheld.",
+    ));
+    out.push_str(&line(
+        "points",
+        "of a chart: filled = trusted, a triangle = bound, hollow = suspect; bands are intervals, dotted lines what a \
+         program got during the run (now).",
+    ));
+    let documented = "`tiermark help numbers` describes how numbers are estimated and judged.";
+    out.push_str(&hanging("  ", documented, Ink::Dim, style));
+    out + &crate::run::rules(&run.experiments, style)
+}

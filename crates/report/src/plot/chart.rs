@@ -1,0 +1,93 @@
+//! Plots as data for the script of a page.
+
+use serde::Serialize;
+use tiermark_model::{Grade, Observation};
+
+use super::{Abscissa, Plot};
+use crate::style::Style;
+use crate::text::spoken;
+
+/// What a page shows of a point beside its place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct PointAbout {
+    /// The lower end of its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
+    /// The upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+    /// What a program got during the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<f64>,
+    /// The grade, where it is not trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grade: Option<String>,
+    /// What the point is of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    of: String,
+}
+
+impl PointAbout {
+    /// What is known of an observation, in units of the axis.
+    pub(crate) fn of(o: &Observation, scale: f64) -> Self {
+        let scaled = |value: f64| short(value / scale);
+        Self {
+            low: o.interval.map(|interval| scaled(interval.low)),
+            high: o.interval.map(|interval| scaled(interval.high)),
+            now: o.now.map(|now| scaled(now.median)),
+            grade: (o.verdict.grade != Grade::Trusted).then(|| o.verdict.grade.to_string()),
+            of: String::new(),
+        }
+    }
+
+    /// The same with a name.
+    pub(crate) fn named(self, of: String) -> Self {
+        Self { of, ..self }
+    }
+}
+
+/// Five digits are more than any picture shows.
+fn short(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+#[derive(Serialize)]
+struct Chart<'a> {
+    /// `size` or `linear`.
+    x: &'static str,
+    x_unit: String,
+    unit: String,
+    log_y: bool,
+    marks: &'a [(f64, String)],
+    series: Vec<Curve<'a>>,
+}
+
+#[derive(Serialize)]
+struct Curve<'a> {
+    name: String,
+    points: Vec<(f64, f64)>,
+    about: &'a [PointAbout],
+}
+
+/// The data of a plot, in one line.
+pub(super) fn json(plot: &Plot<'_>, abscissa: Abscissa, x_unit: &str, style: &Style) -> String {
+    let is_size = abscissa == Abscissa::Size;
+    let chart = Chart {
+        x: if is_size { "size" } else { "linear" },
+        x_unit: spoken(x_unit, style),
+        unit: spoken(plot.unit, style),
+        log_y: plot.log_y,
+        marks: plot.marks,
+        series: plot
+            .series
+            .iter()
+            .map(|series| Curve {
+                name: spoken(&series.name, style),
+                points: series.points.iter().map(|(x, y)| (if is_size { *x } else { short(*x) }, short(*y))).collect(),
+                about: &series.about,
+            })
+            .collect(),
+    };
+    // Nothing in it can fail: what is no number becomes null.
+    serde_json::to_string(&chart).unwrap_or_default()
+}
