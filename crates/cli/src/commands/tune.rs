@@ -221,6 +221,8 @@ mod tests {
     #[test]
     fn a_missing_permission_changes_nothing() {
         let (tree, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(tree.path().join("proc")).unwrap();
+        fs::write(tree.path().join("proc/cpuinfo"), "").unwrap();
         let root = Root::at(tree.path()).unwrap();
         let state = StateDir::at(state.path());
         let header = JournalHeader::new(&root, "a test", "2026-11-21T12:00:00Z");
