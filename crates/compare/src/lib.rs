@@ -97,10 +97,8 @@ fn aligned<'n, 'a>(
     for number in other.iter().rev() {
         there.entry(&number.key).or_default().push(number);
     }
-    let mut pairs: Vec<_> = first
-        .iter()
-        .map(|number| (Some(number), there.get_mut(number.key.as_str()).and_then(Vec::pop)))
-        .collect();
+    let mut pairs: Vec<_> =
+        first.iter().map(|number| (Some(number), there.get_mut(number.key.as_str()).and_then(Vec::pop))).collect();
     for number in other {
         let left = there.get_mut(number.key.as_str());
         if let Some(alone) = left.filter(|left| left.last().is_some_and(|last| std::ptr::eq(*last, number))) {
