@@ -16,8 +16,8 @@ pub(crate) fn between(finding: &Finding) -> Option<Between> {
 
 /// The p-value of "no change" of two trusted numbers.
 ///
-/// Of edges: how many visits of each run came beyond the middle between the two edges. An undisturbed moment is rare on a
-/// shared machine, and all other visits tell of the neighbours only, so that their ranks would hide the hardware. Of
+/// Of edges: how many visits of each run came beyond the middle between the two edges. An undisturbed moment is rare on
+/// a shared machine, and all other visits tell of the neighbours only, so that their ranks would hide the hardware. Of
 /// middles: the ranks of all visits. Of what was derived from several steps: the interval.
 pub(crate) fn p_value(first: &Number<'_>, other: &Number<'_>, ratio: Between, less_is_better: bool) -> Option<f64> {
     let (Some(a), Some(b)) = (first.seen, other.seen) else { return ratio_p(ratio) };
@@ -35,6 +35,23 @@ pub(crate) fn p_value(first: &Number<'_>, other: &Number<'_>, ratio: Between, le
         fisher_exact(a.iter().filter(reached).count(), a.len(), b.iter().filter(reached).count(), b.len())
     };
     tested(&visits(a, best), &visits(b, best), test)
+}
+
+/// Round trips that differ by this factor are of different states of the cpus, as within a run.
+const OTHER_STATE: f64 = 1.6;
+
+/// Whether both numbers are of one state of the cpus. A run that saw one state only does not name it: there the round
+/// trips between the cpus tell.
+pub(crate) fn is_one_state(first: &Number<'_>, other: &Number<'_>) -> bool {
+    let (Some(a), Some(b)) = (first.seen, other.seen) else { return true };
+    if a.state.is_some() || b.state.is_some() {
+        return a.state == b.state;
+    }
+    let ping = |seen: &Observation| {
+        let all = seen.visits.list.iter().flat_map(|visit| visit.before.iter().chain(&visit.after)).copied();
+        median(&all.collect::<Vec<f64>>())
+    };
+    ping(a).zip(ping(b)).is_none_or(|(a, b)| a.max(b) < OTHER_STATE * a.min(b))
 }
 
 fn tested(a: &[f64], b: &[f64], test: impl Fn(&[f64], &[f64]) -> Option<f64>) -> Option<f64> {

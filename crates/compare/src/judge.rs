@@ -1,16 +1,18 @@
 //! The verdict on a number of two runs.
 
 use tiermark_model::{
-    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Tenancy, less_is_better,
-    present_probe_id,
+    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Quantity, Tenancy,
+    less_is_better, present_probe_id,
 };
 use tiermark_stats::{Between, ratio};
 
 use crate::numbers::Number;
 use crate::{LEVEL, Rules, evidence};
 
-/// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an octave. Those of caches
-/// must be equal.
+/// Footprints that differ by less are one: the finder of tiers puts a rung somewhere on a measured plateau.
+const ALIKE: f64 = 1.01;
+/// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an
+/// octave. Those of caches must be alike.
 const MEMORY_BYTES: u64 = 32 << 20;
 const QUARTER_OCTAVE: f64 = 1.19;
 /// The confidence level of every interval.
@@ -43,7 +45,8 @@ impl Pair {
             pair.figure.verdict = ChangeVerdict::NotComparable(why);
             return pair;
         };
-        if let Some(obstacle) = obstacle(a, b, rules) {
+        let is_tail = matches!(pair.figure.metric, Quantity::LatencyTail | Quantity::OsTail);
+        if let Some(obstacle) = is_tail.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;
         }
@@ -128,7 +131,8 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
     let is_near = || {
         let (Some(a), Some(b)) = (first, other) else { return false };
         let (least, most) = (a.min(b).0, a.max(b).0);
-        least > MEMORY_BYTES && most as f64 <= least as f64 * QUARTER_OCTAVE
+        let reach = if least > MEMORY_BYTES { QUARTER_OCTAVE } else { ALIKE };
+        most as f64 <= least as f64 * reach
     };
     if first != other && !rules.by_role && !is_near() {
         return Some(Obstacle::WorkingSet { first, other });
@@ -136,8 +140,7 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
     if a.is_middle().zip(b.is_middle()).is_some_and(|(a, b)| a != b) {
         return Some(Obstacle::Estimate);
     }
-    let state = |number: &Number<'_>| number.seen.and_then(|seen| seen.state);
-    (state(a) != state(b)).then_some(Obstacle::State)
+    (!evidence::is_one_state(a, b)).then_some(Obstacle::State)
 }
 
 fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Doubt> {

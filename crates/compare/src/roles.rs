@@ -20,8 +20,8 @@ pub(crate) fn used(step: &Step, machine: &Machine) -> Used {
     Used { cores: cores.len(), sockets: sockets.len() }
 }
 
-/// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus; `None` of what
-/// has no tier.
+/// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus; `None`
+/// of what has no tier.
 pub(crate) fn role(labels: &Labels) -> Option<&str> {
     let tier = labels.get(Labels::TIER)?;
     Some(match tier {

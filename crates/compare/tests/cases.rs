@@ -178,6 +178,17 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     let apart = |made: Made| Made { state: Some(StateKind::Apart { apart: 1, of: 1 }), ..made };
     assert_eq!(verdict(Made::rate(1e9), apart(Made::rate(2e9))), not(Obstacle::State));
     assert_eq!(verdict(apart(Made::rate(1e9)), apart(Made::rate(2e9))), ChangeVerdict::Better);
+    // Each run saw one state, and it was not the same.
+    let pinged = |made: Made, ping: f64| {
+        let mut run = run(&[made]);
+        let visits = run.experiments[0].observations[0].visits.list.iter_mut();
+        visits.for_each(|visit| visit.before = vec![ping]);
+        run
+    };
+    let found = against(&pinged(Made::rate(1e9), 60.0), &pinged(Made::rate(2e9), 300.0), Rules::default());
+    assert_eq!(found.figures[0].verdict, not(Obstacle::State));
+    let found = against(&pinged(Made::rate(1e9), 60.0), &pinged(Made::rate(2e9), 55.0), Rules::default());
+    assert_eq!(found.figures[0].verdict, ChangeVerdict::Better);
     let (first, mut other) = (run(&[Made::latency(100.0)]), run(&[Made::latency(200.0)]));
     other.experiments[0].method = 3;
     let found = against(&first, &other, Rules::default());
@@ -185,7 +196,11 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     let mut size = run(&[Made::latency(100.0)]);
     size.experiments[0].findings[0].unit = Unit::Bytes;
     assert_eq!(against(&size, &size, Rules::default()).figures[0].verdict, not(Obstacle::NoDirection));
-    // Memory of nearly the same footprint is one thing.
+    let mut tail = run(&[Made::latency(100.0)]);
+    tail.experiments[0].findings[0].metric = Quantity::LatencyTail;
+    assert_eq!(against(&tail, &tail, Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
+    // Memory of nearly the same footprint is one thing, and so is a cache on a plateau.
+    assert_eq!(verdict(Made::latency(1.0), Made::latency(2.0).size(257 * KIB)), ChangeVerdict::Worse);
     assert_eq!(verdict(Made::rate(1e9), Made::rate(2e9).size(GIB + 100 * MIB)), ChangeVerdict::Better);
 }
 

@@ -247,6 +247,8 @@ pub enum Obstacle {
     Missing,
     /// One is a middle and the other an edge.
     Estimate,
+    /// Tails of blocks, disturbed ones included: they describe the time of the run.
+    OfTheHour,
     /// Sizes, counts and shares: neither more nor less is better.
     NoDirection,
 }
@@ -263,6 +265,7 @@ impl fmt::Display for Obstacle {
             Self::Suspect => write!(f, "suspect in at least one run"),
             Self::Missing => write!(f, "withheld or not measured in at least one run"),
             Self::Estimate => write!(f, "an edge against a middle"),
+            Self::OfTheHour => write!(f, "tails, which describe the time of a run, disturbed blocks included"),
             Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),
         }
     }

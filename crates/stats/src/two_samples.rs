@@ -125,8 +125,8 @@ pub fn ratio(of: Between, to: Between) -> Option<Between> {
     Some(Between { value, low: value * (-down).exp(), high: value * up.exp() })
 }
 
-/// Two-sided p-value of "the ratio is 1" from its 95 % interval, taken for normal on logarithms: z is the distance to 1 in
-/// standard errors, of which the half of the interval towards 1 holds 1.96.
+/// Two-sided p-value of "the ratio is 1" from its 95 % interval, taken for normal on logarithms: z is the distance to 1
+/// in standard errors, of which the half of the interval towards 1 holds 1.96.
 ///
 /// `None` where the numbers are not positive and finite, or the interval has no width.
 #[must_use]
@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn ranks_have_the_tabulated_p_values() {
-        // Of 5 and 5 values there are 252 arrangements; U = 0 is one of them, U ≤ 2 are four (Mann & Whitney 1947, table I).
+        // Of 5 and 5 values there are 252 arrangements; U = 0 is one of them, U ≤ 2 are four (Mann & Whitney 1947,
+        // table I).
         let low = [1.0, 2.0, 3.0, 4.0, 5.0];
         assert!(near(mann_whitney(&low, &[6.0, 7.0, 8.0, 9.0, 10.0]).unwrap(), 2.0 / 252.0));
         assert!(near(mann_whitney(&low, &[3.5, 6.0, 7.0, 8.0, 9.0]).unwrap(), 8.0 / 252.0));

@@ -1,11 +1,11 @@
-//! Simulated pairs of documents: of an unchanged machine hardly any pair has a number that is called better or worse, and
-//! a figure that became 5 % slower is found.
+//! Simulated pairs of documents: of an unchanged machine hardly any pair has a number that is called better or worse,
+//! and a figure that became 5 % slower is found.
 //!
 //! Documents are drawn from the visits of one run, in blocks, so that the time that a disturbance lasts stays as it was
-//! (moving blocks; Künsch 1989), and estimated as a run is. The visits come from simulated neighbours, or, of the ignored
-//! test, from recorded windows: `TIERMARK_WINDOWS=DIRECTORY cargo test -p tiermark-compare --test noise -- --ignored
-//! --nocapture` reads the files there whose names end in `.txt`, in the layout of `examples/windows.rs` of the crate
-//! `stats`.
+//! (moving blocks; Künsch 1989), and estimated as a run is. The visits come from simulated neighbours, or, of the
+//! ignored test, from recorded windows: `TIERMARK_WINDOWS=DIRECTORY cargo test -p tiermark-compare --test noise --
+//! --ignored --nocapture` reads the files there whose names end in `.txt`, in the layout of `examples/windows.rs` of
+//! the crate `stats`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 #![allow(clippy::print_stderr, reason = "the ignored test reports what it saw")]
@@ -56,6 +56,11 @@ impl Seen {
         let found = compared(&first, &other);
         self.pairs += 1;
         self.alarmed += usize::from(alarms(&found) > 0);
+        for figure in found.others[0].figures.iter().filter(|figure| figure.verdict.has_moved()) {
+            let grade = |number: &Option<tiermark_model::ComparedNumber>| number.as_ref().map(|number| number.grade);
+            let (change, grades) = (figure.change.unwrap_or_default(), [grade(&figure.first), grade(&figure.other)]);
+            eprintln!("alarm: {} {:+.1} %, {:?} {grades:?}", figure.labels, change * 100.0, figure.p_value);
+        }
         self.figures += found.others[0].figures.len();
         self.same += found.others[0].figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same).count();
         let trusted = |at: &usize| [&a, &b].iter().all(|e| e.findings[*at].verdict.grade == Grade::Trusted);
