@@ -82,7 +82,9 @@ impl Pair {
         figure.verdict = match only {
             // A bound says on one side only where the number is.
             Some(only) if only != direction => ChangeVerdict::Unsure(Doubt::OpenBound),
-            _ if is_beyond(ratio.value) && is_apart && is_rare => direction,
+            // Nor is it known how far: near a bound there are few windows.
+            Some(_) if is_apart && is_rare && is_beyond(ratio.low) && is_beyond(ratio.high) => direction,
+            None if is_beyond(ratio.value) && is_apart && is_rare => direction,
             Some(_) => ChangeVerdict::Unsure(Doubt::OpenBound),
             None if is_beyond(ratio.value) => ChangeVerdict::Unsure(Doubt::MayBeChance),
             None if is_beyond(ratio.low) || is_beyond(ratio.high) => ChangeVerdict::Unsure(Doubt::WideInterval),

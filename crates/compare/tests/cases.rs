@@ -163,6 +163,9 @@ fn bounds_decide_on_their_side_only() {
     assert_eq!(verdict(Made::latency(100.0), bound(Made::latency(110.0))), open);
     assert_eq!(verdict(bound(Made::rate(90e9)), Made::rate(100e9)), open);
     assert_eq!(verdict(Made::rate(100e9), bound(Made::rate(100.1e9))), open);
+    // The number of few windows must be clearly beyond the threshold.
+    assert_eq!(verdict(Made::rate(100e9), Made::rate(103.1e9)), ChangeVerdict::Better);
+    assert_eq!(verdict(Made::rate(100e9), bound(Made::rate(103.1e9))), open);
     let both = verdict(bound(Made::latency(100.0)), bound(Made::latency(200.0)));
     assert_eq!(both, ChangeVerdict::Unsure(Doubt::BothBounds));
 }
