@@ -105,7 +105,7 @@ fn recorded_neighbours_raise_no_alarm_and_hide_no_change() {
     let mut rng = Rng::new(16);
     let mut seen = Seen::default();
     (0..pairs).for_each(|at| seen.pair(&sources[at % sources.len()].1, &mut rng));
-    eprintln!("{} visits to a step: {seen:?}", VISITS);
+    eprintln!("{VISITS} visits to a step: {seen:?}");
     // Different hours of the machine differ by more than their visits say.
     let mut apart = (0, 0);
     for (at, (name, one)) in sources.iter().enumerate() {
