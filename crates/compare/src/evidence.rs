@@ -1,7 +1,7 @@
 //! What the visits of two runs say: whether their numbers differ by more than chance.
 
 use tiermark_model::{Finding, Observation};
-use tiermark_stats::{Between, fisher_exact, mann_whitney, median, ratio_p};
+use tiermark_stats::{Between, fisher_exact, mann_whitney, median, quantiles, ratio_p};
 
 use crate::numbers::Number;
 
@@ -47,11 +47,14 @@ pub(crate) fn is_one_state(first: &Number<'_>, other: &Number<'_>) -> bool {
     if a.state.is_some() || b.state.is_some() {
         return a.state == b.state;
     }
-    let ping = |seen: &Observation| {
+    // Cpus that moved during a run have round trips of both kinds.
+    let pings = |seen: &Observation| {
         let all = seen.visits.list.iter().flat_map(|visit| visit.before.iter().chain(&visit.after)).copied();
-        median(&all.collect::<Vec<f64>>())
+        let found = quantiles(&mut all.collect::<Vec<f64>>(), &[0.1, 0.9])?;
+        Some((found[0], found[1]))
     };
-    ping(a).zip(ping(b)).is_none_or(|(a, b)| a.max(b) < OTHER_STATE * a.min(b))
+    let apart = |near: (f64, f64), far: (f64, f64)| far.0 >= OTHER_STATE * near.1;
+    pings(a).zip(pings(b)).is_none_or(|(a, b)| !apart(a, b) && !apart(b, a))
 }
 
 fn tested(a: &[f64], b: &[f64], test: impl Fn(&[f64], &[f64]) -> Option<f64>) -> Option<f64> {
