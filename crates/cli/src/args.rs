@@ -2,6 +2,7 @@
 
 pub(crate) mod capacity;
 mod common;
+pub(crate) mod compare;
 pub(crate) mod load;
 pub(crate) mod show;
 pub(crate) mod system;
@@ -14,6 +15,7 @@ use tiermark_model::Bytes;
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
+pub(crate) use compare::{BaselineArgs, CompareArgs};
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, TuneArgs};
@@ -157,6 +159,8 @@ pub(crate) enum Document {
     TuneChanges,
     /// Schema of `list --json`
     List,
+    /// Schema of `compare --json`
+    Compare,
 }
 
 /// The lists that `list` prints.

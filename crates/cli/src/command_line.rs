@@ -6,8 +6,9 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    self, CapacityArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs,
-    PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs, ViewArgs,
+    self, BaselineArgs, CapacityArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs, LoadArgs,
+    MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs,
+    ViewArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, described, overview};
@@ -21,9 +22,10 @@ const STYLES: Styles = Styles::styled()
 const AFTER: &str = "\
 Sizes: 64, 32K, 2M, 1G (K is 1024, kB is 1000). Cpus: 0-3,8, node:1, socket:0,
 core:5, llc:2, all, !2.
-Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), 4 refused:
-nothing was measured or changed, 5 partial, 6 a number is not trusted
-(--strict), 129, 130, 143 stopped by a signal.
+Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor) or a number
+is worse (compare --fail-over), 4 refused: nothing was measured or changed,
+5 partial, 6 a number is not trusted (--strict), 129, 130, 143 stopped by a
+signal.
 Reports are for people and may change; programs read --json.";
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.
@@ -74,6 +76,11 @@ pub(crate) enum Command {
     /// Write a page for a browser from saved runs and documents
     #[command(after_long_help = args::show::REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Compare saved runs: what became better or worse
+    #[command(after_long_help = args::compare::EXAMPLES)]
+    Compare(CompareArgs),
+    /// Keep runs under names, to compare others with
+    Baseline(BaselineArgs),
     /// Measure again what a saved run measured
     #[command(after_long_help = args::show::RERUN_EXAMPLES)]
     Rerun(RerunArgs),

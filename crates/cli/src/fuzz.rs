@@ -42,8 +42,22 @@ pub fn show_killed(run: tiermark_model::Run) {
     show_run(run, &[Style::default()]);
 }
 
+/// Compares a run with itself and with itself estimated again, by either rule.
+fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
+    let again = again::reanalysed(run.clone(), false);
+    let document = |run| tiermark_compare::Document { name: "fuzzed", run };
+    for by_role in [false, true] {
+        let rules = tiermark_compare::Rules { by_role, ..tiermark_compare::Rules::default() };
+        let found = tiermark_compare::compare(document(run), &[document(run), document(&again)], rules);
+        for style in styles {
+            let _ = (tiermark_report::compare(&found, style), tiermark_report::compare_markdown(&found, style));
+        }
+    }
+}
+
 /// Makes every view of a run, as it was saved, estimated again, and redacted.
 fn show_run(run: tiermark_model::Run, styles: &[Style]) {
+    show_compared(&run, styles);
     for run in [tiermark_report::redact(&run), run.clone(), again::reanalysed(run, false)] {
         let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));

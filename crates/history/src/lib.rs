@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod baselines;
 mod document;
 mod journal;
 mod load;
@@ -15,6 +16,7 @@ mod save;
 mod store;
 mod weigh;
 
+pub use baselines::Baselines;
 pub use document::{MAX_DOCUMENT_BYTES, SCHEMAS, data_fits, malformed, parse};
 pub use journal::{Journal, Record};
 pub use record::{Best, MachineKey, MachineRecord, hold_again};

@@ -7,6 +7,7 @@
 
 pub mod capacity;
 mod checkup;
+mod comparison;
 pub mod documents;
 mod exit;
 mod expect;
@@ -42,6 +43,10 @@ mod words;
 mod written;
 
 pub use checkup::{CheckRow, Checkup, Health};
+pub use comparison::{
+    Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
+    FactDifference, Obstacle, Tenancy, less_is_better,
+};
 #[cfg(feature = "schema")]
 pub use documents::schemas;
 pub use documents::{

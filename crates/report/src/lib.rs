@@ -5,6 +5,7 @@
 mod c2c;
 mod capacity;
 mod comments;
+mod compare;
 mod curves;
 mod doctor;
 mod findings;
@@ -51,6 +52,7 @@ mod tuning;
 
 pub use capacity::{capacity, capacity_line};
 pub use comments::comments;
+pub use compare::{compare, compare_markdown};
 pub use doctor::doctor;
 pub use hmat::hmat;
 pub use html::{Sheet, html};

@@ -25,6 +25,7 @@ mod special;
 mod spread;
 mod transition;
 mod trend;
+mod two_samples;
 
 pub use bootstrap::bootstrap_median;
 pub use change::{ChangePoint, change_point};
@@ -46,6 +47,7 @@ pub use rng::Rng;
 pub use spread::{Spread, spread};
 pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall};
+pub use two_samples::{Between, fisher_exact, holm, mann_whitney, ratio, ratio_p};
 
 /// Whether `values` is non-empty and every one is finite: the entry condition of this crate.
 fn usable(values: &[f64]) -> bool {

@@ -18,12 +18,13 @@ enum Members {
 }
 
 /// Headings and the commands under each; every command that is not hidden is in one.
-const GROUPS: [(&str, Members); 6] = [
+const GROUPS: [(&str, Members); 7] = [
     ("Measure memory", Members::Experiments(Subject::Memory)),
     ("Measure the system", Members::Experiments(Subject::System)),
     ("Tenants", Members::Named(&["capacity", "load"])),
     ("This machine", Members::Named(&["doctor", "machine", "tune", "selftest"])),
-    ("Plans and results", Members::Named(&["run", "plan", "show", "report", "rerun", "list", "schema"])),
+    ("Plans", Members::Named(&["run", "plan"])),
+    ("Results", Members::Named(&["show", "report", "compare", "baseline", "rerun", "list", "schema"])),
     ("Shell", Members::Named(&["help", "completions", "man"])),
 ];
 

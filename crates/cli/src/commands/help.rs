@@ -105,6 +105,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
 /// Pages of topics that are not probes.
 const PAGES: [(&str, &str); 8] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
+    ("compare", include_str!("../../../../docs/methods/compare.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),
     ("load", include_str!("../../../../docs/methods/load.md")),
     ("machine", include_str!("../../../../docs/methods/machine.md")),

@@ -1,6 +1,8 @@
 //! One file a command, except commands of one probe (`experiments`).
 
+mod baseline;
 mod capacity;
+mod compare;
 mod completions;
 mod doctor;
 mod help;
@@ -45,6 +47,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Doctor(args)) => doctor::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::Report(args)) => report::run(args),
+        Some(Command::Compare(args)) => compare::run(args),
+        Some(Command::Baseline(args)) => baseline::run(args),
         Some(Command::Rerun(args)) => rerun::run(args, simulation),
         Some(Command::List(args)) => list::run(args, simulation),
         Some(Command::Schema(args)) => schema::run(args),

@@ -56,6 +56,29 @@ messages! {
     Refusal run_ambiguous(reference: &str, ids: &[String]):
         "run '{reference}'", { format!("several ids begin so: {}", ids.join(", ")) }, "give more of the id";
 
+    /// A name that no baseline can have; `most`: its characters at most.
+    Refusal baseline_name(name: &str, most: usize):
+        "baseline '{name}'", "a name has 1 to {most} letters, digits, '-', '_' and '.', and begins with none of '.'",
+        "choose another name";
+
+    /// A name that no baseline has, and those that there are.
+    Refusal baseline_unknown(name: &str, known: &[String]):
+        "baseline '{name}'", "no run is kept under this name",
+        {
+            match known {
+                [] => "`tiermark baseline set NAME` keeps the last run".to_owned(),
+                names => format!("the baselines are {}", names.join(", ")),
+            }
+        };
+
+    /// A baseline that could not be written.
+    Refusal baseline_not_kept(name: &str, error: &str):
+        "keeping the baseline '{name}'", "{error}", "free space or set TIERMARK_HOME to a directory that can be written";
+
+    /// A baseline that could not be deleted.
+    Refusal baseline_not_removed(name: &str, error: &str):
+        "removing the baseline '{name}'", "{error}", "check the permissions of its directory";
+
     /// A file of a capacity run that has not ended; `quoted`: its path as a shell takes it.
     Refusal capacity_run_unfinished(path: &str, quoted: &str):
         "{path}", "it is an unfinished capacity run", "to continue it: tiermark capacity --resume={quoted}";

@@ -1,0 +1,85 @@
+//! The options of `compare` and `baseline`.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{View, ViewArgs};
+use crate::parse;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tiermark compare before.json after.json
+  tiermark baseline set good && tiermark survey && tiermark compare --baseline good last
+  tiermark compare before.json after.json --fail-over 5%
+  tiermark compare small.json large.json --machines
+Exit codes: 0 compared, 2 bad usage, 3 a number is worse by more than --fail-over.";
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Two or more runs: `last`, an id or its beginning, a file, or -; each is compared with the first
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+    /// Compare with a run kept by `tiermark baseline set NAME`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
+    /// Compare different machines: tiers by their role, whatever their sizes, and rates by core and socket
+    #[arg(long)]
+    pub(crate) machines: bool,
+    /// Changes up to this count as none [default: 3%, or --fail-over if that is less]
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    pub(crate) threshold: Option<f64>,
+    /// Exit with code 3 if a number is worse by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    pub(crate) fail_over: Option<f64>,
+    /// Layout of the report
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: CompareFormat,
+    /// Print the comparison as JSON, with its schema
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// The layout of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// For people
+    Text,
+    /// For pull requests
+    Markdown,
+}
+
+/// Arguments of `baseline`.
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: BaselineCommand,
+}
+
+/// Actions of `baseline`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineCommand {
+    /// Keep a copy of a run under a name; an earlier one of that name is replaced
+    Set {
+        /// Letters, digits, `-`, `_` and `.`
+        name: String,
+        /// `last`, the id of a saved run or its beginning, a file, or -
+        #[arg(value_name = "RUN", default_value = "last")]
+        run: String,
+    },
+    /// List the baselines
+    List {
+        /// Print the list as JSON, with its schema
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        view: ViewArgs,
+    },
+    /// Delete a baseline
+    Remove {
+        /// Its name
+        name: String,
+    },
+}

@@ -1,0 +1,100 @@
+//! `compare` and `baseline`, as a user types them.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use common::User;
+use serde_json::Value;
+
+const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
+
+/// A user with runs of a simulated guest whose memory gives so many GB/s: `fast.json` 40, `slow.json` 20.
+fn measured() -> User {
+    let user = User::new();
+    for (file, memory) in [("fast.json", "40"), ("again.json", "40"), ("slow.json", "20")] {
+        let out = format!("--json={file}");
+        let seed = if file == "again.json" { "--seed=2" } else { "--seed=1" };
+        let command = ["bandwidth", "--op=read", "--sizes=32K,64M", "--threads=1,2", "--simulate", GUEST, &out, seed];
+        user.run(&[&command[..], &["--sim-memory", memory]].concat()).expect(0);
+    }
+    user
+}
+
+/// The verdicts of the figures of the first run that is compared, with their sizes.
+fn verdicts(found: &Value) -> Vec<(u64, String)> {
+    let figures = found["others"][0]["figures"].as_array().unwrap();
+    let of =
+        |figure: &Value| (figure["labels"]["size"].as_u64().unwrap_or(0), figure["verdict"].as_str().unwrap().into());
+    figures.iter().map(of).collect()
+}
+
+#[test]
+fn slower_memory_is_found_and_ends_a_gate() {
+    let user = measured();
+    let found = user.run(&["compare", "fast.json", "slow.json", "--json"]).expect(0).json();
+    assert_eq!(found["schema"], "tiermark/compare/1");
+    let seen = verdicts(&found);
+    assert!(seen.iter().any(|(size, verdict)| *size == 64 << 20 && verdict == "worse"), "{seen:?}");
+    assert!(
+        seen.iter().all(|(size, verdict)| *size != 32 << 10 || verdict != "worse"),
+        "caches are as they were: {seen:?}"
+    );
+    user.run(&["compare", "fast.json", "slow.json", "--fail-over", "5%"]).expect(3);
+    user.run(&["compare", "fast.json", "slow.json", "--fail-over", "90%"]).expect(0);
+    // What became better ends no gate, whichever run comes first; each run is compared with the first.
+    user.run(&["compare", "slow.json", "fast.json", "--fail-over", "5%"]).expect(0);
+    user.run(&["compare", "fast.json", "again.json", "--fail-over", "5%"]).expect(0);
+    user.run(&["compare", "fast.json", "again.json", "slow.json", "--fail-over", "5%"]).expect(3);
+}
+
+#[test]
+fn a_strict_gate_has_a_strict_threshold() {
+    let user = measured();
+    let threshold = |more: &[&str]| {
+        let command = [&["compare", "fast.json", "fast.json", "--json"], more].concat();
+        user.run(&command).expect(0).json()["threshold"].as_f64().unwrap()
+    };
+    assert_eq!(threshold(&[]), 0.03);
+    assert_eq!(threshold(&["--fail-over", "1%"]), 0.01);
+    assert_eq!(threshold(&["--fail-over", "9"]), 0.03);
+    assert_eq!(threshold(&["--fail-over", "1%", "--threshold", "2%"]), 0.02);
+}
+
+#[test]
+fn a_baseline_is_compared_by_its_name() {
+    let user = measured();
+    user.run(&["baseline", "set", "good", "fast.json"]).expect(0);
+    // The newest saved run is the slow one.
+    user.run(&["compare", "--baseline", "good", "last", "--fail-over", "5%"]).expect(3);
+    let list = user.run(&["baseline", "list", "--json"]).expect(0).json();
+    assert_eq!((&list["schema"], &list["what"]), (&"tiermark/list/1".into(), &"baselines".into()));
+    assert_eq!(list["items"][0]["name"], "good");
+    assert!(user.run(&["baseline", "list"]).expect(0).out.contains("good"));
+    user.run(&["baseline", "set", "good"]).expect(0);
+    let found = user.run(&["compare", "--baseline", "good", "last", "--json"]).expect(0).json();
+    assert_eq!(found["first"]["id"], found["others"][0]["run"]["id"], "the newest replaced it");
+    user.run(&["baseline", "remove", "good"]).expect(0);
+    user.run(&["compare", "--baseline", "good", "last"]).expect(2);
+}
+
+#[test]
+fn reports_fit_the_terminal_and_markdown_has_its_tables() {
+    let user = measured();
+    for more in [&[][..], &["-v"], &["--machines"], &["--ascii", "--units=both"]] {
+        let out = user.run(&[&["compare", "fast.json", "slow.json"], more].concat()).expect(0).out;
+        assert!(out.lines().all(|line| line.chars().count() <= 80) && out.contains("worse"), "{out}");
+    }
+    let out = user.run(&["compare", "fast.json", "slow.json", "--format", "markdown"]).expect(0).out;
+    assert!(out.starts_with("### tiermark: ") && out.contains("| worse |") && out.contains("|---|"), "{out}");
+}
+
+#[test]
+fn only_runs_of_probes_are_compared() {
+    let user = User::new();
+    let load = serde_json::json!({ "schema": "tiermark/load/1" });
+    std::fs::write(user.path("load.json"), load.to_string()).unwrap();
+    user.run(&["compare", "load.json", "load.json"]).expect(2);
+    std::fs::write(user.path("empty.json"), "").unwrap();
+    user.run(&["compare", "empty.json", "empty.json"]).expect(2);
+}

@@ -1,0 +1,103 @@
+//! Facts of machine and program that differ between two runs.
+
+use tiermark_model::{Bytes, Dimm, Fact, FactDifference, Idle, Machine, Run, System, Tool};
+
+/// The facts of which two runs report different things.
+pub(crate) fn differences(first: &Run, other: &Run) -> Vec<FactDifference> {
+    let pairs = facts(first).into_iter().zip(facts(other));
+    pairs
+        .filter(|((_, a), (_, b))| a != b)
+        .map(|((fact, first), (_, other))| FactDifference { fact, first, other })
+        .collect()
+}
+
+/// Every fact, in the same order for every run.
+fn facts(run: &Run) -> Vec<(Fact, Option<String>)> {
+    let Run { machine, tool, simulated, .. } = run;
+    let system = &machine.system;
+    let count = |n: Option<u32>| n.map(|n| n.to_string());
+    let bytes = |n: Option<u64>| n.map(|n| Bytes(n).to_string());
+    let quota = system.cgroup.as_ref().and_then(|group| group.cpu_quota).map(|cpus| format!("{cpus:.2} cpus"));
+    vec![
+        (Fact::Simulated, simulated.clone()),
+        (Fact::Tiermark, Some(version(tool))),
+        (Fact::Build, Some(build(tool))),
+        (Fact::CpuModel, processor(machine)),
+        (Fact::Microcode, machine.cpu_model.microcode.clone()),
+        (Fact::Cpus, Some(machine.allowed_cpus.to_string())),
+        (Fact::Smt, system.smt_control.clone()),
+        (Fact::Memory, bytes(rounded(system.memory_bytes))),
+        (Fact::Dimms, modules(&machine.dimms)),
+        (Fact::Nodes, Some(machine.allowed_nodes.to_string())),
+        (Fact::Firmware, system.bios.clone()),
+        (Fact::Hypervisor, system.hypervisor.clone()),
+        (Fact::Container, system.container.clone()),
+        (Fact::CpuQuota, quota),
+        (Fact::Distribution, system.distribution.clone()),
+        (Fact::Kernel, system.kernel.clone()),
+        (Fact::Mitigations, mitigations(system)),
+        (Fact::Governor, system.governor.clone()),
+        (Fact::Idle, system.idle.as_ref().map(idle)),
+        (Fact::Thp, system.thp.clone()),
+        (Fact::ThpDefrag, system.thp_defrag.clone()),
+        (Fact::NumaBalancing, count(system.numa_balancing)),
+        (Fact::Ksm, count(system.ksm)),
+        (Fact::Clocksource, system.clocksource.clone()),
+    ]
+}
+
+fn version(tool: &Tool) -> String {
+    let git = tool.git.as_ref().map_or_else(String::new, |git| format!(" ({git})"));
+    format!("{}{git}", tool.version)
+}
+
+fn build(tool: &Tool) -> String {
+    let rustc = tool.rustc.as_ref().map_or_else(String::new, |rustc| format!(", {rustc}"));
+    format!("{}{rustc}", tool.target)
+}
+
+fn processor(machine: &Machine) -> Option<String> {
+    let model = &machine.cpu_model;
+    let name = model.name.clone().or_else(|| model.vendor.clone())?;
+    let numbers: Vec<String> =
+        [model.family, model.model, model.stepping].into_iter().flatten().map(|n| n.to_string()).collect();
+    Some(if numbers.is_empty() { name } else { format!("{name} ({})", numbers.join("/")) })
+}
+
+/// Memory without what firmware and kernel reserve, which changes from boot to boot.
+fn rounded(bytes: Option<u64>) -> Option<u64> {
+    const STEP: u64 = 64 << 20;
+    bytes.map(|bytes| bytes.saturating_add(STEP / 2) / STEP * STEP)
+}
+
+/// The populated slots: modules that are alike are counted.
+fn modules(dimms: &[Dimm]) -> Option<String> {
+    let mut kinds: Vec<(String, usize)> = Vec::new();
+    for dimm in dimms.iter().filter(|dimm| dimm.populated) {
+        let speed = dimm.configured_transfers.or(dimm.rated_transfers);
+        let parts = [
+            dimm.bytes.map(|bytes| Bytes(bytes).to_string()),
+            dimm.kind.clone(),
+            speed.map(|transfers| format!("{:.0} MT/s", transfers / 1e6)),
+            dimm.part.clone(),
+        ];
+        let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        match kinds.iter_mut().find(|(kind, _)| *kind == text) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((text, 1)),
+        }
+    }
+    let counted = kinds.iter().map(|(kind, count)| format!("{count} x {kind}"));
+    (!kinds.is_empty()).then(|| counted.collect::<Vec<_>>().join(", "))
+}
+
+fn mitigations(system: &System) -> Option<String> {
+    let one = |(name, state): (&String, &String)| format!("{name}: {state}");
+    (!system.mitigations.is_empty()).then(|| system.mitigations.iter().map(one).collect::<Vec<_>>().join("; "))
+}
+
+fn idle(idle: &Idle) -> String {
+    let on = idle.states.iter().filter(|state| !state.disabled).map(|state| state.name.clone());
+    let words = [idle.driver.clone(), idle.governor.clone()].into_iter().flatten().chain(on);
+    words.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,110 @@
+//! Compares saved runs: which numbers describe one thing, which of them changed beyond chance, and which facts of the
+//! machines differ. Pure: documents in, a comparison out.
+
+#![forbid(unsafe_code)]
+
+mod evidence;
+mod facts;
+mod judge;
+mod numbers;
+mod roles;
+
+use std::collections::HashMap;
+
+use tiermark_model::{Against, ComparedFigure, ComparedRun, Comparison, Run};
+use tiermark_stats::holm;
+
+use judge::Pair;
+use numbers::Number;
+
+/// Relative change up to which two numbers count as the same. Of 57 sharp edges of six recorded runs of one machine
+/// none was off by more than 3 % from the best of the six, and two sharp edges agree within 2 % in 95 of 100 pairs:
+/// changes below it may be the hour's.
+pub const THRESHOLD: f64 = 0.03;
+/// Probability that two runs of an unchanged machine have any number that is called better or worse by chance.
+pub const LEVEL: f64 = 0.01;
+
+/// A run to compare, under the name that the user gave it.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    /// Its name on the command line.
+    pub name: &'a str,
+    /// Its contents.
+    pub run: &'a Run,
+}
+
+/// How runs are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// Relative change up to which two numbers are the same in practice.
+    pub threshold: f64,
+    /// Whether tiers are compared by their role, whatever their sizes.
+    pub by_role: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { threshold: THRESHOLD, by_role: false }
+    }
+}
+
+/// Compares each of some runs with the first.
+#[must_use]
+pub fn compare(first: Document<'_>, others: &[Document<'_>], rules: Rules) -> Comparison {
+    let numbers = numbers::of(first.run, rules.by_role);
+    let against = |other: &Document<'_>| Against {
+        run: described(*other),
+        facts: facts::differences(first.run, other.run),
+        figures: figures(&numbers, &numbers::of(other.run, rules.by_role), rules),
+    };
+    Comparison {
+        threshold: rules.threshold,
+        level: LEVEL,
+        by_role: rules.by_role,
+        first: described(first),
+        others: others.iter().map(against).collect(),
+    }
+}
+
+fn described(document: Document<'_>) -> ComparedRun {
+    let Document { name, run } = document;
+    ComparedRun {
+        name: name.to_owned(),
+        id: run.id.clone(),
+        title: run.title.clone(),
+        started: run.started.clone(),
+        cpu: run.machine.cpu_model.name.clone(),
+        complete: run.complete,
+        simulated: run.simulated.is_some(),
+    }
+}
+
+/// All numbers of two runs, with p-values that count for all of them.
+fn figures(first: &[Number<'_>], other: &[Number<'_>], rules: Rules) -> Vec<ComparedFigure> {
+    let pairs: Vec<Pair> = aligned(first, other).into_iter().map(|(a, b)| Pair::new(a, b, rules)).collect();
+    let tested: Vec<usize> = (0..pairs.len()).filter(|at| pairs[*at].p_value().is_some()).collect();
+    let adjusted = holm(&tested.iter().filter_map(|at| pairs[*at].p_value()).collect::<Vec<f64>>());
+    let mut p_values = vec![None; pairs.len()];
+    tested.into_iter().zip(adjusted).for_each(|(at, p)| p_values[at] = Some(p));
+    pairs.into_iter().zip(p_values).map(|(pair, p)| pair.judged(p, rules.threshold)).collect()
+}
+
+/// Numbers with the same coordinates side by side; what a run measured several times, in its order.
+fn aligned<'n, 'a>(
+    first: &'n [Number<'a>],
+    other: &'n [Number<'a>],
+) -> Vec<(Option<&'n Number<'a>>, Option<&'n Number<'a>>)> {
+    let mut there: HashMap<&str, Vec<&Number<'a>>> = HashMap::new();
+    for number in other.iter().rev() {
+        there.entry(&number.key).or_default().push(number);
+    }
+    let mut pairs: Vec<_> =
+        first.iter().map(|number| (Some(number), there.get_mut(number.key.as_str()).and_then(Vec::pop))).collect();
+    for number in other {
+        let left = there.get_mut(number.key.as_str());
+        if let Some(alone) = left.filter(|left| left.last().is_some_and(|last| std::ptr::eq(*last, number))) {
+            pairs.push((None, alone.pop()));
+        }
+    }
+    pairs
+}

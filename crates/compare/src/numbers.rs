@@ -1,0 +1,117 @@
+//! The numbers of a run with their coordinates: what has the same coordinates in two runs is compared.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use tiermark_model::{ComparedNumber, Experiment, Finding, Label, Labels, Observation, Run, Step, Unit};
+
+use crate::roles::{self, Used};
+
+/// Labels that say how something was measured, not what. A hypervisor moves cpus; their number counts.
+const NOT_COORDINATES: [&str; 2] = [Labels::CPUS, Labels::KERNEL];
+/// Between machines these differ as well: where the memory lies is in the role of the tier.
+const NOT_OF_ROLES: [&str; 4] = [Labels::NODE, Labels::NODES, Labels::TIER, Labels::SIZE];
+
+/// A number of a run.
+pub(crate) struct Number<'a> {
+    /// Its coordinates.
+    pub(crate) key: String,
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) finding: &'a Finding,
+    /// The step whose value it is; `None` of what was derived from several.
+    pub(crate) seen: Option<&'a Observation>,
+    /// Cores and sockets that it used; only between machines.
+    used: Option<Used>,
+}
+
+impl Number<'_> {
+    /// The number as a comparison holds it.
+    pub(crate) fn described(&self) -> ComparedNumber {
+        let Finding { value, interval, labels, unit, verdict, .. } = self.finding;
+        let shared = |of: fn(Used) -> usize| {
+            let used = self.used.filter(|_| *unit == Unit::BytesPerSecond)?;
+            Some((*value)? / of(used).max(1) as f64)
+        };
+        ComparedNumber {
+            value: *value,
+            grade: verdict.grade,
+            interval: *interval,
+            state: self.seen.and_then(|seen| seen.state),
+            size: labels.size(),
+            kernel: labels.get(Labels::KERNEL).map(str::to_owned),
+            per_core: shared(|used| used.cores),
+            per_socket: shared(|used| used.sockets),
+        }
+    }
+
+    /// Whether it is the middle of its windows; `None` where no step shows it.
+    pub(crate) fn is_middle(&self) -> Option<bool> {
+        self.seen.map(|seen| seen.edge.is_none())
+    }
+}
+
+/// The numbers of a run, in its order.
+pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
+    let mut numbers = Vec::new();
+    for experiment in &run.experiments {
+        let seen: HashMap<&str, &Observation> =
+            experiment.observations.iter().map(|seen| (seen.step.as_str(), seen)).collect();
+        let steps: HashMap<&str, &Step> = if by_role {
+            experiment.plan.steps.iter().map(|step| (step.id.as_str(), step)).collect()
+        } else {
+            HashMap::new()
+        };
+        numbers.extend(experiment.findings.iter().map(|finding| {
+            let id = match finding.evidence.as_slice() {
+                [one] => Some(one.as_str()),
+                _ => None,
+            };
+            let seen = id.and_then(|id| seen.get(id)).copied();
+            Number {
+                key: key(experiment, finding, by_role),
+                experiment,
+                finding,
+                seen: seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding)),
+                used: id.and_then(|id| steps.get(id)).map(|step| roles::used(step, &run.machine)),
+            }
+        }));
+    }
+    numbers
+}
+
+/// Whether a finding is the value of a step, and not one derived from it.
+fn is_its_value(seen: &Observation, finding: &Finding) -> bool {
+    /// More than the rounding of a document.
+    const NEAR: f64 = 1e-6;
+    let value = seen.value.zip(finding.value);
+    value.is_some_and(|(seen, found)| (seen / found - 1.0).abs() < NEAR)
+}
+
+/// The coordinates: probe, quantity, unit, and all labels that say what was measured.
+fn key(experiment: &Experiment, finding: &Finding, by_role: bool) -> String {
+    let labels = &finding.labels;
+    let probe = tiermark_model::present_probe_id(&experiment.request.probe);
+    let mut key = format!("{probe} {} {:?}", finding.metric, finding.unit);
+    let role = roles::role(labels).filter(|_| by_role);
+    let has_tier = labels.get(Labels::TIER).is_some();
+    let counts = |name: &str| match name {
+        // The kernel is what a user named, where no operation says what it does.
+        Labels::KERNEL => labels.get(Labels::OP).is_none(),
+        // Footprints of a tier are compared by themselves: memory's depends on what happens to be free.
+        Labels::SIZE => !has_tier,
+        // All threads of a machine are as many as it has.
+        Labels::THREADS => role.is_none() || labels.get(Labels::SPAN).is_none(),
+        _ if role.is_some() && NOT_OF_ROLES.contains(&name) => false,
+        _ => !NOT_COORDINATES.contains(&name),
+    };
+    for (name, label) in labels.0.iter().filter(|(name, _)| counts(name)) {
+        let _ = match label {
+            Label::Text(text) => write!(key, " {name}={text}"),
+            Label::Whole(number) => write!(key, " {name}={number}"),
+        };
+    }
+    if let Some(role) = role {
+        let _ = write!(key, " role={role}");
+    }
+    key
+}

@@ -1,0 +1,32 @@
+//! What a tier is to a machine, whatever its size: so that different machines can be compared.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{Labels, Machine, Step};
+
+/// Cores and sockets that a step used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) cores: usize,
+    pub(crate) sockets: usize,
+}
+
+/// The cores and sockets whose cpus work in a step.
+pub(crate) fn used(step: &Step, machine: &Machine) -> Used {
+    let cpus: BTreeSet<u32> = step.setup.threads.iter().map(|thread| thread.cpu).collect();
+    let known = || machine.cpus.iter().filter(|cpu| cpus.contains(&cpu.id));
+    let cores: BTreeSet<u32> = known().map(|cpu| cpu.core).collect();
+    let sockets: BTreeSet<u32> = known().map(|cpu| cpu.socket).collect();
+    Used { cores: cores.len(), sockets: sockets.len() }
+}
+
+/// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus; `None`
+/// of what has no tier.
+pub(crate) fn role(labels: &Labels) -> Option<&str> {
+    let tier = labels.get(Labels::TIER)?;
+    Some(match tier {
+        _ if tier.starts_with("far ") => "far",
+        _ if tier.starts_with("DRAM node ") => "remote",
+        _ => tier,
+    })
+}

@@ -1,0 +1,316 @@
+//! Which numbers are compared, and what is said of each.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+use tiermark_compare::{Document, LEVEL, Rules, THRESHOLD, compare};
+use tiermark_model::*;
+
+/// A number of a simulated document.
+#[derive(Clone)]
+struct Made {
+    labels: Labels,
+    metric: Metric,
+    value: f64,
+    grade: Grade,
+    /// Visits; every second one reaches the value.
+    visits: usize,
+    state: Option<StateKind>,
+    is_middle: bool,
+}
+
+impl Made {
+    fn latency(value: f64) -> Self {
+        let labels = Labels::new().text(Labels::TIER, "L2").whole(Labels::SIZE, 256 * KIB);
+        Self {
+            labels,
+            metric: Metric::Latency,
+            value,
+            grade: Grade::Trusted,
+            visits: 60,
+            state: None,
+            is_middle: false,
+        }
+    }
+
+    fn rate(value: f64) -> Self {
+        let labels = Labels::new().text(Labels::TIER, "DRAM").whole(Labels::SIZE, GIB).text(Labels::OP, "read");
+        Self { labels, metric: Metric::Bandwidth, value, ..Self::latency(value) }
+    }
+
+    fn graded(self, grade: Grade) -> Self {
+        Self { grade, ..self }
+    }
+
+    fn label(mut self, key: &str, text: &str) -> Self {
+        self.labels = self.labels.text(key, text);
+        self
+    }
+
+    fn size(mut self, bytes: u64) -> Self {
+        self.labels = self.labels.whole(Labels::SIZE, bytes);
+        self
+    }
+
+    fn observed(&self, step: &str) -> Observation {
+        let worse = if self.metric == Metric::Latency { 1.5 } else { 0.6 };
+        let visit = |at: usize| {
+            let value = self.value * if at.is_multiple_of(2) { 1.0 + 1e-4 * at as f64 } else { worse };
+            let window = Window { clean: true, values: vec![Some(value)] };
+            Visit { at: at as f64, windows: vec![window], ..Visit::default() }
+        };
+        let visits = Visits { list: (0..self.visits).map(visit).collect(), ..Visits::default() };
+        let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9 };
+        let now = Now { median: self.value * worse, p10: self.value, p90: self.value };
+        Observation {
+            value: Some(self.value),
+            edge: (!self.is_middle).then_some(edge),
+            state: self.state,
+            now: Some(now),
+            visits,
+            ..Observation::new(step, self.labels.clone(), self.metric)
+        }
+    }
+
+    fn found(&self, step: &str) -> Finding {
+        let metric = if self.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth };
+        let bare = Finding::new(metric, self.labels.clone(), Some(self.value), self.metric.unit());
+        let interval = Interval { low: self.value * 0.999, high: self.value * 1.001, level: 0.95 };
+        let verdict = Verdict { grade: self.grade, reasons: Vec::new() };
+        Finding { interval: Some(interval), verdict, evidence: vec![step.to_owned()], ..bare }
+    }
+}
+
+fn run(all: &[Made]) -> Run {
+    let id = |at: usize| format!("step {at}");
+    let json = serde_json::json!({
+        "schema": RUN_SCHEMA, "id": "a", "title": "survey", "tool": Tool::default(), "command": [], "started": "",
+        "seconds": 1.0, "complete": true, "seed": 1, "simulated": null, "machine": Machine::default(),
+        "bench": Bench::default(), "warnings": [],
+        "experiments": [{
+            "request": Request {
+                probe: "latency".into(), scope: Scope::default(), effort: Effort::Standard, precision: None, seed: 1,
+                params: serde_json::Value::Null, part: None,
+            },
+            "method": 2, "plan": Plan::default(), "observations": [], "findings": [],
+        }],
+    });
+    let mut run: Run = serde_json::from_value(json).unwrap();
+    run.experiments[0].observations = all.iter().enumerate().map(|(at, made)| made.observed(&id(at))).collect();
+    run.experiments[0].findings = all.iter().enumerate().map(|(at, made)| made.found(&id(at))).collect();
+    run
+}
+
+fn against(first: &Run, other: &Run, rules: Rules) -> Against {
+    let (first, other) = (Document { name: "a", run: first }, Document { name: "b", run: other });
+    compare(first, &[other], rules).others.remove(0)
+}
+
+fn verdict(first: Made, other: Made) -> ChangeVerdict {
+    against(&run(&[first]), &run(&[other]), Rules::default()).figures.remove(0).verdict
+}
+
+#[test]
+fn a_change_of_a_trusted_number_is_better_or_worse_by_its_unit() {
+    assert_eq!(verdict(Made::latency(100.0), Made::latency(105.0)), ChangeVerdict::Worse);
+    assert_eq!(verdict(Made::latency(100.0), Made::latency(95.0)), ChangeVerdict::Better);
+    assert_eq!(verdict(Made::rate(100e9), Made::rate(105e9)), ChangeVerdict::Better);
+    assert_eq!(verdict(Made::rate(100e9), Made::rate(95e9)), ChangeVerdict::Worse);
+    assert_eq!(verdict(Made::rate(100e9), Made::rate(100e9)), ChangeVerdict::Same);
+    assert_eq!(verdict(Made::rate(100e9), Made::rate(100e9 * (1.0 - THRESHOLD + 0.005))), ChangeVerdict::Same);
+    let stricter = Rules { threshold: 0.01, ..Rules::default() };
+    let found = against(&run(&[Made::rate(100e9)]), &run(&[Made::rate(98e9)]), stricter);
+    assert_eq!(found.figures[0].verdict, ChangeVerdict::Worse);
+    assert!((found.figures[0].loss().unwrap() - 0.02).abs() < 1e-9);
+    let interval = found.figures[0].interval.unwrap();
+    assert!(interval.low < -0.02 && interval.high > -0.02 && interval.high < 0.0, "{interval:?}");
+}
+
+#[test]
+fn middles_are_compared_by_the_ranks_of_visits() {
+    let middle = |value: f64| Made { is_middle: true, visits: 9, ..Made::rate(value) };
+    let far = against(&run(&[middle(100e9)]), &run(&[middle(300e9)]), Rules::default());
+    assert_eq!(far.figures[0].verdict, ChangeVerdict::Better);
+    assert!(far.figures[0].p_value.unwrap() < LEVEL);
+    // Half of the visits of each lie far below the value, so that nine of them show no change of 5 %.
+    assert_eq!(verdict(middle(100e9), middle(95e9)), ChangeVerdict::Unsure(Doubt::MayBeChance));
+    let edge = Made::rate(100e9);
+    assert_eq!(verdict(edge, middle(95e9)), ChangeVerdict::NotComparable(Obstacle::Estimate));
+}
+
+#[test]
+fn few_visits_show_no_change_and_many_numbers_need_more() {
+    let few = |value: f64| Made { visits: 6, ..Made::rate(value) };
+    assert_eq!(verdict(few(100e9), few(90e9)), ChangeVerdict::Unsure(Doubt::MayBeChance));
+    let some = |value: f64| Made { visits: 22, ..Made::rate(value) };
+    assert_eq!(verdict(some(100e9), some(90e9)), ChangeVerdict::Worse);
+    let many = |slow: f64| {
+        let of = |at: usize| Made { ..some(if at == 0 { slow } else { 100e9 }).label(Labels::MIX, &at.to_string()) };
+        run(&(0..200).map(of).collect::<Vec<Made>>())
+    };
+    let figures = against(&many(100e9), &many(90e9), Rules::default()).figures;
+    assert_eq!(figures[0].verdict, ChangeVerdict::Unsure(Doubt::MayBeChance), "{:?}", figures[0].p_value);
+    assert!(figures[1..].iter().all(|figure| figure.verdict == ChangeVerdict::Same));
+}
+
+#[test]
+fn bounds_decide_on_their_side_only() {
+    let bound = |made: Made| made.graded(Grade::Bound);
+    // At most 100 ns before, 110 ns now.
+    assert_eq!(verdict(bound(Made::latency(100.0)), Made::latency(110.0)), ChangeVerdict::Worse);
+    assert_eq!(verdict(Made::latency(110.0), bound(Made::latency(100.0))), ChangeVerdict::Better);
+    assert_eq!(verdict(Made::rate(100e9), bound(Made::rate(110e9))), ChangeVerdict::Better);
+    let open = ChangeVerdict::Unsure(Doubt::OpenBound);
+    assert_eq!(verdict(Made::latency(100.0), bound(Made::latency(110.0))), open);
+    assert_eq!(verdict(bound(Made::rate(90e9)), Made::rate(100e9)), open);
+    assert_eq!(verdict(Made::rate(100e9), bound(Made::rate(100.1e9))), open);
+    // The number of few windows must be clearly beyond the threshold.
+    assert_eq!(verdict(Made::rate(100e9), Made::rate(103.1e9)), ChangeVerdict::Better);
+    assert_eq!(verdict(Made::rate(100e9), bound(Made::rate(103.1e9))), open);
+    let both = verdict(bound(Made::latency(100.0)), bound(Made::latency(200.0)));
+    assert_eq!(both, ChangeVerdict::Unsure(Doubt::BothBounds));
+}
+
+#[test]
+fn what_does_not_describe_one_thing_is_not_compared() {
+    let not = |obstacle| ChangeVerdict::NotComparable(obstacle);
+    let suspect = Made::latency(200.0).graded(Grade::Suspect);
+    assert_eq!(verdict(Made::latency(100.0), suspect), not(Obstacle::Suspect));
+    assert_eq!(verdict(Made::latency(100.0).graded(Grade::Invalid), Made::latency(9.0)), not(Obstacle::Missing));
+    let sizes = Obstacle::WorkingSet { first: Some(Bytes(256 * KIB)), other: Some(Bytes(288 * KIB)) };
+    assert_eq!(verdict(Made::latency(1.0), Made::latency(2.0).size(288 * KIB)), not(sizes));
+    let apart = |made: Made| Made { state: Some(StateKind::Apart { apart: 1, of: 1 }), ..made };
+    assert_eq!(verdict(Made::rate(1e9), apart(Made::rate(2e9))), not(Obstacle::State));
+    assert_eq!(verdict(apart(Made::rate(1e9)), apart(Made::rate(2e9))), ChangeVerdict::Better);
+    // Each run saw one state, and it was not the same.
+    let pinged = |made: Made, ping: f64| {
+        let mut run = run(&[made]);
+        let visits = run.experiments[0].observations[0].visits.list.iter_mut();
+        visits.for_each(|visit| visit.before = vec![ping]);
+        run
+    };
+    let found = against(&pinged(Made::rate(1e9), 60.0), &pinged(Made::rate(2e9), 300.0), Rules::default());
+    assert_eq!(found.figures[0].verdict, not(Obstacle::State));
+    let found = against(&pinged(Made::rate(1e9), 60.0), &pinged(Made::rate(2e9), 55.0), Rules::default());
+    assert_eq!(found.figures[0].verdict, ChangeVerdict::Better);
+    let (first, mut other) = (run(&[Made::latency(100.0)]), run(&[Made::latency(200.0)]));
+    other.experiments[0].method = 3;
+    let found = against(&first, &other, Rules::default());
+    assert_eq!(found.figures[0].verdict, not(Obstacle::Method { first: 2, other: 3 }));
+    let mut size = run(&[Made::latency(100.0)]);
+    size.experiments[0].findings[0].unit = Unit::Bytes;
+    assert_eq!(against(&size, &size, Rules::default()).figures[0].verdict, not(Obstacle::NoDirection));
+    let mut tail = run(&[Made::latency(100.0)]);
+    tail.experiments[0].findings[0].metric = Quantity::LatencyTail;
+    assert_eq!(against(&tail, &tail, Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
+    // Memory of nearly the same footprint is one thing, and so is a cache on a plateau.
+    assert_eq!(verdict(Made::latency(1.0), Made::latency(2.0).size(257 * KIB)), ChangeVerdict::Worse);
+    assert_eq!(verdict(Made::rate(1e9), Made::rate(2e9).size(GIB + 100 * MIB)), ChangeVerdict::Better);
+}
+
+#[test]
+fn numbers_are_aligned_by_what_they_measure() {
+    let first = [Made::latency(10.0), Made::rate(1e9).label(Labels::KERNEL, "read/avx2"), Made::rate(3e9)];
+    let other = [
+        Made::rate(1e9).label(Labels::KERNEL, "read/avx512").label(Labels::CPUS, "7"),
+        Made::latency(11.0),
+        Made::rate(4e9),
+        Made::rate(5e9).label(Labels::PAGE, "1G"),
+    ];
+    let found = against(&run(&first), &run(&other), Rules::default());
+    let values = |figure: &ComparedFigure| {
+        let value = |number: &Option<ComparedNumber>| number.as_ref().and_then(|n| n.value);
+        (value(&figure.first), value(&figure.other))
+    };
+    let seen: Vec<_> = found.figures.iter().map(values).collect();
+    let pairs = [(10.0, 11.0), (1e9, 1e9), (3e9, 4e9)].map(|(a, b)| (Some(a), Some(b)));
+    assert_eq!(seen, [&pairs[..], &[(None, Some(5e9))]].concat());
+    assert_eq!(found.figures[3].verdict, ChangeVerdict::NotComparable(Obstacle::OnlyInOther));
+    assert!(found.figures[0].now.is_some_and(|now| (now.change - 0.1).abs() < 1e-9), "what programs got stands apart");
+}
+
+#[test]
+fn machines_are_compared_by_the_role_of_a_tier() {
+    let rules = Rules { by_role: true, ..Rules::default() };
+    let remote = |made: Made| made.label(Labels::TIER, "DRAM node 1").label(Labels::NODE, "1");
+    let first = run(&[Made::latency(4.0), Made::latency(200.0).label(Labels::TIER, "far node 2")]);
+    let others = [
+        Made::latency(5.0).size(2 * MIB),
+        remote(Made::latency(100.0)),
+        Made::latency(300.0).label(Labels::TIER, "far node 3").size(GIB),
+    ];
+    let other = run(&others);
+    let found = against(&first, &other, rules);
+    let verdicts: Vec<_> = found.figures.iter().map(|figure| figure.verdict.clone()).collect();
+    let only = ChangeVerdict::NotComparable(Obstacle::OnlyInOther);
+    assert_eq!(verdicts, [ChangeVerdict::Worse, ChangeVerdict::Worse, only]);
+    assert_eq!(found.figures[0].other.as_ref().unwrap().size, Some(Bytes(2 * MIB)));
+    assert!(against(&first, &other, Rules::default()).figures.iter().all(|figure| !figure.verdict.has_moved()));
+}
+
+#[test]
+fn rates_of_machines_stand_beside_their_cores_and_sockets() {
+    let machine = |cores: u32| Machine {
+        cpus: (0..cores).map(|id| Cpu { id, core: id / 2, socket: id / 8, ..Cpu::default() }).collect(),
+        ..Machine::default()
+    };
+    let of = |cpus: u32| {
+        let mut run = run(&[Made::rate(160e9).label(Labels::SPAN, "all")]);
+        run.experiments[0].findings[0].labels.0.insert(Labels::THREADS.into(), Label::Whole(cpus.into()));
+        run.machine = machine(cpus);
+        let role = || Role::Stream { kernel: "read/avx2".into(), rivals: Vec::new() };
+        run.experiments[0].plan.steps = vec![Step {
+            id: "step 0".into(),
+            labels: Labels::new(),
+            phase: 0,
+            metric: Metric::Bandwidth,
+            setup: Setup {
+                regions: Vec::new(),
+                threads: (0..cpus).map(|cpu| ThreadSetup::new(cpu, role(), 0)).collect(),
+                seed: 1,
+            },
+            stop: StopRule { precision: 0.1, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.1 },
+        }];
+        run
+    };
+    let rules = Rules { by_role: true, ..Rules::default() };
+    let figure = against(&of(8), &of(16), rules).figures.remove(0);
+    assert_eq!(figure.verdict, ChangeVerdict::Same);
+    let shares = |number: &Option<ComparedNumber>| number.as_ref().map(|n| (n.per_core, n.per_socket));
+    assert_eq!(shares(&figure.first), Some((Some(40e9), Some(160e9))));
+    assert_eq!(shares(&figure.other), Some((Some(20e9), Some(80e9))));
+}
+
+#[test]
+fn facts_that_differ_are_listed() {
+    let first = run(&[]);
+    assert!(against(&first, &first, Rules::default()).facts.is_empty());
+    let mut other = first.clone();
+    other.machine.system.kernel = Some("6.12".into());
+    other.machine.system.memory_bytes = Some(4 * GIB);
+    other.tool.version = "0.2.0".into();
+    let dimm = Dimm { bytes: Some(16 * GIB), populated: true, kind: Some("DDR5".into()), ..Dimm::default() };
+    other.machine.dimms = vec![dimm.clone(), Dimm::default(), dimm];
+    let facts = against(&first, &other, Rules::default()).facts;
+    let seen: Vec<(Fact, Option<&str>)> = facts.iter().map(|fact| (fact.fact, fact.other.as_deref())).collect();
+    let expected = [
+        (Fact::Tiermark, Some("0.2.0")),
+        (Fact::Memory, Some("4 GiB")),
+        (Fact::Dimms, Some("2 x 16 GiB DDR5")),
+        (Fact::Kernel, Some("6.12")),
+    ];
+    assert_eq!(seen, expected);
+    other.machine.system.memory_bytes = Some(4 * GIB - MIB);
+    assert_eq!(against(&first, &other, Rules::default()).facts, facts, "what the kernel reserves is no difference");
+}
+
+#[test]
+fn every_run_is_compared_with_the_first() {
+    let runs = [100.0, 110.0, 90.0].map(|value| run(&[Made::latency(value)]));
+    let documents = runs.each_ref().map(|run| Document { name: "x", run });
+    let found = compare(documents[0], &documents[1..], Rules::default());
+    let verdicts: Vec<_> = found.others.iter().map(|other| other.figures[0].verdict.clone()).collect();
+    assert_eq!(verdicts, [ChangeVerdict::Worse, ChangeVerdict::Better]);
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["others"][0]["figures"][0]["verdict"], "worse");
+    assert_eq!(serde_json::from_value::<Comparison>(json).unwrap(), found);
+}

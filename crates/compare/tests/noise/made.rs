@@ -1,0 +1,216 @@
+//! A machine of two cpus, documents that are drawn from the visits of one run, and slower ones.
+
+use tiermark_engine::{About, Event, Lab, Probe, SimHost, SimOptions, Sink, Subject, reanalyse, run_experiment};
+use tiermark_model::*;
+use tiermark_stats::Rng;
+
+/// Seconds of a simulated run.
+const SECONDS: f64 = 15.0;
+/// Visits in a row that are drawn together: half a second of the recordings.
+const BLOCK: usize = 5;
+/// Seconds between the visits of a drawn document.
+const APART: f64 = 0.2;
+
+/// Every step is a finding.
+pub(crate) struct All {
+    pub(crate) steps: Vec<Step>,
+}
+
+static ABOUT: About = About { id: "all", method: 1, subject: Subject::Memory, summary: "", page: "", shapes: &[] };
+
+impl Probe for All {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, _: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+        Ok(Plan { steps: self.steps.clone(), max_seconds: SECONDS, ..Plan::default() })
+    }
+
+    fn derive(&self, _: &Request, _: Lab<'_>, seen: &[Observation]) -> Vec<Finding> {
+        let finding = |seen: &Observation| {
+            let metric = if seen.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth };
+            let bare = Finding::new(metric, seen.labels.clone(), seen.value, seen.unit);
+            let (interval, verdict) = (seen.interval, seen.verdict.clone());
+            Finding { interval, verdict, evidence: vec![seen.step.clone()], ..bare }
+        };
+        seen.iter().map(finding).collect()
+    }
+}
+
+struct Deaf;
+
+impl Sink for Deaf {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// A chase, or reads, of so many threads.
+pub(crate) fn step(id: String, tier: &str, bytes: u64, threads: u32, metric: Metric) -> Step {
+    let (role, layout) = match metric {
+        Metric::Latency => (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random)),
+        Metric::Bandwidth => (Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() }, Layout::Data),
+    };
+    let region =
+        RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page: PageKind::Thp, layout };
+    let labels = Labels::new().text(Labels::TIER, tier).whole(Labels::SIZE, bytes).text(Labels::OP, &id);
+    Step {
+        labels: labels.whole(Labels::THREADS, threads.into()),
+        id,
+        phase: 0,
+        metric,
+        setup: Setup {
+            regions: vec![region; threads as usize],
+            threads: (0..threads).map(|cpu| ThreadSetup::new(cpu, role.clone(), cpu as usize)).collect(),
+            seed: 7,
+        },
+        stop: StopRule { precision: 1e-9, allocations: 3, min_visits: 20, max_visits: 10_000, shot_seconds: 0.002 },
+    }
+}
+
+fn steps() -> Vec<Step> {
+    let tiers = [("L1", 16 * KIB), ("L2", 512 * KIB), ("L3", 8 * MIB), ("DRAM", 256 * MIB)];
+    let all = [(1, Metric::Latency), (1, Metric::Bandwidth), (2, Metric::Bandwidth)];
+    let of = |(threads, metric): (u32, Metric)| {
+        tiers.map(|(tier, bytes)| step(format!("{metric:?}.{tier}.{threads}"), tier, bytes, threads, metric))
+    };
+    all.into_iter().flat_map(of).collect()
+}
+
+/// Two cores with a first and a second level each and a third that they share.
+pub(crate) fn machine() -> Machine {
+    let both: IdSet = "0-1".parse().unwrap();
+    let cache = |level, bytes, cpus: IdSet| Cache {
+        level,
+        kind: CacheKind::Unified,
+        bytes: Some(bytes),
+        line_bytes: Some(64),
+        ways: None,
+        sets: None,
+        cpus,
+    };
+    let own = |cpu: u32| [cache(1, 32 * KIB, [cpu].into_iter().collect()), cache(2, MIB, [cpu].into_iter().collect())];
+    let caches = [0, 1].into_iter().flat_map(own).chain([cache(3, 32 * MIB, both.clone())]).collect();
+    let memory =
+        Node { id: 0, cpus: both.clone(), memory_bytes: Some(8 * GIB), free_bytes: Some(6 * GIB), ..Node::default() };
+    Machine {
+        cpus: (0..2).map(|id| Cpu { id, core: id, node: Some(0), ..Cpu::default() }).collect(),
+        allowed_cpus: both,
+        allowed_nodes: "0".parse().unwrap(),
+        caches,
+        nodes: vec![memory],
+        system: System { thp: Some("madvise".into()), ..System::default() },
+        ..Machine::default()
+    }
+}
+
+fn request() -> Request {
+    Request {
+        probe: "all".into(),
+        scope: Scope::default(),
+        effort: Effort::Standard,
+        precision: None,
+        seed: 1,
+        params: serde_json::Value::Null,
+        part: None,
+    }
+}
+
+/// Measures all steps on a simulated machine.
+pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
+    let kernel = KernelInfo {
+        id: "read/plain".into(),
+        isa: Isa::Avx2,
+        pattern: Pattern::Sequential,
+        streams: 1,
+        loads: 8,
+        stores: 0,
+        unroll_bytes: 256,
+        store_kind: StoreKind::None,
+        read_per_line: 64,
+        write_per_line: 0,
+        zeros_only: false,
+        plain: true,
+        doc: String::new(),
+    };
+    let mut host = SimHost::new(machine.clone(), vec![kernel], options);
+    run_experiment(&All { steps: steps() }, &request(), &mut host, &mut Deaf).unwrap()
+}
+
+/// An experiment of these steps and their visits, with its estimates.
+pub(crate) fn estimated(steps: Vec<Step>, visits: Vec<Visits>) -> Experiment {
+    let seen = |(step, visits): (&Step, Visits)| {
+        let clean = Observation::new(&step.id, step.labels.clone(), step.metric);
+        // A value, so that it is not withheld before it is estimated.
+        Observation { visits, value: Some(1.0), ..clean }
+    };
+    let observations = steps.iter().zip(visits).map(seen).collect();
+    let experiment = Experiment {
+        request: request(),
+        method: 1,
+        plan: Plan { steps, max_seconds: SECONDS, ..Plan::default() },
+        observations,
+        states: Vec::new(),
+        drift: Vec::new(),
+        findings: Vec::new(),
+    };
+    reanalyse(&All { steps: Vec::new() }, &experiment, &machine(), &Bench::default())
+}
+
+fn of_visits(experiment: &Experiment, visits: impl Fn(usize, &Visits) -> Visits) -> Experiment {
+    let drawn = experiment.observations.iter().enumerate().map(|(at, seen)| visits(at, &seen.visits)).collect();
+    estimated(experiment.plan.steps.clone(), drawn)
+}
+
+/// Two experiments of visits that are drawn from those of a third.
+pub(crate) fn documents(source: &Experiment, visits: usize, rng: &mut Rng) -> [Experiment; 2] {
+    [(); 2].map(|()| {
+        let drawn: Vec<Visits> = source.observations.iter().map(|seen| draw(&seen.visits, visits, rng)).collect();
+        estimated(source.plan.steps.clone(), drawn)
+    })
+}
+
+fn draw(from: &Visits, visits: usize, rng: &mut Rng) -> Visits {
+    let mut list: Vec<Visit> = Vec::with_capacity(visits);
+    while list.len() < visits && from.len() >= BLOCK {
+        let start = rng.below(from.len() - BLOCK + 1);
+        for visit in &from.list[start..start + BLOCK] {
+            list.push(Visit { at: APART * (1 + list.len()) as f64, ..visit.clone() });
+        }
+    }
+    Visits { list, ..from.clone() }
+}
+
+/// The same experiment with one figure slower by a share.
+pub(crate) fn slower(experiment: &Experiment, at: usize, by: f64) -> Experiment {
+    let factor = match experiment.observations[at].metric {
+        Metric::Latency => 1.0 + by,
+        Metric::Bandwidth => 1.0 - by,
+    };
+    of_visits(experiment, |index, visits| {
+        let mut visits = visits.clone();
+        let windows = visits.list.iter_mut().flat_map(|visit| &mut visit.windows).filter(|_| index == at);
+        windows.flat_map(|window| &mut window.values).for_each(|value| *value = value.map(|value| value * factor));
+        visits
+    })
+}
+
+/// A document with one experiment.
+pub(crate) fn run_of(experiment: &Experiment) -> Run {
+    Run {
+        schema: RUN_SCHEMA.to_owned(),
+        id: "simulated".into(),
+        title: "all".into(),
+        tool: Tool::default(),
+        command: Vec::new(),
+        started: String::new(),
+        seconds: SECONDS,
+        complete: true,
+        seed: 1,
+        plan: None,
+        simulated: None,
+        machine: machine(),
+        bench: Bench::default(),
+        experiments: vec![experiment.clone()],
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,48 @@
+//! Runs kept under names.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+use tiermark_history::{Baselines, Store};
+use tiermark_model::messages::documents::codes;
+use tiermark_model::{Machine, RUN_SCHEMA, Run, Tool};
+
+fn run(id: &str) -> Run {
+    let json = serde_json::json!({
+        "schema": RUN_SCHEMA, "id": id, "title": "survey", "tool": Tool::default(), "command": [], "started": "",
+        "seconds": 1.0, "complete": true, "seed": 1, "simulated": null, "machine": Machine::default(),
+        "bench": tiermark_model::Bench::default(), "warnings": [], "experiments": [],
+    });
+    serde_json::from_value(json).unwrap()
+}
+
+#[test]
+fn a_baseline_is_kept_replaced_listed_and_removed() {
+    let home = tempfile::tempdir().unwrap();
+    let kept = Baselines::beside(&Store::at(home.path().join("runs")));
+    assert!(kept.list().unwrap().is_empty());
+    assert_eq!(kept.load("good").unwrap_err().code, codes::baseline_unknown);
+    let path = kept.set("good", &run("a")).unwrap();
+    assert_eq!(path, home.path().join("baselines/good.json"));
+    assert_eq!(kept.load("good").unwrap().id, "a");
+    kept.set("good", &run("b")).unwrap();
+    kept.set("v1.2-rc_3", &run("c")).unwrap();
+    assert_eq!(kept.load("good").unwrap().id, "b");
+    let mut names: Vec<String> = kept.list().unwrap().into_iter().map(|entry| entry.id).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["good", "v1.2-rc_3"]);
+    kept.remove("good").unwrap();
+    assert_eq!(kept.remove("good").unwrap_err().code, codes::baseline_unknown);
+}
+
+#[test]
+fn a_name_reaches_no_other_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let kept = Baselines::beside(&Store::at(home.path().join("runs")));
+    let long = "a".repeat(65);
+    for name in ["", ".hidden", "..", "../runs/x", "a/b", "a b", "a\n", "ä", long.as_str()] {
+        for refused in [kept.set(name, &run("a")).map(drop), kept.load(name).map(drop), kept.remove(name)] {
+            assert_eq!(refused.unwrap_err().code, codes::baseline_name, "{name:?}");
+        }
+    }
+    assert!(!home.path().join("baselines").exists());
+}

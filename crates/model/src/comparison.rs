@@ -1,0 +1,357 @@
+//! Saved runs compared: number by number, each with a verdict, and the facts of the machines that differ.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::labels::Labels;
+use crate::observation::{Interval, Now};
+use crate::quantity::Quantity;
+use crate::state::StateKind;
+use crate::units::{Bytes, Unit};
+use crate::verdict::Grade;
+
+/// Schema of a comparison ([`Comparison`]).
+pub const COMPARE_SCHEMA: &str = "tiermark/compare/1";
+
+/// Runs compared with the first of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Comparison {
+    /// Relative change up to which two numbers are the same in practice: 0.03 is 3 %.
+    pub threshold: f64,
+    /// Probability that two runs of an unchanged machine have any number that is called better or worse.
+    pub level: f64,
+    /// Whether different machines are compared: tiers by their role, whatever their sizes.
+    pub by_role: bool,
+    /// The run that all others are compared with.
+    pub first: ComparedRun,
+    /// The other runs, in the order given.
+    pub others: Vec<Against>,
+}
+
+/// A run that is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedRun {
+    /// Its name on the command line.
+    pub name: String,
+    /// Its id.
+    pub id: String,
+    /// Its command, or its plan.
+    pub title: String,
+    /// Its start, RFC 3339 in UTC.
+    pub started: String,
+    /// Name of the processor, where known.
+    pub cpu: Option<String>,
+    /// Whether everything planned was measured.
+    pub complete: bool,
+    /// Whether its machine was simulated.
+    pub simulated: bool,
+}
+
+/// A run compared with the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Against {
+    /// The run.
+    pub run: ComparedRun,
+    /// Facts of machine and program that differ.
+    pub facts: Vec<FactDifference>,
+    /// The numbers of both runs, those of the first in its order, then those of this one alone.
+    pub figures: Vec<ComparedFigure>,
+}
+
+/// A number in two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedFigure {
+    /// The probe that measured it.
+    pub probe: String,
+    /// The quantity.
+    pub metric: Quantity,
+    /// Its labels in the first run that has it.
+    pub labels: Labels,
+    /// Unit of both values.
+    pub unit: Unit,
+    /// The number in the first run.
+    pub first: Option<ComparedNumber>,
+    /// The number in the other run.
+    pub other: Option<ComparedNumber>,
+    /// Relative change of the value: 0.1 is 10 % more than in the first run. `None` where it means nothing.
+    pub change: Option<f64>,
+    /// Interval of the change.
+    pub interval: Option<Interval>,
+    /// p-value of "no change", corrected for the number of tests of the two runs; `None` where none was made.
+    pub p_value: Option<f64>,
+    /// The conclusion.
+    #[serde(flatten)]
+    pub verdict: ChangeVerdict,
+    /// What programs got during both runs. This describes the time of the runs, not the hardware.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Tenancy>,
+}
+
+impl ComparedFigure {
+    /// Whether less of it is better; `None` where neither more nor less is.
+    pub fn less_is_better(&self) -> Option<bool> {
+        less_is_better(&self.metric, self.unit)
+    }
+
+    /// How much it lost, relative to the first run; `None` unless it is worse.
+    pub fn loss(&self) -> Option<f64> {
+        (self.verdict == ChangeVerdict::Worse).then_some(self.change?.abs())
+    }
+}
+
+/// Whether less of a quantity is better: of times, with few exceptions. `None` of sizes, counts and shares.
+pub fn less_is_better(metric: &Quantity, unit: Unit) -> Option<bool> {
+    match (metric, unit) {
+        // How long a wait was tried, and differences between two directions or groups.
+        (Quantity::ResidencyLimit | Quantity::C2cAsymmetry | Quantity::C2cModes | Quantity::Other(_), _) => None,
+        (Quantity::ResidencyHalfLife, Unit::Ns) => Some(false),
+        (_, Unit::Ns) => Some(true),
+        (_, Unit::BytesPerSecond) => Some(false),
+        _ => None,
+    }
+}
+
+/// A number of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedNumber {
+    /// The capability in the base unit; `None` if withheld or not measured.
+    pub value: Option<f64>,
+    /// How far it can be trusted.
+    pub grade: Grade,
+    /// Its interval.
+    pub interval: Option<Interval>,
+    /// The state that it is of; `None` where the run saw one state only.
+    pub state: Option<StateKind>,
+    /// Footprint of one thread.
+    pub size: Option<Bytes>,
+    /// The kernel that measured it.
+    pub kernel: Option<String>,
+    /// Bytes a second by cores in use; only between machines, for rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_core: Option<f64>,
+    /// Bytes a second by sockets in use; only between machines, for rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_socket: Option<f64>,
+}
+
+/// What programs got during two runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tenancy {
+    /// During the first.
+    pub first: Now,
+    /// During the other.
+    pub other: Now,
+    /// Relative change of the median.
+    pub change: f64,
+}
+
+/// The conclusion on a number of two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "verdict", content = "why")]
+pub enum ChangeVerdict {
+    /// Better by more than the threshold, beyond chance.
+    Better,
+    /// Worse by more than the threshold, beyond chance.
+    Worse,
+    /// The whole interval of the change is within the threshold.
+    Same,
+    /// Neither a change nor its absence is shown.
+    Unsure(Doubt),
+    /// The two do not describe one thing, or one of them is not to be trusted.
+    NotComparable(Obstacle),
+}
+
+impl ChangeVerdict {
+    /// The verdict in a word or two.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "same",
+            Self::Unsure(_) => "unsure",
+            Self::NotComparable(_) => "not comparable",
+        }
+    }
+
+    /// Whether it is better or worse.
+    pub fn has_moved(&self) -> bool {
+        matches!(self, Self::Better | Self::Worse)
+    }
+}
+
+/// Why neither a change nor its absence is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// The change exceeds the threshold, but may be chance.
+    MayBeChance,
+    /// The interval of the change reaches beyond the threshold.
+    WideInterval,
+    /// Both are bounds.
+    BothBounds,
+    /// One is a bound, which the other does not contradict.
+    OpenBound,
+    /// One has no interval.
+    NoInterval,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MayBeChance => "changed by more than the threshold, but the visits may differ by chance",
+            Self::WideInterval => "the interval of the change reaches beyond the threshold",
+            Self::BothBounds => "both are bounds",
+            Self::OpenBound => "one is a bound that the other does not contradict",
+            Self::NoInterval => "at least one has no interval",
+        })
+    }
+}
+
+/// Why two numbers are not compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "obstacle")]
+pub enum Obstacle {
+    /// Only the first run has it.
+    OnlyInFirst,
+    /// Only the other run has it.
+    OnlyInOther,
+    /// The methods of the probe differ.
+    Method {
+        /// Version in the first run.
+        first: u32,
+        /// Version in the other run.
+        other: u32,
+    },
+    /// The footprints of the tier differ.
+    WorkingSet {
+        /// In the first run.
+        first: Option<Bytes>,
+        /// In the other run.
+        other: Option<Bytes>,
+    },
+    /// The numbers are of different states of the cpus.
+    State,
+    /// A proof lacks for at least one.
+    Suspect,
+    /// At least one was withheld or not measured.
+    Missing,
+    /// One is a middle and the other an edge.
+    Estimate,
+    /// Tails of blocks, disturbed ones included: they describe the time of the run.
+    OfTheHour,
+    /// Sizes, counts and shares: neither more nor less is better.
+    NoDirection,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = |bytes: &Option<Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
+        match self {
+            Self::OnlyInFirst => write!(f, "only the first run has them"),
+            Self::OnlyInOther => write!(f, "only the other run has them"),
+            Self::Method { first, other } => write!(f, "method version {first} against {other}"),
+            Self::WorkingSet { first, other } => write!(f, "working set {} against {}", size(first), size(other)),
+            Self::State => write!(f, "of different states of the cpus"),
+            Self::Suspect => write!(f, "suspect in at least one run"),
+            Self::Missing => write!(f, "withheld or not measured in at least one run"),
+            Self::Estimate => write!(f, "an edge against a middle"),
+            Self::OfTheHour => write!(f, "tails, which describe the time of a run, disturbed blocks included"),
+            Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),
+        }
+    }
+}
+
+/// A fact of two runs that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FactDifference {
+    /// The fact.
+    pub fact: Fact,
+    /// In the first run; `None` where not reported.
+    pub first: Option<String>,
+    /// In the other run; `None` where not reported.
+    pub other: Option<String>,
+}
+
+/// The facts: each with its name in reports.
+macro_rules! facts {
+    ($($(#[$doc:meta])+ $fact:ident = $name:literal,)+) => {
+        /// A fact of a machine or of the program that affects numbers.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "snake_case")]
+        pub enum Fact {
+            $($(#[$doc])+ $fact,)+
+        }
+
+        impl Fact {
+            /// Its name in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$fact => $name,)+
+                }
+            }
+        }
+    };
+}
+
+facts! {
+    /// Whether the machine is simulated.
+    Simulated = "simulated",
+    /// Version and revision of tiermark.
+    Tiermark = "tiermark",
+    /// Target and compiler that tiermark was built with.
+    Build = "build",
+    /// Name, family, model and stepping of the processor.
+    CpuModel = "processor",
+    /// Microcode revision.
+    Microcode = "microcode",
+    /// Cpus that tiermark may use.
+    Cpus = "cpus allowed",
+    /// State of simultaneous multithreading.
+    Smt = "SMT",
+    /// Total memory.
+    Memory = "memory",
+    /// Memory modules.
+    Dimms = "DIMMs",
+    /// Nodes that tiermark may use.
+    Nodes = "nodes allowed",
+    /// Firmware version.
+    Firmware = "firmware",
+    /// Hypervisor.
+    Hypervisor = "hypervisor",
+    /// Container runtime.
+    Container = "container",
+    /// Cpu quota of the control group.
+    CpuQuota = "cpu quota",
+    /// Distribution.
+    Distribution = "distribution",
+    /// Kernel release.
+    Kernel = "kernel",
+    /// Mitigations of vulnerabilities.
+    Mitigations = "mitigations",
+    /// Frequency governor.
+    Governor = "governor",
+    /// Driver, governor and states of idle cpus.
+    Idle = "idle states",
+    /// Transparent huge pages.
+    Thp = "THP",
+    /// Work done for a transparent huge page.
+    ThpDefrag = "THP defrag",
+    /// Automatic NUMA balancing.
+    NumaBalancing = "NUMA balancing",
+    /// Kernel samepage merging.
+    Ksm = "KSM",
+    /// Clock source.
+    Clocksource = "clock source",
+}

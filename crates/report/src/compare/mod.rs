@@ -1,0 +1,229 @@
+//! Runs side by side: what moved comes first, what cannot be told stands with its reason.
+
+mod markdown;
+mod words;
+
+use tiermark_model::{Against, ChangeVerdict, ComparedFigure, ComparedRun, Comparison, Fact};
+
+use crate::number::value;
+use crate::order::grouped;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, glued, hanging, heading, labelled};
+pub use markdown::compare_markdown;
+use words::{change, graded_text, name, plain, size_of, tally, unit_of};
+
+/// Changes of what programs got that are shown: the survey shows it from this difference to the capability on.
+const TENANCY: f64 = 0.1;
+/// Rows of a table, and names in a list, beyond which the rest is counted.
+const LISTED: usize = 6;
+
+/// Renders a comparison.
+pub fn compare(comparison: &Comparison, style: &Style) -> String {
+    let mut out = String::new();
+    for other in &comparison.others {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&against(comparison, other, style));
+    }
+    out
+}
+
+fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
+    let mut out = labelled("first", &described(&comparison.first), style);
+    out.push_str(&labelled("other", &described(&other.run), style));
+    let moved = moved(other);
+    let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
+    let ink = if worse { Ink::Bad } else { Ink::Good };
+    out.push_str(&format!("\n{}", hanging("", &tally(&other.figures), ink, style)));
+    if !moved.is_empty() {
+        out.push_str(&heading("Changed, the largest change first", style));
+        out.push_str(&table(&moved, style));
+    }
+    out.push_str(&same(comparison, other, style));
+    if comparison.by_role {
+        out.push_str(&shares(other, style));
+    }
+    out.push_str(&facts(other, style));
+    out.push_str(&tenancy(other, style));
+    out.push_str(&reasons("Unsure", "?", other, style));
+    out.push_str(&reasons("Not comparable", style.absent(), other, style));
+    out.push_str(&notes(comparison, other, style));
+    out
+}
+
+/// A run in one line.
+fn described(run: &ComparedRun) -> String {
+    let cpu = run.cpu.as_ref().map_or_else(String::new, |cpu| format!(", {cpu}"));
+    let simulated = if run.simulated { ", simulated" } else { "" };
+    let part = if run.complete { "" } else { ", not complete" };
+    // A name may be the id itself.
+    let id = if run.name == run.id { String::new() } else { format!(" ({})", run.id) };
+    format!("{}{id}: {} of {}{cpu}{simulated}{part}", run.name, run.title, run.started)
+}
+
+/// The numbers that moved, the largest change first.
+fn moved(other: &Against) -> Vec<&ComparedFigure> {
+    let mut moved: Vec<&ComparedFigure> = other.figures.iter().filter(|figure| figure.verdict.has_moved()).collect();
+    let by = |figure: &ComparedFigure| figure.change.map_or(0.0, |change| (1.0 + change).ln().abs());
+    moved.sort_by(|a, b| by(b).total_cmp(&by(a)));
+    moved
+}
+
+/// Numbers of both runs, their change and the verdict.
+fn table(figures: &[&ComparedFigure], style: &Style) -> String {
+    let mut table = Table::new().column("", Align::Left).column("first", Align::Right).column("other", Align::Right);
+    table = table.column("", Align::Left).column("change", Align::Right).column("", Align::Left);
+    for figure in figures {
+        let ink = match figure.verdict {
+            ChangeVerdict::Better => Ink::Good,
+            ChangeVerdict::Worse => Ink::Bad,
+            _ => Ink::Plain,
+        };
+        table.row(vec![
+            Cell::new(name(figure, style)),
+            Cell::new(graded_text(figure.first.as_ref(), figure.unit, style)),
+            Cell::new(graded_text(figure.other.as_ref(), figure.unit, style)),
+            Cell::inked(unit_of(figure, style), Ink::Dim),
+            Cell::new(change(figure, style)),
+            Cell::inked(figure.verdict.name(), ink),
+        ]);
+    }
+    table.render(style)
+}
+
+/// Numbers that did not change: counted above, listed where asked for, and between machines.
+fn same(comparison: &Comparison, other: &Against, style: &Style) -> String {
+    let same: Vec<&ComparedFigure> =
+        other.figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same).collect();
+    if same.is_empty() || !(style.verbose || comparison.by_role) {
+        return String::new();
+    }
+    let title = format!("The same within {}", plain(comparison.threshold));
+    heading(&title, style) + &table(&same, style)
+}
+
+/// Between machines: footprints, and rates by the cores and sockets in use.
+fn shares(other: &Against, style: &Style) -> String {
+    let mut table = Table::new().column("", Align::Left);
+    for heading in ["footprint", "a core", "a socket"] {
+        table = table.columns_under(heading, &["first", "other"], Align::Right);
+    }
+    for figure in &other.figures {
+        let (Some(first), Some(second)) = (&figure.first, &figure.other) else { continue };
+        if matches!(figure.verdict, ChangeVerdict::NotComparable(_)) {
+            continue;
+        }
+        // One core's share of what one core gets is no news.
+        let is_shared = [first, second].iter().any(|number| number.per_core != number.value);
+        let rate = |rate: Option<f64>| {
+            rate.filter(|_| is_shared).map_or_else(String::new, |rate| value(rate, figure.unit, style))
+        };
+        let cells = [
+            [first, second].map(size_of),
+            [first.per_core, second.per_core].map(rate),
+            [first.per_socket, second.per_socket].map(rate),
+        ];
+        if cells.iter().flatten().all(String::is_empty) {
+            continue;
+        }
+        let cells = cells.into_iter().flatten().map(Cell::new);
+        table.row([Cell::new(name(figure, style))].into_iter().chain(cells).collect());
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    heading(&format!("Footprints, and {} by cores and sockets in use", style.rate_unit()), style) + &table.render(style)
+}
+
+/// What differs between the machines and programs: the first place to look for a cause.
+fn facts(other: &Against, style: &Style) -> String {
+    if other.facts.is_empty() {
+        return heading("Machine and program", style) + &hanging("  ", "No recorded fact differs.", Ink::Plain, style);
+    }
+    let mut table = Table::new().column("", Align::Left).column("first", Align::Left).column("other", Align::Left);
+    for fact in &other.facts {
+        let text = |text: &Option<String>| Cell::new(text.as_deref().unwrap_or("not reported"));
+        table.row(vec![Cell::new(fact.fact.name()), text(&fact.first), text(&fact.other)]);
+    }
+    heading("Machine and program: what differs", style) + &table.render(style)
+}
+
+/// What programs got, where it changed much.
+fn tenancy(other: &Against, style: &Style) -> String {
+    let much = |figure: &&ComparedFigure| figure.now.is_some_and(|now| now.change.abs() > TENANCY);
+    let mut changed: Vec<&ComparedFigure> = other.figures.iter().filter(much).collect();
+    let by = |figure: &ComparedFigure| figure.now.map_or(0.0, |now| (1.0 + now.change).ln().abs());
+    changed.sort_by(|a, b| by(b).total_cmp(&by(a)));
+    if changed.is_empty() {
+        return String::new();
+    }
+    let listed = if style.verbose { changed.len() } else { LISTED.min(changed.len()) };
+    let mut table = Table::new().column("", Align::Left).column("first", Align::Right).column("other", Align::Right);
+    table = table.column("", Align::Left).column("change", Align::Right);
+    for figure in &changed[..listed] {
+        let Some(now) = figure.now else { continue };
+        table.row(vec![
+            Cell::new(name(figure, style)),
+            Cell::new(value(now.first.median, figure.unit, style)),
+            Cell::new(value(now.other.median, figure.unit, style)),
+            Cell::inked(unit_of(figure, style), Ink::Dim),
+            Cell::new(words::signed(now.change)),
+        ]);
+    }
+    let title = format!("Now: what programs got while the runs went on, changes over {}", plain(TENANCY));
+    heading(&title, style) + &table.render(style) + &rest(changed.len() - listed, style)
+}
+
+fn rest(count: usize, style: &Style) -> String {
+    if count == 0 {
+        return String::new();
+    }
+    hanging("  ", &format!("and {count} more (-v lists all)"), Ink::Dim, style)
+}
+
+/// Numbers without a conclusion, by the reason.
+fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String {
+    let why = |figure: &ComparedFigure| match &figure.verdict {
+        ChangeVerdict::Unsure(doubt) if verdict == "Unsure" => Some(doubt.to_string()),
+        ChangeVerdict::NotComparable(obstacle) if verdict != "Unsure" => Some(obstacle.to_string()),
+        _ => None,
+    };
+    let groups = grouped(other.figures.iter().filter_map(|figure| Some((why(figure)?, figure))));
+    if groups.is_empty() {
+        return String::new();
+    }
+    let one = |(why, figures): (String, Vec<&ComparedFigure>)| {
+        let listed = if style.verbose { figures.len() } else { LISTED.min(figures.len()) };
+        let named = |figure: &&ComparedFigure| match figure.change {
+            Some(change) => format!("{} {}", name(figure, style), glued(&words::signed(change))),
+            None => name(figure, style),
+        };
+        let mut names: Vec<String> = figures[..listed].iter().map(named).collect();
+        if figures.len() > listed {
+            names.push(format!("and {} more", figures.len() - listed));
+        }
+        bullet(mark, Ink::Dim, &format!("{why}: {}", names.join(", ")), None, style)
+    };
+    heading(verdict, style) + &groups.into_iter().map(one).collect::<String>()
+}
+
+/// How to read the verdicts, and what limits them here.
+fn notes(comparison: &Comparison, other: &Against, style: &Style) -> String {
+    let mut text = format!(
+        "Better or worse: a change of more than {} that is not chance. Of pairs of runs of an unchanged machine, \
+         at most {} have such a number by the chance of their visits. Between hours a shared machine may differ by more.",
+        plain(comparison.threshold),
+        plain(comparison.level)
+    );
+    let is_other_cpu = other.facts.iter().any(|fact| fact.fact == Fact::CpuModel);
+    if is_other_cpu && !comparison.by_role {
+        text.push_str(" The processors differ: `--machines` compares tiers by their role, whatever their sizes.");
+    }
+    text.push_str(" `tiermark help compare` explains.");
+    format!("\n{}", hanging("", &text, Ink::Dim, style))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+use tiermark_model::*;
+
+use super::*;
+
+fn number(value: f64, grade: Grade) -> Option<ComparedNumber> {
+    Some(ComparedNumber {
+        value: Some(value),
+        grade,
+        interval: None,
+        state: None,
+        size: Some(Bytes(256 * KIB)),
+        kernel: None,
+        per_core: Some(value / 4.0),
+        per_socket: Some(value),
+    })
+}
+
+fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigure {
+    let change = values[1] / values[0] - 1.0;
+    ComparedFigure {
+        probe: "bandwidth".into(),
+        metric: Quantity::Bandwidth,
+        labels: Labels::new().text(Labels::TIER, tier).text(Labels::OP, "read").whole(Labels::THREADS, 4),
+        unit: Unit::BytesPerSecond,
+        first: number(values[0], Grade::Trusted),
+        other: number(values[1], Grade::Bound),
+        change: Some(change),
+        interval: Some(Interval { low: change - 0.01, high: change + 0.006, level: 0.95 }),
+        p_value: Some(0.001),
+        verdict,
+        now: None,
+    }
+}
+
+fn comparison() -> Comparison {
+    let run = |name: &str| ComparedRun {
+        name: name.into(),
+        id: "20260101T000000-00000a".into(),
+        title: "survey".into(),
+        started: "2026-01-01T00:00:00Z".into(),
+        cpu: Some("EPYC | 9R14".into()),
+        complete: true,
+        simulated: false,
+    };
+    let now = |median| Now { median, p10: median, p90: median };
+    let mut shared = figure("L3", [90e9, 90.1e9], ChangeVerdict::Same);
+    shared.now = Some(Tenancy { first: now(80e9), other: now(40e9), change: -0.5 });
+    let figures = vec![
+        figure("L1", [190e9, 180e9], ChangeVerdict::Worse),
+        figure("L2", [100e9, 120e9], ChangeVerdict::Better),
+        shared,
+        figure("DRAM", [30e9, 32e9], ChangeVerdict::Unsure(Doubt::OpenBound)),
+        figure("L4", [30e9, 32e9], ChangeVerdict::NotComparable(Obstacle::Method { first: 2, other: 3 })),
+    ];
+    let facts = vec![FactDifference { fact: Fact::Thp, first: Some("always".into()), other: None }];
+    let others = vec![Against { run: run("b.json"), facts, figures }];
+    Comparison { threshold: 0.03, level: 0.01, by_role: false, first: run("a.json"), others }
+}
+
+#[test]
+fn what_changed_comes_first_and_the_rest_has_its_reason() {
+    insta::assert_snapshot!(compare(&comparison(), &Style::default()));
+}
+
+#[test]
+fn markdown_is_fit_for_a_pull_request() {
+    insta::assert_snapshot!(compare_markdown(&comparison(), &Style::default()));
+}
+
+#[test]
+fn every_style_fits_and_lists_what_was_asked_for() {
+    let mut all = comparison();
+    all.by_role = true;
+    for width in [40, 60, 80, 120] {
+        let style = Style { width, unicode: false, verbose: true, ..Style::default() };
+        let shown = compare(&all, &style);
+        assert!(shown.is_ascii() && shown.lines().all(|line| line.len() <= width), "{shown}");
+        assert!(shown.contains("The same within") && shown.contains("256 KiB"), "{shown}");
+    }
+}
+
+#[test]
+fn any_document_has_a_report() {
+    let mut odd = comparison();
+    for (at, value) in [f64::NAN, f64::INFINITY, -1.0, 1e300].into_iter().enumerate() {
+        odd.others[0].figures[at].change = Some(value);
+        odd.others[0].figures[at].first = None;
+    }
+    assert!(compare(&odd, &Style::default()).lines().all(|line| crate::text::width(line) <= 80));
+    odd.others.clear();
+    assert_eq!(compare(&odd, &Style::default()), "");
+}

@@ -1,0 +1,85 @@
+//! Numbers of a comparison in words.
+
+use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Label, Labels, Quantity, Unit};
+
+use crate::findings::words;
+use crate::number::{bound_sign, unit_name, value};
+use crate::style::Style;
+
+/// The name of a number: its quantity and its labels, without what is usual.
+pub(super) fn name(figure: &ComparedFigure, style: &Style) -> String {
+    let labels = &figure.labels;
+    let is_usual = |key: &str, label: &Label| match (key, label) {
+        (Labels::LAYOUT, Label::Text(text)) => text == "random",
+        (Labels::PAGE, Label::Text(text)) => text == "thp",
+        (Labels::CHAINS, Label::Whole(chains)) => *chains == 1,
+        _ => false,
+    };
+    let mut without = vec![Labels::PURPOSE, Labels::CPUS];
+    let is_named = |key: &str| labels.0.contains_key(key);
+    without.extend([Labels::KERNEL].iter().filter(|_| is_named(Labels::OP)));
+    without.extend([Labels::SIZE].iter().filter(|_| is_named(Labels::TIER)));
+    // Machines have different numbers of threads: there it is all of them.
+    let is_of_machines = figure.first.as_ref().is_some_and(|number| number.per_core.is_some());
+    let (said, kept) = if is_of_machines { (Labels::THREADS, Labels::SPAN) } else { (Labels::SPAN, Labels::THREADS) };
+    without.extend([said].iter().filter(|_| is_named(kept)));
+    let mut shown = labels.clone();
+    shown.0.retain(|key, label| style.verbose || !is_usual(key, label));
+    let labels = words(&shown, &without);
+    let is_said = figure.metric == Quantity::Bandwidth && is_named(Labels::OP);
+    let metric = if is_said { "" } else { figure.metric.name() };
+    format!("{metric} {labels}").trim().to_owned()
+}
+
+/// The value with the sign of its bound, or the mark of its doubt.
+pub(super) fn graded_text(number: Option<&ComparedNumber>, unit: Unit, style: &Style) -> String {
+    let Some(of) = number.and_then(|number| number.value) else { return style.absent().to_owned() };
+    let text = value(of, unit, style);
+    match number.map(|number| number.grade) {
+        Some(Grade::Bound) => format!("{}{text}", bound_sign(unit, style).unwrap_or_default()),
+        Some(grade @ (Grade::Suspect | Grade::Invalid)) => format!("{text}{}", style.mark(grade)),
+        _ => text,
+    }
+}
+
+/// The unit beside both values.
+pub(super) fn unit_of(figure: &ComparedFigure, style: &Style) -> &'static str {
+    unit_name(figure.unit, style)
+}
+
+/// `+4.1 %`.
+pub(super) fn signed(change: f64) -> String {
+    let percent = change * 100.0;
+    let digits = usize::from(percent.abs() < 100.0);
+    if percent.abs() < 1e5 { format!("{percent:+.digits$} %") } else { format!("{percent:+.1e} %") }
+}
+
+/// `+4.1 ±0.6 %`: the change with the wider side of its interval.
+pub(super) fn change(figure: &ComparedFigure, style: &Style) -> String {
+    let Some(of) = figure.change.filter(|of| of.is_finite()) else { return style.absent().to_owned() };
+    let half = figure.interval.map(|interval| (interval.high - of).max(of - interval.low) * 100.0);
+    match half.filter(|half| (0.0..1e3).contains(half)) {
+        Some(half) => {
+            let text = signed(of);
+            format!("{} {}{half:.1} %", text.trim_end_matches(" %"), style.glyph("±", "+-"))
+        }
+        None => signed(of),
+    }
+}
+
+/// A share without needless digits: `3 %`, `0.5 %`.
+pub(super) fn plain(share: f64) -> String {
+    crate::number::percent(share).replace(".0 %", " %")
+}
+
+/// The footprint of a number, where labelled.
+pub(super) fn size_of(number: &ComparedNumber) -> String {
+    number.size.as_ref().map_or_else(String::new, Bytes::to_string)
+}
+
+/// `1 worse, 2 better, 20 same, 3 unsure, 4 not comparable`.
+pub(super) fn tally(figures: &[ComparedFigure]) -> String {
+    const ORDER: [&str; 5] = ["worse", "better", "same", "unsure", "not comparable"];
+    let count = |name: &str| figures.iter().filter(|figure| figure.verdict.name() == name).count();
+    ORDER.map(|name| format!("{} {name}", count(name))).join(", ")
+}

@@ -1,0 +1,225 @@
+//! Two samples: whether they differ, by how much, and what that is worth among many comparisons.
+
+use crate::rank::midranks;
+use crate::special::normal_two_sided;
+use crate::usable;
+
+/// Samples up to this product of their sizes have exact p-values, if no two values are equal.
+const EXACT: usize = 900;
+
+/// Two-sided p-value of "both samples come from one distribution" by their ranks: Mann & Whitney, "On a Test of Whether
+/// one of Two Random Variables is Stochastically Larger than the Other", Annals of Mathematical Statistics 18(1), 1947.
+/// Exact for small samples without ties, by the recursion of that paper; else the normal approximation with the
+/// correction for ties and continuity (Lehmann, "Nonparametrics", 1975, §1.3 and §1.4).
+///
+/// `None` for an empty sample or a value that is not finite.
+#[must_use]
+pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
+    if !usable(a) || !usable(b) {
+        return None;
+    }
+    let all: Vec<f64> = a.iter().chain(b).copied().collect();
+    let (ranks, ties) = midranks(&all);
+    let (n, m) = (a.len() as f64, b.len() as f64);
+    let u = ranks[..a.len()].iter().sum::<f64>() - n * (n + 1.0) / 2.0;
+    let least = u.min(n * m - u);
+    if ties == 0.0 && a.len() * b.len() <= EXACT {
+        return Some((2.0 * share_up_to(least.round() as usize, a.len(), b.len())).min(1.0));
+    }
+    let all = n + m;
+    let variance = n * m / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)));
+    if variance <= 0.0 {
+        return Some(1.0);
+    }
+    Some(normal_two_sided((n * m / 2.0 - least - 0.5).max(0.0) / variance.sqrt()))
+}
+
+/// Share of the arrangements of `n` and `m` values whose U is at most `u`.
+fn share_up_to(u: usize, n: usize, m: usize) -> f64 {
+    // counts[k]: arrangements of i values of one sample among m of the other with U = k. One more value of the first
+    // sample, the largest of them, stands above 0 to m values of the second: the Gaussian binomial coefficients.
+    let mut counts = vec![0.0; n * m + 1];
+    counts[0] = 1.0;
+    for i in 1..=n {
+        for k in (i + m..counts.len()).rev() {
+            counts[k] -= counts[k - i - m];
+        }
+        for k in i..counts.len() {
+            counts[k] += counts[k - i];
+        }
+    }
+    let all: f64 = counts.iter().sum();
+    counts[..=u.min(n * m)].iter().sum::<f64>() / all
+}
+
+/// Two-sided p-value of "both samples have the same share of hits": Fisher, "The Logic of Inductive Inference", Journal
+/// of the Royal Statistical Society 98(1), 1935; twice the smaller tail. With hits above a limit between two high
+/// quantiles it is the test of a control quantile, which generalises the median test (Mood 1950).
+///
+/// `None` for an empty sample, or more hits than values.
+#[must_use]
+pub fn fisher_exact(hits_a: usize, of_a: usize, hits_b: usize, of_b: usize) -> Option<f64> {
+    if of_a == 0 || of_b == 0 || hits_a > of_a || hits_b > of_b {
+        return None;
+    }
+    let hits = hits_a + hits_b;
+    let (least, most) = (hits.saturating_sub(of_b), hits.min(of_a));
+    let ln = |x: usize| log_choose(of_a, x) + log_choose(of_b, hits - x) - log_choose(of_a + of_b, hits);
+    let tail = |from: usize, to: usize| (from..=to).map(|x| ln(x).exp()).sum::<f64>();
+    Some((2.0 * tail(least, hits_a).min(tail(hits_a, most))).min(1.0))
+}
+
+fn log_choose(n: usize, k: usize) -> f64 {
+    let k = k.min(n - k);
+    (1..=k).map(|i| ((n - k + i) as f64 / i as f64).ln()).sum()
+}
+
+/// p-values as they count among all of them: none of the true hypotheses is rejected at level α with more probability
+/// than α, however the tests depend on each other (Holm, "A Simple Sequentially Rejective Multiple Test Procedure",
+/// Scandinavian Journal of Statistics 6(2), 1979). In the order given.
+#[must_use]
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut adjusted = vec![1.0; p_values.len()];
+    let mut largest: f64 = 0.0;
+    for (rank, &index) in order.iter().enumerate() {
+        largest = largest.max((p_values.len() - rank) as f64 * p_values[index]).min(1.0);
+        adjusted[index] = largest;
+    }
+    adjusted
+}
+
+/// A positive value with its interval of some level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Between {
+    /// The value.
+    pub value: f64,
+    /// Lower end, at most the value.
+    pub low: f64,
+    /// Upper end, at least the value.
+    pub high: f64,
+}
+
+impl Between {
+    fn is_sound(&self) -> bool {
+        let Self { value, low, high } = *self;
+        [value, low, high].iter().all(|v| v.is_finite() && *v > 0.0) && low <= value && value <= high
+    }
+}
+
+/// The ratio of one value to another with its interval, of the level of theirs, which need not be symmetric: the method
+/// of variance estimates recovery on logarithms (Zou & Donner, "Construction of confidence limits about effect
+/// measures", Statistics in Medicine 27(10), 2008). Assumes that the two were estimated independently.
+///
+/// `None` where a number is not positive and finite, or a value lies outside its interval.
+#[must_use]
+pub fn ratio(of: Between, to: Between) -> Option<Between> {
+    if !of.is_sound() || !to.is_sound() {
+        return None;
+    }
+    let apart = |a: f64, b: f64| (a / b).ln();
+    let value = of.value / to.value;
+    let down = apart(of.value, of.low).hypot(apart(to.high, to.value));
+    let up = apart(of.high, of.value).hypot(apart(to.value, to.low));
+    Some(Between { value, low: value * (-down).exp(), high: value * up.exp() })
+}
+
+/// Two-sided p-value of "the ratio is 1" from its 95 % interval, taken for normal on logarithms: z is the distance to 1
+/// in standard errors, of which the half of the interval towards 1 holds 1.96.
+///
+/// `None` where the numbers are not positive and finite, or the interval has no width.
+#[must_use]
+pub fn ratio_p(ratio: Between) -> Option<f64> {
+    const Z: f64 = 1.959_964;
+    if !ratio.is_sound() {
+        return None;
+    }
+    let half = if ratio.value > 1.0 { ratio.value / ratio.low } else { ratio.high / ratio.value }.ln();
+    (half > 0.0).then(|| normal_two_sided(ratio.value.ln() / half * Z))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a / b - 1.0).abs() < 1e-9
+    }
+
+    #[test]
+    fn ranks_have_the_tabulated_p_values() {
+        // Of 5 and 5 values there are 252 arrangements; U = 0 is one of them, U ≤ 2 are four (Mann & Whitney 1947,
+        // table I).
+        let low = [1.0, 2.0, 3.0, 4.0, 5.0];
+        assert!(near(mann_whitney(&low, &[6.0, 7.0, 8.0, 9.0, 10.0]).unwrap(), 2.0 / 252.0));
+        assert!(near(mann_whitney(&low, &[3.5, 6.0, 7.0, 8.0, 9.0]).unwrap(), 8.0 / 252.0));
+        assert!(near(mann_whitney(&[1.0, 4.0], &[2.0, 3.0]).unwrap(), 1.0));
+        assert!(mann_whitney(&[1.0, 1.0, 1.0], &[1.0, 1.0]).unwrap() > 0.99, "all alike");
+        assert_eq!(mann_whitney(&[], &low), None);
+        assert_eq!(mann_whitney(&[f64::NAN], &low), None);
+    }
+
+    #[test]
+    fn exact_and_approximate_p_values_agree() {
+        let mut rng = Rng::new(4);
+        for _ in 0..50 {
+            // One value more than what is computed exactly.
+            let a: Vec<f64> = (0..31).map(|_| rng.unit()).collect();
+            let b: Vec<f64> = (0..30).map(|_| rng.unit() + 0.1).collect();
+            let above: usize = a.iter().map(|a| b.iter().filter(|b| a > *b).count()).sum();
+            let exact = (2.0 * share_up_to(above.min(31 * 30 - above), 31, 30)).min(1.0);
+            let normal = mann_whitney(&a, &b).unwrap();
+            assert!((exact - normal).abs() < 0.01, "{exact} {normal}");
+        }
+    }
+
+    #[test]
+    fn equal_distributions_are_rejected_as_often_as_the_level_says() {
+        let mut rng = Rng::new(9);
+        let rejected = (0..2_000).filter(|_| {
+            let [a, b] = [20, 25].map(|n| (0..n).map(|_| rng.unit()).collect::<Vec<f64>>());
+            mann_whitney(&a, &b).unwrap() < 0.05
+        });
+        assert!((60..=140).contains(&rejected.count()));
+    }
+
+    #[test]
+    fn hits_have_the_p_values_of_the_lady_who_tastes_tea() {
+        assert!(near(fisher_exact(4, 4, 0, 4).unwrap(), 2.0 / 70.0));
+        assert!(near(fisher_exact(3, 4, 1, 4).unwrap(), 34.0 / 70.0));
+        assert!(near(fisher_exact(2, 4, 2, 4).unwrap(), 1.0));
+        assert_eq!(fisher_exact(0, 3, 0, 5), Some(1.0));
+        assert_eq!(fisher_exact(1, 0, 0, 5), None);
+        assert_eq!(fisher_exact(2, 1, 0, 5), None);
+        assert!(fisher_exact(150, 150, 0, 150).unwrap() < 1e-80);
+    }
+
+    #[test]
+    fn many_tests_count_for_less() {
+        let adjusted = holm(&[0.04, 0.01, 0.03, 0.005]);
+        for (found, expected) in adjusted.iter().zip([0.06, 0.03, 0.06, 0.02]) {
+            assert!(near(*found, expected), "{adjusted:?}");
+        }
+        assert_eq!(holm(&[0.7, 0.9]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_ratio_has_the_width_of_both() {
+        let value = |value: f64, share: f64| Between { value, low: value / share, high: value * share };
+        let found = ratio(value(110.0, 1.03), value(100.0, 1.04)).unwrap();
+        let half = (1.03f64.ln().powi(2) + 1.04f64.ln().powi(2)).sqrt();
+        assert!(near(found.value, 1.1) && near(found.high, 1.1 * half.exp()) && near(found.low, 1.1 * (-half).exp()));
+        // Only the sides that lie towards each other count.
+        let lopsided = Between { value: 110.0, low: 109.0, high: 200.0 };
+        assert!(ratio(lopsided, value(100.0, 1.001)).unwrap().low > 1.08);
+        assert_eq!(ratio(Between { value: 0.0, low: 0.0, high: 1.0 }, lopsided), None);
+        assert_eq!(ratio(Between { value: 3.0, low: 1.0, high: 2.0 }, lopsided), None);
+        // 1.96 standard errors from 1.
+        let p = ratio_p(Between { value: 1.1, low: 1.0, high: 1.21 }).unwrap();
+        assert!((p - 0.05).abs() < 1e-6, "{p}");
+        assert_eq!(ratio_p(Between { value: 1.0, low: 1.0, high: 1.0 }), None);
+    }
+}
