@@ -103,7 +103,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
 }
 
 /// Pages of topics that are not probes.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("compare", include_str!("../../../../docs/methods/compare.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),
