@@ -73,13 +73,13 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show a saved run or a document again
     Show(ShowArgs),
-    /// Write a page for a browser from saved runs and documents
+    /// Write saved runs as an HTML page
     #[command(after_long_help = args::show::REPORT_EXAMPLES)]
     Report(ReportArgs),
     /// Compare saved runs: what became better or worse
     #[command(after_long_help = args::compare::EXAMPLES)]
     Compare(CompareArgs),
-    /// Keep runs under names, to compare others with
+    /// Keep runs under names, to compare later runs with them
     Baseline(BaselineArgs),
     /// Measure again what a saved run measured
     #[command(after_long_help = args::show::RERUN_EXAMPLES)]

@@ -93,16 +93,16 @@ fn elsewhere(words: &[&str]) -> Option<String> {
 
 /// A layout of the report that is an option of its own.
 fn other_format(value: &str) -> Option<String> {
-    let of_its_own = ["json", "jsonl", "csv", "html"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
+    let of_its_own = ["json", "jsonl", "html"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
     Some(match of_its_own {
-        "csv" => {
-            "`tiermark loaded-latency --csv FILE` writes curves; --format pairs prints pairs of cpus (c2c)".to_owned()
-        }
         "html" => {
-            "a page for a browser has an option of its own: --html FILE; `tiermark report` writes one of saved runs"
+            "an HTML page has its own option: --html FILE; `tiermark report --html FILE` writes one from saved runs"
                 .to_owned()
         }
-        name => format!("the document has options of its own: --{name} for standard output, --{name}=FILE for a file"),
+        name => format!(
+            "the document has options of its own: --{name} for standard output, --{name}=FILE for a file; --format json-rows prints a line \
+             for each observation"
+        ),
     })
 }
 
@@ -141,7 +141,7 @@ mod tests {
     fn what_was_meant_is_shown() {
         for (arguments, tip) in [
             (&["latency", "--format", "json"][..], "--json=FILE for a file"),
-            (&["show", "--format=csv"], "tiermark loaded-latency --csv FILE"),
+            (&["show", "--format=jsonl"], "--format json-rows"),
             (&["show", "--format=html"], "tiermark report"),
             (&["latency", "--json", "out.json"], "--json=out.json"),
             (&["survey", "--quick", "--jsonl", "events"], "--jsonl=events"),

@@ -246,13 +246,17 @@ pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
         Format::Mlc => tiermark_report::mlc(run),
         Format::Stream => tiermark_report::stream(run),
         Format::Pairs => tiermark_report::pairs_csv(run),
+        Format::Csv => tiermark_report::csv(run),
+        Format::JsonRows => tiermark_report::json_rows(run),
+        Format::Openmetrics => tiermark_report::openmetrics(run),
     }
 }
 
 /// Reports on standard error which doubts the chosen layout does not show.
 pub(crate) fn tell_doubts(run: &Run, format: Format) {
     let (layout, doubts) = match format {
-        Format::Text => return,
+        // They have the grade of each number.
+        Format::Text | Format::Csv | Format::JsonRows | Format::Openmetrics => return,
         Format::Mlc => ("mlc-compatible", tiermark_report::mlc_doubts(run)),
         Format::Stream => ("STREAM-like", tiermark_report::stream_doubts(run)),
         Format::Pairs => ("core-to-core-latency", tiermark_report::pairs_doubts(run)),

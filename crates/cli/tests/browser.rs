@@ -126,18 +126,25 @@ fn documents_of_every_kind_and_version_make_a_page() {
 #[test]
 fn a_page_that_cannot_be_made_leaves_the_file_as_it_is() {
     let user = User::new();
-    std::fs::write(user.path("kept.html"), "mine").unwrap();
+    let mine = "<!doctype html>mine";
+    std::fs::write(user.path("kept.html"), mine).unwrap();
+    let run = format!("{}/../history/tests/fixtures/run-2.json", env!("CARGO_MANIFEST_DIR"));
+    std::fs::copy(run, user.path("run.json")).unwrap();
+    let saved = std::fs::read(user.path("run.json")).unwrap();
     std::fs::write(user.path("broken.json"), "{").unwrap();
     for arguments in [
         &["report", "nothing.json", "--html", "kept.html"][..],
         &["report", "broken.json", "--html", "kept.html"],
         &["report", "last", "--html", "kept.html"],
+        // The run is meant as a document, and would be lost.
+        &["report", "--html", "run.json", "run.json"],
         &["report", "last", "--html", "missing/page.html"],
         &["report", "last"],
     ] {
         user.run(arguments).expect(2);
     }
-    assert_eq!(std::fs::read_to_string(user.path("kept.html")).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(user.path("kept.html")).unwrap(), mine);
+    assert_eq!(std::fs::read(user.path("run.json")).unwrap(), saved);
     let out = user.run(&["survey", "--simulate", TWO, "--json", "--html", "-"]).expect(2);
     assert!(out.err.contains("--html") && out.err.contains("--json"), "{}", out.err);
 }

@@ -58,7 +58,9 @@ fn a_strict_gate_has_a_strict_threshold() {
     assert_eq!(threshold(&[]), 0.03);
     assert_eq!(threshold(&["--fail-over", "1%"]), 0.01);
     assert_eq!(threshold(&["--fail-over", "9"]), 0.03);
-    assert_eq!(threshold(&["--fail-over", "1%", "--threshold", "2%"]), 0.02);
+    assert_eq!(threshold(&["--fail-over", "2%", "--threshold", "1%"]), 0.01);
+    // A change between the two would neither count nor fail.
+    user.run(&["compare", "fast.json", "fast.json", "--fail-over", "1%", "--threshold", "2%"]).expect(2);
 }
 
 #[test]

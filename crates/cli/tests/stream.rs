@@ -53,3 +53,18 @@ fn what_the_table_cannot_say_is_said_beside_it() {
     let small = ["bandwidth", "--array-elements", "8", "--threads", "one"];
     user.run(&[&small[..], &SERVER].concat()).expect(4);
 }
+
+/// Layouts for other programs have a row for each observation, and a line for each finding with a number.
+#[test]
+fn a_saved_run_is_a_table_and_metrics() {
+    let user = User::new();
+    let path = format!("{}/../history/tests/fixtures/run-2.json", env!("CARGO_MANIFEST_DIR"));
+    let shown = |format: &str| user.run(&["show", &path, "--format", format]).expect(0).out;
+    let (csv, lines) = (shown("csv"), shown("json-rows"));
+    assert!(csv.starts_with("run,started,probe,experiment,step,"), "{csv}");
+    let rows: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["labels"].is_object() && row["grade"].is_string()));
+    assert_eq!(csv.lines().count(), rows.len() + 1);
+    let metrics = shown("openmetrics");
+    assert!(metrics.contains("# TYPE tiermark_run_complete gauge\n") && metrics.ends_with("# EOF\n"), "{metrics}");
+}

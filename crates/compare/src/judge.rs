@@ -1,8 +1,8 @@
 //! The verdict on a number of two runs.
 
 use tiermark_model::{
-    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Quantity, Tenancy,
-    less_is_better, present_probe_id,
+    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Quantity, ReasonCode,
+    Tenancy, Verdict, less_is_better, present_probe_id,
 };
 use tiermark_stats::{Between, ratio};
 
@@ -12,7 +12,7 @@ use crate::{LEVEL, Rules, evidence};
 /// Footprints that differ by less are one: the finder of tiers puts a rung somewhere on a measured plateau.
 const ALIKE: f64 = 1.01;
 /// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an
-/// octave. Those of caches must be alike.
+/// octave. Those of caches must be alike; larger ones are memory where no tier is named.
 const MEMORY_BYTES: u64 = 32 << 20;
 const QUARTER_OCTAVE: f64 = 1.19;
 /// The confidence level of every interval.
@@ -45,8 +45,17 @@ impl Pair {
             pair.figure.verdict = ChangeVerdict::NotComparable(why);
             return pair;
         };
-        let is_tail = matches!(pair.figure.metric, Quantity::LatencyTail | Quantity::OsTail);
-        if let Some(obstacle) = is_tail.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
+        // What neighbours left in a cache is as much of the hour as the tails are.
+        let is_of_the_hour = matches!(
+            pair.figure.metric,
+            Quantity::LatencyTail
+                | Quantity::OsTail
+                | Quantity::ResidencyAccess
+                | Quantity::ResidencyMiss
+                | Quantity::ResidencyHeld
+                | Quantity::ResidencyHalfLife
+        );
+        if let Some(obstacle) = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;
         }
@@ -123,6 +132,9 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
     if first != other {
         return Some(Obstacle::Method { first, other });
     }
+    if a.is_of_a_place() || b.is_of_a_place() {
+        return Some(Obstacle::Place);
+    }
     let grade = a.finding.verdict.grade.max(b.finding.verdict.grade);
     match grade {
         Grade::Invalid => return Some(Obstacle::Missing),
@@ -130,10 +142,15 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
         Grade::Trusted | Grade::Bound => {}
     }
     let (first, other) = (a.finding.labels.size(), b.finding.labels.size());
+    let tier = a.finding.labels.get(Labels::TIER);
     let is_near = || {
         let (Some(a), Some(b)) = (first, other) else { return false };
         let (least, most) = (a.min(b).0, a.max(b).0);
-        let reach = if least > MEMORY_BYTES { QUARTER_OCTAVE } else { ALIKE };
+        let is_cache = match tier {
+            Some(tier) => tier.starts_with('L'),
+            None => least <= MEMORY_BYTES,
+        };
+        let reach = if is_cache { ALIKE } else { QUARTER_OCTAVE };
         most as f64 <= least as f64 * reach
     };
     if first != other && !rules.by_role && !is_near() {
@@ -146,7 +163,12 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
 }
 
 fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Doubt> {
-    let is_bound = |number: &Number<'_>| number.finding.verdict.grade == Grade::Bound;
+    // A figure below the record of its own machine is as sharp as any other: that it was better before is what a comparison looks for.
+    let is_bound = |number: &Number<'_>| {
+        let Verdict { grade, reasons } = &number.finding.verdict;
+        let is_only_below = !reasons.is_empty() && reasons.iter().all(|r| r.code() == ReasonCode::BelowRecord);
+        *grade == Grade::Bound && !is_only_below
+    };
     if is_bound(a) && is_bound(b) {
         return Err(Doubt::BothBounds);
     }

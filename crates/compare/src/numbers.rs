@@ -22,6 +22,8 @@ pub(crate) struct Number<'a> {
     pub(crate) seen: Option<&'a Observation>,
     /// Cores and sockets that it used; only between machines.
     used: Option<Used>,
+    /// Whether its machine is a guest.
+    is_guest: bool,
 }
 
 impl Number<'_> {
@@ -42,6 +44,14 @@ impl Number<'_> {
             per_core: shared(|used| used.cores),
             per_socket: shared(|used| used.sockets),
         }
+    }
+
+    /// Whether its labels name a piece of the machine that may be another one in each run: a region of memory, or a cpu of a guest, which
+    /// a hypervisor moves.
+    pub(crate) fn is_of_a_place(&self) -> bool {
+        let labels = &self.finding.labels;
+        let is_cpu = |key: &&str| labels.number(key).is_some();
+        labels.0.contains_key(Labels::REGION) || (self.is_guest && [Labels::FROM, Labels::TO].iter().any(is_cpu))
     }
 
     /// Whether it is the middle of its windows; `None` where no step shows it.
@@ -72,6 +82,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
                 experiment,
                 finding,
                 seen: seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding)),
+                is_guest: run.machine.system.hypervisor.is_some(),
                 used: id.and_then(|id| steps.get(id)).map(|step| roles::used(step, &run.machine)),
             }
         }));
@@ -100,7 +111,7 @@ fn key(experiment: &Experiment, finding: &Finding, by_role: bool) -> String {
         // Footprints of a tier are compared by themselves: memory's depends on what happens to be free.
         Labels::SIZE => !has_tier,
         // All threads of a machine are as many as it has.
-        Labels::THREADS => role.is_none() || labels.get(Labels::SPAN).is_none(),
+        Labels::THREADS => role.is_none() || !labels.is(Labels::SPAN, "all"),
         _ if role.is_some() && NOT_OF_ROLES.contains(&name) => false,
         _ => !NOT_COORDINATES.contains(&name),
     };

@@ -207,6 +207,33 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     assert_eq!(verdict(Made::rate(1e9), Made::rate(2e9).size(GIB + 100 * MIB)), ChangeVerdict::Better);
 }
 
+/// The record of a machine makes a bound of what was better before: exactly what a gate is to find.
+#[test]
+fn a_figure_below_its_record_is_judged() {
+    let (first, mut other) = (run(&[Made::rate(100e9)]), run(&[Made::rate(90e9)]));
+    let verdict = &mut other.experiments[0].findings[0].verdict;
+    verdict.bound(Reason::Told { code: ReasonCode::BelowRecord, text: String::new() });
+    assert_eq!(verdict.grade, Grade::Bound);
+    assert_eq!(against(&first, &other, Rules::default()).figures[0].verdict, ChangeVerdict::Worse);
+    // With another reason it is a bound like any other.
+    other.experiments[0].findings[0].verdict.bound(Reason::TooFew { windows: 1, visits: 1 });
+    assert_eq!(against(&first, &other, Rules::default()).figures[0].verdict, ChangeVerdict::Unsure(Doubt::OpenBound));
+}
+
+#[test]
+fn what_may_be_another_piece_of_the_machine_is_not_compared() {
+    let of = |key: &str| {
+        let made = || Made { labels: Labels::new().whole(key, 2), ..Made::latency(100.0) };
+        let (mut first, other) = (run(&[made()]), run(&[Made { value: 120.0, ..made() }]));
+        let bare = against(&first, &other, Rules::default()).figures[0].verdict.clone();
+        first.machine.system.hypervisor = Some("KVM".to_owned());
+        (bare, against(&first, &other, Rules::default()).figures[0].verdict.clone())
+    };
+    let place = || ChangeVerdict::NotComparable(Obstacle::Place);
+    assert_eq!(of(Labels::REGION), (place(), place()));
+    assert_eq!(of(Labels::FROM), (ChangeVerdict::Worse, place()), "a hypervisor moves cpus");
+}
+
 #[test]
 fn numbers_are_aligned_by_what_they_measure() {
     let first = [Made::latency(10.0), Made::rate(1e9).label(Labels::KERNEL, "read/avx2"), Made::rate(3e9)];

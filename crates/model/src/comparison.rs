@@ -247,8 +247,10 @@ pub enum Obstacle {
     Missing,
     /// One is a middle and the other an edge.
     Estimate,
-    /// Tails of blocks, disturbed ones included: they describe the time of the run.
+    /// Tails of blocks, disturbed ones included, and what caches held: they describe the time of the run.
     OfTheHour,
+    /// The same name may be another piece of the machine in each run: a region of a scan, a cpu of a guest.
+    Place,
     /// Sizes, counts and shares: neither more nor less is better.
     NoDirection,
 }
@@ -265,7 +267,8 @@ impl fmt::Display for Obstacle {
             Self::Suspect => write!(f, "suspect in at least one run"),
             Self::Missing => write!(f, "withheld or not measured in at least one run"),
             Self::Estimate => write!(f, "an edge against a middle"),
-            Self::OfTheHour => write!(f, "tails, which describe the time of a run, disturbed blocks included"),
+            Self::OfTheHour => write!(f, "tails, and what caches held: they describe the other work during a run"),
+            Self::Place => write!(f, "of one region or one pair of cpus, which may be others in each run"),
             Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),
         }
     }

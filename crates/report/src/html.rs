@@ -20,7 +20,8 @@ const CHARTS_SCRIPT: &str = include_str!("html/charts.js");
 /// A page of some documents, side by side where there is room. It refers to nothing outside itself.
 pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
     let style = Style { markup: true, color: false, unicode: true, width: 120, ..*style };
-    let bodies: Vec<sheet::Body> = sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, &style)).collect();
+    let bodies: Vec<sheet::Body> =
+        sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, &style)).collect();
     let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();
     let articles: String = bodies.iter().map(|body| body.html.as_str()).collect();
     let contents = if bodies.len() > 1 { contents(&titles) } else { String::new() };

@@ -74,8 +74,11 @@ pub(crate) fn plot_over(plot: &Plot<'_>, x_unit: &str, style: &Style) -> String 
     let drawn: Vec<Vec<(f64, f64)>> =
         plot.series.iter().map(|s| s.points.iter().filter(fits).copied().collect()).collect();
     let drawing = draw(plot, &drawn, Abscissa::Linear, style);
-    let drawing =
-        if drawing.is_empty() { drawing } else { format!("{drawing}{}\n", right(x_unit, style.columns() - 2)) };
+    let drawing = if drawing.is_empty() {
+        drawing
+    } else {
+        format!("{drawing}{}\n", right(&spoken(x_unit, style), style.columns() - 2))
+    };
     interactive(plot, Abscissa::Linear, x_unit, drawing, style)
 }
 
@@ -97,7 +100,7 @@ fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &
     }
     // A single curve without a name needs no line of its own: the heading has the unit.
     let legend = legend(plot.series, style);
-    let head = format!("{} {legend}", right(plot.unit, AXIS - 1));
+    let head = format!("{} {legend}", right(&spoken(plot.unit, style), AXIS - 1));
     let mut out = if legend.is_empty() { String::new() } else { format!("{}\n", head.trim_end()) };
     let ticks = scale.y_ticks();
     for row in 0..scale.rows {
@@ -397,5 +400,17 @@ mod tests {
                 prop_assert!(width(line) <= columns, "{line}");
             }
         }
+    }
+
+    /// A currency comes from a price file.
+    #[test]
+    fn a_unit_of_a_document_is_no_markup() {
+        let points = vec![(1.0, 2.0), (2.0, 3.0)];
+        let one = |name: &str| Series { name: name.to_owned(), points: points.clone(), about: Vec::new() };
+        let series = [one("a"), one("b")];
+        let plot = Plot { unit: "EUR\n\u{1}x", log_y: false, series: &series, marks: &[], rows: ROWS };
+        let out = plot_over(&plot, "tenants\n\u{3}y", &Style { markup: true, ..Style::default() });
+        let marked = out.lines().filter(|line| line.starts_with(|c: char| c.is_control())).count();
+        assert_eq!(marked, 1, "only the chart itself: {out:?}");
     }
 }

@@ -6,12 +6,14 @@ use unicode_width::UnicodeWidthStr;
 use crate::markup;
 use crate::style::{Ink, RateUnit, Style};
 
-/// A document may come from anywhere: control characters must not reach a terminal.
+/// A document may come from anywhere: control characters, and those that turn the direction of text round, must not reach a terminal
+/// or a page.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => ' ',
             GLUE => c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
             c if c.is_control() => '\u{fffd}',
             c => c,
         })

@@ -64,9 +64,16 @@ pub fn fisher_exact(hits_a: usize, of_a: usize, hits_b: usize, of_b: usize) -> O
     }
     let hits = hits_a + hits_b;
     let (least, most) = (hits.saturating_sub(of_b), hits.min(of_a));
-    let ln = |x: usize| log_choose(of_a, x) + log_choose(of_b, hits - x) - log_choose(of_a + of_b, hits);
-    let tail = |from: usize, to: usize| (from..=to).map(|x| ln(x).exp()).sum::<f64>();
-    Some((2.0 * tail(least, hits_a).min(tail(hits_a, most))).min(1.0))
+    // Each term from the one before: samples may be large.
+    let mut ln = log_choose(of_a, least) + log_choose(of_b, hits - least) - log_choose(of_a + of_b, hits);
+    let (mut low, mut high) = (0.0, 0.0);
+    for x in least..=most {
+        low += if x <= hits_a { ln.exp() } else { 0.0 };
+        high += if x >= hits_a { ln.exp() } else { 0.0 };
+        let (left, right) = ((of_a - x) as f64 * (hits - x) as f64, (x + 1) as f64 * (of_b + x + 1 - hits) as f64);
+        ln += (left / right).ln();
+    }
+    Some((2.0 * f64::min(low, high)).min(1.0))
 }
 
 fn log_choose(n: usize, k: usize) -> f64 {

@@ -39,6 +39,12 @@ pub(crate) enum Format {
     Stream,
     /// CSV of pairs of cpus (`c2c`), half a round trip in ns, as core-to-core-latency prints it
     Pairs,
+    /// A table with a row for each observation, for pandas, polars, DuckDB or R
+    Csv,
+    /// The same as lines of JSON
+    JsonRows,
+    /// Findings as OpenMetrics, for node_exporter's textfile collector
+    Openmetrics,
 }
 
 /// How things are shown.
@@ -186,7 +192,7 @@ pub(crate) struct ResultArgs {
     /// Write the document as JSON [default: to standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json: Option<String>,
-    /// Write a page for a browser, one file that needs no network
+    /// Write the report as an HTML page: one file that needs no network
     ///
     /// `tiermark report` writes one from saved runs.
     #[arg(long, value_name = "FILE", hide_short_help = true)]

@@ -25,7 +25,7 @@ pub(crate) struct CompareArgs {
     /// Compare different machines: tiers by their role, whatever their sizes, and rates by core and socket
     #[arg(long)]
     pub(crate) machines: bool,
-    /// Changes up to this count as none [default: 3%, or --fail-over if that is less]
+    /// Treat changes up to this percentage as no change [default: 3%, or --fail-over if that is less]
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     pub(crate) threshold: Option<f64>,
     /// Exit with code 3 if a number is worse by more than this

@@ -47,7 +47,7 @@ pub(crate) struct ReportArgs {
     /// `tiermark list runs` and `tiermark list capacity` print the ids.
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) runs: Vec<String>,
-    /// The page to write, one file that needs no network; - is standard output
+    /// HTML page to write: one file that needs no network; - is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) html: String,
     /// Leave out names that identify the machine and its owner

@@ -1,12 +1,12 @@
 //! `tiermark compare`: saved runs side by side.
 
 use tiermark_compare::{Document, Rules, THRESHOLD, compare};
-use tiermark_model::{COMPARE_SCHEMA, Comparison, Exit, Run};
+use tiermark_model::{COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Grade, Obstacle, Run};
 
 use super::baseline::baselines;
 use crate::args::compare::{CompareArgs, CompareFormat};
 use crate::kept::SavedDocument;
-use crate::output::{Failure, document, print, style};
+use crate::output::{Failure, complain, document, print, style, tell};
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
@@ -21,6 +21,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     for name in &args.runs {
         runs.push((name.clone(), loaded(name)?));
     }
+    if let (Some(limit), Some(threshold)) = (args.fail_over, args.threshold)
+        && threshold > limit
+    {
+        return Err(Failure::usage(
+            "--threshold is above --fail-over: a change between the two would not count as one; use one number for both",
+        ));
+    }
     let least = args.fail_over.map_or(THRESHOLD, |fail_over| fail_over.min(THRESHOLD));
     let rules = Rules { threshold: args.threshold.unwrap_or(least), by_role: args.machines };
     let documents: Vec<Document<'_>> = runs.iter().map(|(name, run)| Document { name, run }).collect();
@@ -31,8 +38,42 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         CompareFormat::Text => tiermark_report::compare(&found, &style),
         CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style),
     };
-    print(&text)?;
-    Ok(if args.fail_over.is_some_and(|limit| has_lost(&found, limit)) { Exit::Regression } else { Exit::Done })
+    let exit = args.fail_over.map_or(Exit::Done, |limit| gate(&found, limit));
+    match print(&text) {
+        // A reader that closed the pipe has not seen all of it, and the gate is as it was.
+        Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The exit code of a gate. One that compared nothing is not open: after a change of methods it would be for ever.
+fn gate(found: &Comparison, limit: f64) -> Exit {
+    if has_lost(found, limit) {
+        return Exit::Regression;
+    }
+    let count = |of: &dyn Fn(&&ComparedFigure) -> bool| {
+        found.others.iter().map(|other| other.figures.iter().filter(of).count()).min().unwrap_or(0)
+    };
+    if count(&|figure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_))) == 0 {
+        complain("no number of the runs can be compared, so --fail-over says nothing: measure the first run again");
+        return Exit::Partial;
+    }
+    let was_trusted =
+        |figure: &ComparedFigure| figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted);
+    let has_direction = |figure: &ComparedFigure| figure.less_is_better().is_some();
+    let is_lost = |figure: &&ComparedFigure| {
+        let gone = [Obstacle::OnlyInFirst, Obstacle::Suspect, Obstacle::Missing];
+        let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if gone.contains(why));
+        is_gone && was_trusted(figure) && has_direction(figure)
+    };
+    match found.others.iter().map(|other| other.figures.iter().filter(is_lost).count()).sum::<usize>() {
+        0 => {}
+        lost => tell(format_args!(
+            "tiermark: warning: {lost} numbers that the first run trusted are missing, withheld or suspect in another: --fail-over does not \
+             judge them"
+        )),
+    }
+    Exit::Done
 }
 
 /// Whether a number of any run is worse by more than a share.
@@ -46,7 +87,7 @@ pub(super) fn loaded(name: &str) -> Result<Run, Failure> {
     match SavedDocument::load(name)? {
         SavedDocument::Run(run) => Ok(*run),
         SavedDocument::Other(_) => Err(Failure::usage(format!(
-            "'{name}' is not a run of probes: only such runs are compared and kept as baselines"
+            "'{name}' is a run of capacity or load: give a run of probes (`tiermark list runs`)"
         ))),
     }
 }

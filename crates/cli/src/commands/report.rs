@@ -1,5 +1,8 @@
 //! `tiermark report`: saved documents as a page for a browser.
 
+use std::fs::File;
+use std::io::Read;
+
 use tiermark_model::capacity::Capacity;
 use tiermark_model::{Exit, Run};
 use tiermark_report::{LoadView, Sheet, html};
@@ -44,9 +47,28 @@ impl Loaded {
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     // Open the file first, so that a bad path fails before documents are read.
+    refuse_other_files(&args.html)?;
     let page = Destination::open(&args.html)?;
     let loaded = args.runs.iter().map(|reference| Loaded::load(reference, args.redact));
     let loaded = loaded.collect::<Result<Vec<Loaded>, Failure>>()?;
     let sheets: Vec<Sheet<'_>> = loaded.iter().map(Loaded::sheet).collect();
     page.write(&html(&sheets, &style(&args.view))).map(|()| Exit::Done)
+}
+
+/// A page replaces a page and no other file: `--html before.json after.json` would lose the run before.json.
+///
+/// # Errors
+/// A [`Failure`] of usage that names the file.
+fn refuse_other_files(place: &str) -> Result<(), Failure> {
+    const START: &[u8] = b"<!doctype html";
+    let mut start = Vec::new();
+    // One that cannot be read is told when it is written.
+    let read = File::open(place).and_then(|file| file.take(START.len() as u64).read_to_end(&mut start));
+    let is_file = std::fs::metadata(place).is_ok_and(|about| about.is_file());
+    match read {
+        Ok(length) if is_file && length > 0 && !start.eq_ignore_ascii_case(START) => Err(Failure::usage(format!(
+            "--html {place}: the file exists and is not an HTML page; name runs before --html, and another file for the page"
+        ))),
+        _ => Ok(()),
+    }
 }

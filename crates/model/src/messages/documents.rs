@@ -58,7 +58,7 @@ messages! {
 
     /// A name that no baseline can have; `most`: its characters at most.
     Refusal baseline_name(name: &str, most: usize):
-        "baseline '{name}'", "a name has 1 to {most} letters, digits, '-', '_' and '.', and begins with none of '.'",
+        "baseline '{name}'", "a name has 1 to {most} letters, digits, '-', '_' and '.', and does not begin with '.'",
         "choose another name";
 
     /// A name that no baseline has, and those that there are.

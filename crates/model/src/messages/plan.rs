@@ -118,12 +118,12 @@ messages! {
 
     /// Groups of threads beyond the cpus that may be used.
     Refusal groups_beyond_cpus(cpus: &IdSet, scope: &IdSet):
-        "groups of threads", "they use cpus {cpus}, which are not among cpus {scope}",
+        "groups of threads", "--traffic names cpus {cpus}, but the run may use only cpus {scope}",
         "leave --cpus and --cpu-node out, and give each group its node: --traffic 'cpus=0-3 node=1'";
 
     /// Delays for groups that all have their own.
     Refusal groups_have_delays():
-        "groups of threads", "every group has a delay of its own, so that --delays would measure one load several times",
+        "groups of threads", "every group has its own delay, so --delays would measure the same load several times",
         "leave out --delays, or the delay of a group";
 
     /// Groups of threads that leave no cpu for the chaser.

@@ -104,7 +104,7 @@ messages! {
     Note threads_out_of_range(threads: usize, most: usize): "threads: {threads} are more than {most}";
 
     /// When a saved run began, in no form that this program writes.
-    Note started_unreadable(text: &str): "started: '{text}' is no time, as in 2026-11-21T12:00:00Z";
+    Note started_unreadable(text: &str): "started: '{text}' is not a time such as 2026-11-21T12:00:00Z";
 
     /// A cpu of a saved run that Linux does not have.
     Note cpu_out_of_range(cpu: usize): "cpus: {cpu} is no cpu of Linux";

@@ -52,7 +52,7 @@ messages! {
     /// A line by the strides of a table, where the smallest pays in full.
     Note line_at_most(stride: Bytes, smallest: bool):
         {
-            let below = if smallest { "no smaller stride was measured" } else { "smaller strides are faster: prefetched, or in one line" };
+            let below = if smallest { "no smaller stride was measured" } else { "smaller strides are faster, because lines are prefetched or accesses share a line" };
             format!("or less: at a stride of {stride} each access fetches a line of its own, and {below}")
         };
 

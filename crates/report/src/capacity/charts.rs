@@ -1,10 +1,10 @@
 //! Results over the number of tenants: tiers beside each other at one number, tenants beside each other, and curves.
 
-use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, TenantTimes, tenants as words};
+use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, Outcome, TenantTimes, tenants as words};
 
-use super::{micro, outcome};
+use super::{micro, outcome, word};
 use crate::number::percent;
-use crate::plot::{Plot, ROWS, Series, plot_over};
+use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
@@ -159,8 +159,12 @@ fn loads(cases: &[Case]) -> Vec<&str> {
 }
 
 fn series(case: &Case, of: impl Fn(&CurvePoint) -> Option<f64>) -> Series {
-    let point = |point: &&CurvePoint| Some((f64::from(point.tenants), of(point)?));
-    Series { name: case.tier.clone(), points: numbers(case).iter().filter_map(point).collect(), about: Vec::new() }
+    // An unclear trial says little of its number of tenants.
+    let about =
+        |point: &CurvePoint| PointAbout::told(point.outcome == Outcome::Unclear, word(point.outcome).to_owned());
+    let point = |point: &&CurvePoint| Some(((f64::from(point.tenants), of(point)?), about(point)));
+    let (points, about) = numbers(case).iter().filter_map(point).unzip();
+    Series { name: case.tier.clone(), points, about }
 }
 
 fn drawn(unit: &str, log_y: bool, series: Vec<Series>, style: &Style) -> String {

@@ -5,6 +5,7 @@ use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Label, Labels
 use crate::findings::words;
 use crate::number::{bound_sign, unit_name, value};
 use crate::style::Style;
+use crate::text::clean;
 
 /// The name of a number: its quantity and its labels, without what is usual.
 pub(super) fn name(figure: &ComparedFigure, style: &Style) -> String {
@@ -28,7 +29,13 @@ pub(super) fn name(figure: &ComparedFigure, style: &Style) -> String {
     let labels = words(&shown, &without);
     let is_said = figure.metric == Quantity::Bandwidth && is_named(Labels::OP);
     let metric = if is_said { "" } else { figure.metric.name() };
-    format!("{metric} {labels}").trim().to_owned()
+    // Another kernel is another program, not another machine.
+    let kernel = |number: &Option<ComparedNumber>| number.as_ref()?.kernel.clone();
+    let kernels = kernel(&figure.first).zip(kernel(&figure.other)).filter(|(first, other)| first != other);
+    let kernels = kernels.map_or_else(String::new, |(first, other)| {
+        format!(" ({} {} {})", clean(&first), style.glyph("→", "->"), clean(&other))
+    });
+    format!("{metric} {labels}{kernels}").trim().to_owned()
 }
 
 /// The value with the sign of its bound, or the mark of its doubt.

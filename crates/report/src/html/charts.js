@@ -34,6 +34,8 @@
   };
   const rounds = (low, high, wanted) => {
     const found = [];
+    // A zoom, or a document, may ask for more decades than numbers have.
+    if (!(low > 0) || !Number.isFinite(high)) return found;
     for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) {
       for (const m of [1, 2, 5]) if (m * 10 ** e >= low && m * 10 ** e <= high) found.push(m * 10 ** e);
     }
@@ -78,7 +80,8 @@
     const near = seen.filter((p) => chart.toX(p.x) >= (min ?? chart.whole[0]) && chart.toX(p.x) <= (max ?? chart.whole[1]));
     const all = (near.length ? near : chart.points).flatMap((p) => [p.y, chart.now ? p.about.now : null]);
     const values = all.filter((v) => fits(v, chart.log_y)).map(chart.toY);
-    const [low, high] = [Math.min(...values), Math.max(...values)];
+    // Not by arguments: a document may have more points than a call takes.
+    const [low, high] = [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)];
     if (chart.log_y) return [low - 0.06, high + 0.06];
     // A rate begins at zero; of a loaded latency what counts is how much it rises.
     const from = chart.bySize ? 0 : Math.max(0, low - Math.max(0.3 * (high - low), 0.04 * high));
@@ -352,7 +355,14 @@
     figure.dataset.drawn = "yes";
   };
 
-  document.querySelectorAll("figure.chart").forEach(make);
+  document.querySelectorAll("figure.chart").forEach((figure) => {
+    try {
+      make(figure);
+    } catch (error) {
+      // The drawing in characters stays, and so do the other charts.
+      console.error(error);
+    }
+  });
   const redraw = () => charts.forEach((plot) => plot.redraw(false, true));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   addEventListener("beforeprint", redraw);

@@ -32,7 +32,8 @@ pub(super) struct Body {
 }
 
 impl Sheet<'_> {
-    pub(super) fn body(&self, at: usize, style: &Style) -> Body {
+    /// The article; where there are several, its title has its number and when its run began.
+    pub(super) fn body(&self, at: usize, several: bool, style: &Style) -> Body {
         let report = match self {
             Self::Run(run) => crate::run(run, style),
             Self::Capacity(run) => crate::capacity(run, style),
@@ -49,6 +50,12 @@ impl Sheet<'_> {
                 clean(&format!("tiermark {} of {}", run.title, processor(run)))
             }
             _ => first,
+        };
+        let title = match self {
+            _ if !several => title,
+            Self::Run(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
+            Self::Capacity(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
+            Self::Load(_) => format!("{}: {title}", at + 1),
         };
         // What is said first stands above the picture.
         let lead = pieces.iter().take_while(|piece| matches!(piece, Block::Text(p) if p.ink != Ink::Head)).count();

@@ -40,6 +40,12 @@ impl PointAbout {
         }
     }
 
+    /// A point that is drawn as doubtful or not, and what it is of.
+    pub(crate) fn told(doubtful: bool, of: String) -> Self {
+        let grade = doubtful.then(|| Grade::Suspect.to_string());
+        Self { low: None, high: None, now: None, grade, of }
+    }
+
     /// The same with a name.
     pub(crate) fn named(self, of: String) -> Self {
         Self { of, ..self }

@@ -20,6 +20,11 @@ pub fn redact(run: &Run) -> Run {
     }
     scrub.machine(&mut run.machine);
     scrub.text(&mut run.id);
+    scrub.text(&mut run.title);
+    if let Some(plan) = &mut run.plan {
+        scrub.text(&mut plan.title);
+        scrub.text(&mut plan.about);
+    }
     run.simulated.iter_mut().for_each(|name| scrub.text(name));
     for primitive in &mut run.bench.primitives {
         primitive.here.iter_mut().for_each(|here| scrub.text(here));
@@ -32,6 +37,11 @@ pub fn redact(run: &Run) -> Run {
         warning.cure.iter_mut().for_each(|cure| scrub.text(cure));
     }
     for experiment in &mut run.experiments {
+        if let Some(part) = &mut experiment.request.part {
+            let words = part.command.split(' ').map(|word| scrub.argument(word, &kernels));
+            part.command = words.collect::<Vec<_>>().join(" ");
+            part.note.iter_mut().for_each(|note| scrub.text(note));
+        }
         scrub.value(&mut experiment.request.params);
         experiment.plan.rules.iter_mut().for_each(|rule| scrub.note(rule));
         experiment.plan.refused.iter_mut().for_each(|refusal| scrub.refusal(refusal));

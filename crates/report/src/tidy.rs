@@ -1,0 +1,175 @@
+//! A run as a table with a row for each observation, for programs that analyse data: CSV, and lines of JSON. Numbers are in base units
+//! (ns, bytes, bytes a second).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+use tiermark_model::{Code, Grade, Labels, Metric, Observation, ReasonCode, Run, StateKind, Unit};
+
+/// Columns of CSV that every row has, in order; labels follow.
+const COLUMNS: [&str; 18] = [
+    "run",
+    "started",
+    "probe",
+    "experiment",
+    "step",
+    "metric",
+    "unit",
+    "value",
+    "low",
+    "high",
+    "now",
+    "now_p10",
+    "now_p90",
+    "grade",
+    "reasons",
+    "refusal",
+    "visits",
+    "state",
+];
+
+/// An observation as a row.
+#[derive(Serialize)]
+struct TidyRow<'a> {
+    run: &'a str,
+    started: &'a str,
+    probe: &'a str,
+    /// Counted from 1.
+    experiment: usize,
+    step: &'a str,
+    metric: Metric,
+    unit: Unit,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// The median visit; then the 10th and the 90th percentile of visits.
+    now: Option<f64>,
+    now_p10: Option<f64>,
+    now_p90: Option<f64>,
+    grade: Grade,
+    reasons: Vec<ReasonCode>,
+    /// The code of the refusal, where the step was refused.
+    refusal: Option<&'a Code>,
+    visits: usize,
+    state: Option<StateKind>,
+    labels: &'a Labels,
+}
+
+/// All observations of a run, as objects.
+fn rows(run: &Run) -> impl Iterator<Item = Value> {
+    let of = move |(number, probe, seen): (usize, &str, &Observation)| {
+        let row = TidyRow {
+            run: &run.id,
+            started: &run.started,
+            probe,
+            experiment: number,
+            step: &seen.step,
+            metric: seen.metric,
+            unit: seen.unit,
+            value: seen.value,
+            low: seen.interval.map(|interval| interval.low),
+            high: seen.interval.map(|interval| interval.high),
+            now: seen.now.map(|now| now.median),
+            now_p10: seen.now.map(|now| now.p10),
+            now_p90: seen.now.map(|now| now.p90),
+            grade: seen.verdict.grade,
+            reasons: seen.verdict.reasons.iter().map(tiermark_model::Reason::code).collect(),
+            refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
+            visits: seen.visits.len(),
+            state: seen.state,
+            labels: &seen.labels,
+        };
+        serde_json::to_value(row).unwrap_or_default()
+    };
+    let numbered = run.experiments.iter().zip(1..);
+    numbered.flat_map(|(e, number)| e.observations.iter().map(move |o| (number, e.request.probe.as_str(), o))).map(of)
+}
+
+/// Renders a run as lines of JSON: an object for each observation, with its labels in an object of their own.
+pub fn json_rows(run: &Run) -> String {
+    rows(run).map(|row| format!("{row}\n")).collect()
+}
+
+/// Renders a run as CSV (RFC 4180): a row for each observation, and a column for each label that any has. A label that is called as
+/// another column has `label_` before its name.
+pub fn csv(run: &Run) -> String {
+    let all: Vec<Value> = rows(run).collect();
+    let keys = all.iter().filter_map(|row| row["labels"].as_object()).flat_map(|labels| labels.keys());
+    let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
+    let name = |key: &&str| if COLUMNS.contains(key) { format!("label_{key}") } else { (*key).to_owned() };
+    let names: BTreeMap<&str, String> = keys.iter().map(|key| (*key, name(key))).collect();
+    let head = COLUMNS.into_iter().chain(names.values().map(String::as_str)).map(quoted);
+    let mut out = head.collect::<Vec<_>>().join(",") + "\n";
+    for row in &all {
+        let fixed = COLUMNS.iter().map(|column| cell(&row[*column]));
+        let labels = names.keys().map(|key| cell(&row["labels"][*key]));
+        out.push_str(&fixed.chain(labels).collect::<Vec<_>>().join(","));
+        out.push_str("\n");
+    }
+    out
+}
+
+/// A value as a field; nothing for what is absent.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => quoted(text),
+        Value::Array(all) => {
+            let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
+            quoted(&all.join(";"))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text as a field, in quotes where it has to be.
+fn quoted(text: &str) -> String {
+    let plain = !text.contains(['"', ',', '\n', '\r']);
+    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::{Interval, Now, Reason};
+
+    use super::*;
+
+    fn run() -> Run {
+        let labels = Labels::new().text(Labels::TIER, "L1, \"first\"").whole(Labels::SIZE, 4096).text("state", "x");
+        let interval = Some(Interval { low: 1.0, high: 1.5, level: 0.95 });
+        let now = Some(Now { median: 2.0, p10: 1.5, p90: 4.0 });
+        let mut seen =
+            Observation { value: Some(1.25), interval, now, ..Observation::new("a", labels, Metric::Latency) };
+        seen.verdict.bound(Reason::TooFew { windows: 1, visits: 1 });
+        let other = Observation::new("b", Labels::new().text(Labels::OP, "read"), Metric::Bandwidth);
+        let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+        run.experiments.truncate(1);
+        run.experiments[0].observations = vec![seen, other];
+        run
+    }
+
+    #[test]
+    fn a_row_has_every_column() {
+        let text = csv(&run());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("run,started,probe,experiment,step,metric,unit,value,low,high"));
+        assert!(lines[0].ends_with("state,op,size,label_state,tier"), "{}", lines[0]);
+        assert!(
+            lines[1].contains(",1.25,1.0,1.5,2.0,1.5,4.0,") && lines[1].ends_with(",,4096,x,\"L1, \"\"first\"\"\""),
+            "{}",
+            lines[1]
+        );
+        assert!(lines[2].ends_with(",read,,,"), "{}", lines[2]);
+    }
+
+    #[test]
+    fn a_line_is_an_object_with_its_labels() {
+        let text = json_rows(&run());
+        let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((rows.len(), &rows[0]["value"], &rows[0]["labels"]["size"]), (2, &1.25.into(), &4096.into()));
+        assert_eq!((&rows[0]["grade"], rows[0]["reasons"][0].as_str()), (&"bound".into(), Some("too_few")));
+        assert_eq!((&rows[1]["value"], &rows[1]["unit"]), (&Value::Null, &"bytes_per_second".into()));
+    }
+}
