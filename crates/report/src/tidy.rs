@@ -105,7 +105,7 @@ pub fn csv(run: &Run) -> String {
         let fixed = COLUMNS.iter().map(|column| cell(&row[*column]));
         let labels = names.keys().map(|key| cell(&row["labels"][*key]));
         out.push_str(&fixed.chain(labels).collect::<Vec<_>>().join(","));
-        out.push_str("\n");
+        out.push('\n');
     }
     out
 }
