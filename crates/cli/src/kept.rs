@@ -159,3 +159,16 @@ pub(crate) fn under_way(directory: &Path) -> Vec<PathBuf> {
 fn not_finished(path: &Path) -> Failure {
     Failure::usage(says::capacity_run_unfinished(&path.display().to_string(), &shell::quoted(path)))
 }
+
+/// A saved run of probes, by what a user calls it.
+///
+/// # Errors
+/// A [`Failure`] of usage for what is no such run.
+pub(crate) fn run_of_probes(name: &str) -> Result<Run, Failure> {
+    match SavedDocument::load(name)? {
+        SavedDocument::Run(run) => Ok(*run),
+        SavedDocument::Other(_) => Err(Failure::usage(format!(
+            "'{name}' is a run of capacity or load: give a run of probes (`tiermark list runs`)"
+        ))),
+    }
+}

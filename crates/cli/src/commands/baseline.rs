@@ -3,8 +3,8 @@
 use tiermark_history::{Baselines, Entry};
 use tiermark_model::{Exit, LIST_SCHEMA, List, ListItem};
 
-use super::compare::loaded;
 use crate::args::compare::{BaselineArgs, BaselineCommand};
+use crate::kept::run_of_probes;
 use crate::output::{Failure, document, print, style};
 use crate::shell;
 
@@ -13,7 +13,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
     let kept = baselines();
     match &args.command {
         BaselineCommand::Set { name, run } => {
-            let run = loaded(run)?;
+            let run = run_of_probes(run)?;
             let path = kept.set(name, &run).map_err(Failure::usage)?;
             print(&format!("{name}: {} of {}, in {}", run.title, run.started, path.display()))?;
         }

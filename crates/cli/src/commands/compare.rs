@@ -5,7 +5,7 @@ use tiermark_model::{COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, 
 
 use super::baseline::baselines;
 use crate::args::compare::{CompareArgs, CompareFormat};
-use crate::kept::SavedDocument;
+use crate::kept::run_of_probes;
 use crate::output::{Failure, complain, document, print, style, tell};
 
 /// Runs the command.
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         ));
     }
     for name in &args.runs {
-        runs.push((name.clone(), loaded(name)?));
+        runs.push((name.clone(), run_of_probes(name)?));
     }
     if let (Some(limit), Some(threshold)) = (args.fail_over, args.threshold)
         && threshold > limit
@@ -80,14 +80,4 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
 fn has_lost(found: &Comparison, limit: f64) -> bool {
     let mut figures = found.others.iter().flat_map(|other| &other.figures);
     figures.any(|figure| figure.loss().is_some_and(|loss| loss > limit))
-}
-
-/// A run of probes.
-pub(super) fn loaded(name: &str) -> Result<Run, Failure> {
-    match SavedDocument::load(name)? {
-        SavedDocument::Run(run) => Ok(*run),
-        SavedDocument::Other(_) => Err(Failure::usage(format!(
-            "'{name}' is a run of capacity or load: give a run of probes (`tiermark list runs`)"
-        ))),
-    }
 }
