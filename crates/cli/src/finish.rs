@@ -94,11 +94,28 @@ fn said_of_missing(missing: usize) -> String {
     format!("tiermark: {parts} missing: exit code {code}; --allow-partial makes it 0")
 }
 
-/// Where a run went and what to give to see it again: two lines where one is too narrow, so that path and command stay whole.
+/// Where a run went, what to give to see it again, and what to do next: each on a line of its own where one is too narrow, so that
+/// paths and commands stay whole.
 fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
-    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
-    let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
-    format!("{saved}{gap}{again}")
+    let parts = [
+        format!("Saved as {path};"),
+        format!("`tiermark show {reference}` shows it again."),
+        format!("Next: `tiermark report {reference} --html FILE` makes a page of it,"),
+        format!("`tiermark compare RUN {reference}` compares it with another run."),
+    ];
+    let mut said = String::new();
+    let mut used = 0;
+    for part in parts {
+        let length = part.chars().count();
+        // What to do next begins a line.
+        let fits = used + 1 + length <= width && !part.starts_with("Next");
+        if !said.is_empty() {
+            said.push(if fits { ' ' } else { '\n' });
+        }
+        used = if fits { used + 1 + length } else { length };
+        said.push_str(&part);
+    }
+    said
 }
 
 /// Saves a run; the journal is removed once the document is on disk.

@@ -36,13 +36,25 @@ addEventListener("load", () => setTimeout(() => {
     await new Promise((done) => setTimeout(done, 60));
     return moved && one.getAttribute("aria-pressed") === "true";
   };
+  // What a button saves, and whether it is a picture in vectors with all of its texts.
+  const saved = [];
+  HTMLAnchorElement.prototype.click = function () { saved.push(this.href); };
+  const isPicture = (href) => {
+    const text = decodeURIComponent(href.replace(/^data:image\/svg\+xml,/, ""));
+    const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+    return !picture.querySelector("parsererror") && picture.querySelectorAll("path").length > 5
+      && picture.querySelectorAll("text").length > 4 && !/NaN|undefined/.test(text);
+  };
   setTimeout(async () => {
+    all(".tools button").filter((one) => one.textContent === "Save SVG").forEach((one) => one.click());
     const buttons = all("button[data-series]");
     const states = [];
     for (const one of buttons) states.push(await toggled(one));
     parent.postMessage(JSON.stringify({
       figures: all("figure.chart, figure.map").length,
       drawn: all("figure[data-drawn=yes]").filter((figure) => !blank(figure.querySelector("canvas"))).length,
+      charts: all("figure.chart").length,
+      pictures: saved.filter(isPicture).length,
       buttons: buttons.length,
       toggled: states.filter(Boolean).length,
       unnamed: all("figure:not([aria-label]), table:not(:has(caption)), .plot:not([aria-label])").length,
@@ -149,6 +161,24 @@ fn a_page_that_cannot_be_made_leaves_the_file_as_it_is() {
     assert!(out.err.contains("--html") && out.err.contains("--json"), "{}", out.err);
 }
 
+/// The changes between two runs, drawn and in tables.
+#[test]
+#[ignore = "needs chromium: apt-get install chromium; cargo test -p tiermark --test browser -- --ignored"]
+fn a_comparison_is_a_page() {
+    let user = User::new();
+    for (name, seed) in [("a.json", "1"), ("b.json", "2")] {
+        let json = format!("--json={name}");
+        user.run(&["survey", "--quick", "--simulate", TWO, "--seed", seed, "--no-save", &json]).expect(0);
+    }
+    user.run(&["compare", "a.json", "b.json", "--html", "changes.html"]).expect(0);
+    let page = std::fs::read_to_string(user.path("changes.html")).unwrap();
+    assert!(page.contains("class=\"machine changes\"") && page.contains("class=\"even\""), "{page}");
+    for width in [390, 1600] {
+        let found = probed(&user, "changes.html", width);
+        assert_eq!((&found["unnamed"], &found["wide"]), (&Value::from(0), &Value::from(0)), "{found}");
+    }
+}
+
 #[test]
 #[ignore = "needs chromium: apt-get install chromium; cargo test -p tiermark --test browser -- --ignored"]
 fn charts_are_drawn_and_toggle_at_all_widths() {
@@ -156,17 +186,20 @@ fn charts_are_drawn_and_toggle_at_all_widths() {
     for (command, machine) in [
         (&["survey"][..], TWO),
         (&["latency", "--layout", "random,stride:64", "--sizes", "4K,32K,256K,2M,16M"], TWO),
-        (&["loaded-latency", "--quick"], TWO),
+        (&["loaded-latency", "--quick", "--target-ns", "200"], TWO),
         (&["matrix", "--quick"], TWO),
         (&["c2c", "--quick"], "synth:sockets=2,cores=32,smt=1"),
+        // With the published figures beside.
+        (&["run", "numa-latency"], TWO),
     ] {
-        let page = format!("{}.html", command[0]);
+        let page = format!("{}.html", if command[0] == "run" { command[1] } else { command[0] });
         user.run(&[command, &["--simulate", machine, "--no-save", "--html", &page]].concat()).expect(0);
         for width in [390, 1600] {
             let found = probed(&user, &page, width);
             assert_eq!(found["width"], width, "{page}");
             assert_eq!(found["drawn"], found["figures"], "{page} {found}");
             assert_eq!(found["toggled"], found["buttons"], "{page} {found}");
+            assert_eq!(found["pictures"], found["charts"], "{page} {found}");
             assert_eq!((&found["unnamed"], &found["wide"]), (&Value::from(0), &Value::from(0)), "{page} {found}");
             let series = matches!(command[0], "survey" | "latency");
             assert!(command[0] == "matrix" || found["figures"].as_u64() > Some(0), "{page} {found}");

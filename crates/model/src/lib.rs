@@ -63,7 +63,9 @@ pub use machine::*;
 pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};
 pub use page::PageKind;
-pub use plan::{Effort, Plan, PlanPage, PlanPart, Request, Scope, Step, StopRule};
+pub use plan::{
+    Effort, Plan, PlanPage, PlanPart, Published, PublishedFigure, PublishedPoint, Request, Scope, Step, StopRule,
+};
 pub use purpose::Purpose;
 pub use quantity::Quantity;
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};

@@ -42,7 +42,7 @@ pub struct PlanPart {
 }
 
 /// The descriptive part of a plan file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanPage {
     /// One line.
@@ -52,6 +52,47 @@ pub struct PlanPage {
     /// Whether the report shows the machine before the numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub machine: bool,
+    /// Figures of others, which the report shows beside those of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
+}
+
+/// Figures that others published.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Published {
+    /// The machine that they were measured on.
+    pub machine: String,
+    /// The figures.
+    pub figures: Vec<PublishedFigure>,
+}
+
+/// A published figure, or a row of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PublishedFigure {
+    /// Its name.
+    pub name: String,
+    /// Latency or bandwidth.
+    pub metric: Metric,
+    /// Labels that the same number of a run has.
+    pub labels: Labels,
+    /// The label that the points of a row differ in; `None` for a single figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The points, or the one figure.
+    pub points: Vec<PublishedPoint>,
+}
+
+/// One published number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PublishedPoint {
+    /// The value of the label that the row is by; `None` for a single figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u64>,
+    /// The number in the base unit of the metric.
+    pub value: f64,
 }
 
 /// Where a probe may run and what it may use.

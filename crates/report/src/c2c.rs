@@ -192,16 +192,38 @@ fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: 
 
 /// Medians of bins of cpus as shades.
 fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> String {
+    let in_characters = cpus.len().div_ceil(BINS);
     let (a_bin, medians) = if style.markup {
         map::covered(cpus, cells)
     } else {
-        let a_bin = cpus.len().div_ceil(BINS);
-        (a_bin, map::medians(cpus, cells, a_bin))
+        (in_characters, map::medians(cpus, cells, in_characters))
     };
-    let (low, high) = medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
     if medians.is_empty() {
         return String::new();
     }
+    let title = |a_bin: usize| match a_bin {
+        1 => format!("All pairs by {op}"),
+        _ => format!("Pairs by {op}: medians of {a_bin} by {a_bin} cpus, in order of their numbers"),
+    };
+    let heading = heading(&title(a_bin), style);
+    if !style.markup {
+        return heading + &shaded(cpus, &medians, a_bin, style);
+    }
+    // Without its script a page has room for as many bins as a text.
+    let coarser = if in_characters > a_bin { format!("  {}\n", title(in_characters)) } else { String::new() };
+    let shown = in_characters.max(a_bin);
+    let drawn = shaded(cpus, &map::medians(cpus, cells, shown), shown, style);
+    heading + &map::json(cpus, &medians, a_bin, range(&medians)) + &coarser + &drawn
+}
+
+/// The least and the greatest median.
+fn range(medians: &BTreeMap<(usize, usize), f64>) -> (f64, f64) {
+    medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)))
+}
+
+/// A heat map in characters, with its key.
+fn shaded(cpus: &[u64], medians: &BTreeMap<(usize, usize), f64>, a_bin: usize, style: &Style) -> String {
+    let (low, high) = range(medians);
     let shades = if style.unicode { ["·", "░", "▒", "▓", "█"] } else { [".", ":", "+", "*", "#"] };
     let step = (high / low).ln() / shades.len() as f64;
     let shade = |value: f64| {
@@ -209,17 +231,9 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, styl
         shades[at.min(shades.len() - 1)]
     };
     let bins = cpus.len().div_ceil(a_bin);
-    let title = if a_bin == 1 {
-        format!("All pairs by {op}")
-    } else {
-        format!("Pairs by {op}: medians of {a_bin} by {a_bin} cpus, in order of their numbers")
-    };
-    let mut out = heading(&title, style);
-    if style.markup {
-        return out + &map::json(cpus, &medians, a_bin, (low, high));
-    }
     let label = |row: usize| cpus[row * a_bin].to_string();
     let gutter = (0..bins).map(|row| width(&label(row))).max().unwrap_or(0);
+    let mut out = String::new();
     for row in 0..bins {
         let line: String = (0..bins)
             .map(|column| {
@@ -233,7 +247,9 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, styl
     let upto = |index: usize| low * (step * (index + 1) as f64).exp();
     let key: Vec<String> =
         shades.iter().enumerate().map(|(index, shade)| format!("{shade} to {:.0}", upto(index))).collect();
-    out + &hanging("  ", &format!("ns: {}; blank: not measured", key.join(", ")), Ink::Dim, style)
+    let key = format!("ns: {}; blank: not measured", key.join(", "));
+    // What a page draws itself has a scale of its own.
+    out + &if style.markup { format!("  {key}\n") } else { hanging("  ", &key, Ink::Dim, style) }
 }
 
 /// One pair of each relation in all the ways it was measured.

@@ -171,7 +171,7 @@ fn drawn(
         .collect();
     let marks = cache_marks(machine);
     let log_y = metric == Metric::Latency || wide(&series);
-    let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks, rows }, style);
+    let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks, level: None, rows }, style);
     if drawing.is_empty() {
         hanging("  ", "no point could be measured", crate::style::Ink::Dim, style)
     } else {

@@ -1,5 +1,6 @@
 //! One page for a browser: self-contained, readable without its script, made of the same views as the texts.
 
+mod changes;
 mod elements;
 mod escape;
 mod picture;
@@ -15,6 +16,7 @@ const UPLOT_STYLE: &str = include_str!("html/vendor/uPlot.min.css");
 const NOTICE: &str = include_str!("html/vendor/NOTICE");
 const PAGE_STYLE: &str = include_str!("html/page.css");
 const PAGE_SCRIPT: &str = include_str!("html/page.js");
+const SVG_SCRIPT: &str = include_str!("html/svg.js");
 const CHARTS_SCRIPT: &str = include_str!("html/charts.js");
 
 /// A page of some documents, side by side where there is room. It refers to nothing outside itself.
@@ -29,7 +31,9 @@ pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
     let title = text(&titles.join(" | "));
     // Only charts need the library.
     let library = if articles.contains("<figure class=\"chart\"") {
-        format!("<style>{UPLOT_STYLE}</style>\n<script>{UPLOT}</script>\n<script>{CHARTS_SCRIPT}</script>\n")
+        format!(
+            "<style>{UPLOT_STYLE}</style>\n<script>{UPLOT}</script>\n<script>{SVG_SCRIPT}{CHARTS_SCRIPT}</script>\n"
+        )
     } else {
         String::new()
     };

@@ -34,6 +34,7 @@ mod parts;
 mod pivot;
 mod plan;
 mod plot;
+mod published;
 mod ranges;
 mod reasons;
 mod redact;

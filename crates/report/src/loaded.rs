@@ -6,7 +6,7 @@ use crate::ladder::Shown;
 use crate::machine::many;
 use crate::mess::MessPoint;
 use crate::number::{graded, nanoseconds, percent, rate, value, with_interval};
-use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
+use crate::plot::{Plot, PointAbout, ROWS, Series, letter, plot_over};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -109,7 +109,7 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
         })
         .collect();
     // In a text the heading has the unit.
-    out.push_str(&drawn(&series, if style.markup { "ns" } else { "" }, style));
+    out.push_str(&drawn(&series, if style.markup { "ns" } else { "" }, &lines(&findings, &curves, style), style));
     out.push_str(&table(&findings, style));
     if style.verbose {
         out.extend(curves.iter().map(|curve| points(curve, style)));
@@ -143,10 +143,40 @@ fn scaled(bytes_per_second: f64, style: &Style) -> f64 {
     bytes_per_second / style.axis().0
 }
 
-fn drawn(series: &[Series], unit: &str, style: &Style) -> String {
+/// What a plot shows beside its curves.
+#[derive(Default)]
+struct Lines {
+    /// The knee of each curve, where it has one.
+    knees: Vec<Option<f64>>,
+    /// The latency that was asked about.
+    target: Option<(f64, String)>,
+}
+
+fn lines(findings: &[&Finding], curves: &[LoadedCurve<'_>], style: &Style) -> Lines {
+    let knee = |curve: &LoadedCurve<'_>| {
+        let of_curve = |f: &&&Finding| f.metric == Quantity::LoadedKnee && name(&f.labels) == curve.name;
+        Some(scaled(findings.iter().find(of_curve)?.value?, style))
+    };
+    let target = findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget);
+    let target = target.and_then(|f| f.labels.get(Labels::STATISTIC)).and_then(|target| {
+        let ns = target.strip_suffix(" ns")?.parse().ok()?;
+        Some((ns, format!("target {target}")))
+    });
+    Lines { knees: curves.iter().map(knee).collect(), target }
+}
+
+fn drawn(series: &[Series], unit: &str, lines: &Lines, style: &Style) -> String {
     let mut out = String::new();
-    for chunk in series.chunks(CURVES_A_PLOT) {
-        let plot = Plot { unit, log_y: false, series: chunk, marks: &[], rows: ROWS };
+    for (at, chunk) in series.chunks(CURVES_A_PLOT).enumerate() {
+        let knees = lines.knees.iter().skip(at * CURVES_A_PLOT).take(chunk.len()).enumerate();
+        let named = |(at, knee): (usize, &Option<f64>)| {
+            let name = if chunk.len() > 1 { format!("knee {}", letter(at)) } else { "knee".to_owned() };
+            knee.map(|knee| (knee, name))
+        };
+        let mut marks: Vec<(f64, String)> = knees.filter_map(named).collect();
+        marks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let level = lines.target.clone();
+        let plot = Plot { unit, log_y: false, series: chunk, marks: &marks, level, rows: ROWS };
         out.push_str(&plot_over(&plot, style.axis().1, style));
     }
     out
@@ -289,7 +319,7 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
             Cell::new(nanoseconds(point.latency_ns)),
         ]);
     }
-    let mut out = heading(title, style) + &drawn(&series, "ns", style) + "\n";
+    let mut out = heading(title, style) + &drawn(&series, "ns", &Lines::default(), style) + "\n";
     /// More points than these are a page of their own.
     const LISTED: usize = 60;
     if style.verbose || points.len() <= LISTED {

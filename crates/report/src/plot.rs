@@ -30,8 +30,10 @@ pub(crate) struct Plot<'a> {
     /// Logarithmic y: for latency, where tiers are factors apart. Linear for bandwidth, whose zero means something.
     pub(crate) log_y: bool,
     pub(crate) series: &'a [Series],
-    /// Names for places on the x axis (declared cache sizes).
+    /// Names for places on the x axis (declared cache sizes, knees).
     pub(crate) marks: &'a [(f64, String)],
+    /// A value of y to compare with, and its name: drawn as a dotted line where it is near the curves.
+    pub(crate) level: Option<(f64, String)>,
     /// Rows of the canvas.
     pub(crate) rows: usize,
 }
@@ -88,6 +90,10 @@ fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &
         return String::new();
     };
     let mut canvas = Canvas::new(scale.columns, scale.rows, style.unicode);
+    let level = plot.level.as_ref().filter(|(y, _)| scale.has_y(*y));
+    if let Some((y, name)) = level {
+        canvas.level(scale.dot(scale.x.0, *y).1, &spoken(name, style));
+    }
     for (i, points) in drawn.iter().enumerate() {
         let dots: Vec<(usize, usize)> = points.iter().map(|&(x, y)| scale.dot(x, y)).collect();
         match dots.as_slice() {
@@ -145,7 +151,7 @@ fn legend(series: &[Series], style: &Style) -> String {
 }
 
 /// The letter that marks a series where it ends: colour is never the only signal.
-fn letter(series: usize) -> char {
+pub(crate) fn letter(series: usize) -> char {
     char::from(b'a' + (series % 26) as u8)
 }
 
@@ -204,6 +210,12 @@ impl Scale {
     fn y_share(&self, value: f64) -> f64 {
         let v = if self.log_y { value.log10() } else { value };
         ((v - self.y.0) / (self.y.1 - self.y.0)).clamp(0.0, 1.0)
+    }
+
+    /// Whether a value of y is between the ends of its axis.
+    fn has_y(&self, value: f64) -> bool {
+        let v = if self.log_y { value.log10() } else { value };
+        (self.y.0..=self.y.1).contains(&v)
     }
 
     fn x_share(&self, x: f64) -> f64 {
@@ -288,7 +300,8 @@ impl Scale {
     fn mark_line(&self, marks: &[(f64, String)]) -> String {
         let mut line = String::new();
         for (size, name) in marks {
-            if size.is_finite() && *size > 0.0 && (self.x.0..=self.x.1).contains(&size.log2()) {
+            let x = if self.abscissa == Abscissa::Size { size.log2() } else { *size };
+            if size.is_finite() && *size > 0.0 && (self.x.0..=self.x.1).contains(&x) {
                 let at = (self.x_share(*size) * (self.columns - 1) as f64).round() as usize;
                 place(&mut line, at, &format!("^{}", clean(name)), self.columns);
             }
@@ -325,7 +338,7 @@ mod tests {
     #[test]
     fn a_latency_ladder_looks_like_one() {
         let marks = [(32.0 * KIB, "L1".to_owned()), (1024.0 * KIB, "L2".to_owned())];
-        let drawing = Plot { unit: "ns", log_y: true, series: &[ladder()], marks: &marks, rows: ROWS };
+        let drawing = Plot { unit: "ns", log_y: true, series: &[ladder()], marks: &marks, level: None, rows: ROWS };
         insta::assert_snapshot!(plot(&drawing, &Style { width: 60, ..Style::default() }));
         let two = [
             ladder(),
@@ -335,7 +348,7 @@ mod tests {
                 ..Series::default()
             },
         ];
-        let drawing = Plot { unit: "ns", log_y: true, series: &two, marks: &[], rows: ROWS };
+        let drawing = Plot { unit: "ns", log_y: true, series: &two, marks: &[], level: None, rows: ROWS };
         insta::assert_snapshot!(plot(&drawing, &Style { width: 60, unicode: false, ..Style::default() }));
     }
 
@@ -343,7 +356,7 @@ mod tests {
     fn a_loaded_curve_turns_back_where_it_is_overloaded() {
         let points = vec![(0.0, 95.0), (60.0, 98.0), (120.0, 104.0), (160.0, 118.0), (190.0, 240.0), (180.0, 300.0)];
         let series = [Series { name: "read".into(), points, ..Series::default() }];
-        let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[], rows: ROWS };
+        let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[], level: None, rows: ROWS };
         insta::assert_snapshot!(plot_over(&drawing, "GB/s", &Style { width: 60, ..Style::default() }));
     }
 
@@ -394,7 +407,7 @@ mod tests {
         ) {
             let style = Style { width: columns, unicode, ..Style::default() };
             let series = [Series { name: "a".into(), points: points.clone(), ..Series::default() }, Series { name: "b".into(), points, ..Series::default() }];
-            let drawing = Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())], rows: ROWS };
+            let drawing = Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())], level: Some((1.0, "target".into())), rows: ROWS };
             let shown = plot(&drawing, &style) + &plot_over(&drawing, "GB/s", &style);
             for line in shown.lines() {
                 prop_assert!(width(line) <= columns, "{line}");
@@ -408,7 +421,7 @@ mod tests {
         let points = vec![(1.0, 2.0), (2.0, 3.0)];
         let one = |name: &str| Series { name: name.to_owned(), points: points.clone(), about: Vec::new() };
         let series = [one("a"), one("b")];
-        let plot = Plot { unit: "EUR\n\u{1}x", log_y: false, series: &series, marks: &[], rows: ROWS };
+        let plot = Plot { unit: "EUR\n\u{1}x", log_y: false, series: &series, marks: &[], level: None, rows: ROWS };
         let out = plot_over(&plot, "tenants\n\u{3}y", &Style { markup: true, ..Style::default() });
         let marked = out.lines().filter(|line| line.starts_with(|c: char| c.is_control())).count();
         assert_eq!(marked, 1, "only the chart itself: {out:?}");

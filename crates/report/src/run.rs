@@ -17,6 +17,7 @@ use crate::matrix::matrix;
 use crate::number::percent;
 use crate::os::{os, ran_out_of_time};
 use crate::parts::{page, parts};
+use crate::published::published;
 use crate::reasons::Reasons;
 use crate::refusals::trouble;
 use crate::shapes::shapes;
@@ -52,9 +53,11 @@ pub fn run(run: &Run, style: &Style) -> String {
     if parts.len() > 1 {
         out.push_str(&format!("\n{}", rule(style)));
     }
+    let beside = published(run, style);
     let summary = summary(&numbers, &out, style);
     // The rule is the empty line.
-    out.push_str(if parts.len() > 1 { summary.trim_start_matches('\n') } else { &summary });
+    out.push_str(&beside);
+    out.push_str(if parts.len() > 1 && beside.is_empty() { summary.trim_start_matches('\n') } else { &summary });
     if let [only] = parts.as_slice() {
         out.push_str(&refusals(&only.experiments, style));
     }

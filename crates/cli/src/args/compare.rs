@@ -11,6 +11,7 @@ Examples:
   tiermark baseline set good && tiermark survey && tiermark compare --baseline good last
   tiermark compare before.json after.json --fail-over 5%
   tiermark compare small.json large.json --machines
+  tiermark compare before.json after.json --html changes.html
 Exit codes: 0 compared, 2 bad usage, 3 a number is worse by more than --fail-over.";
 
 /// Arguments of `compare`.
@@ -37,6 +38,9 @@ pub(crate) struct CompareArgs {
     /// Print the comparison as JSON, with its schema
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also write the comparison as a page for a browser
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
     #[command(flatten)]
     pub(crate) view: View,
 }

@@ -2,14 +2,20 @@
 
 use tiermark_compare::{Document, Rules, THRESHOLD, compare};
 use tiermark_model::{COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Grade, Obstacle, Run};
+use tiermark_report::{Sheet, html};
 
 use super::baseline::baselines;
+use super::report::open_page;
 use crate::args::compare::{CompareArgs, CompareFormat};
 use crate::kept::run_of_probes;
-use crate::output::{Failure, complain, document, print, style, tell};
+use crate::output::{Destination, Failure, complain, document, print, style, tell};
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
+    if args.json && args.html.as_deref() == Some("-") {
+        return Err(Failure::usage("--json and --html - both write to standard output: give the page a file"));
+    }
+    let page = args.html.as_deref().map(open_page).transpose()?;
     let mut runs: Vec<(String, Run)> = Vec::new();
     if let Some(name) = &args.baseline {
         runs.push((format!("baseline {name}"), baselines().load(name).map_err(Failure::usage)?));
@@ -39,6 +45,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style),
     };
     let exit = args.fail_over.map_or(Exit::Done, |limit| gate(&found, limit));
+    if let Some(page) = page {
+        let sheets: Vec<Sheet<'_>> = found.others.iter().map(|other| Sheet::Compared(&found, other)).collect();
+        let is_stdout = matches!(page, Destination::Stdout);
+        page.write(&html(&sheets, &style))?;
+        if is_stdout {
+            return Ok(exit);
+        }
+    }
     match print(&text) {
         // A reader that closed the pipe has not seen all of it, and the gate is as it was.
         Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),

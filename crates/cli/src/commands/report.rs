@@ -46,13 +46,20 @@ impl Loaded {
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    // Open the file first, so that a bad path fails before documents are read.
-    refuse_other_files(&args.html)?;
-    let page = Destination::open(&args.html)?;
+    let page = open_page(&args.html)?;
     let loaded = args.runs.iter().map(|reference| Loaded::load(reference, args.redact));
     let loaded = loaded.collect::<Result<Vec<Loaded>, Failure>>()?;
     let sheets: Vec<Sheet<'_>> = loaded.iter().map(Loaded::sheet).collect();
     page.write(&html(&sheets, &style(&args.view))).map(|()| Exit::Done)
+}
+
+/// Opens the file of a page before documents are read, so that a bad path fails first.
+///
+/// # Errors
+/// A [`Failure`] of usage for a file that is no page, or one that cannot be written.
+pub(super) fn open_page(place: &str) -> Result<Destination, Failure> {
+    refuse_other_files(place)?;
+    Destination::open(place)
 }
 
 /// A page replaces a page and no other file: `--html before.json after.json` would lose the run before.json.

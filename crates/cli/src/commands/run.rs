@@ -35,7 +35,12 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
         }
         Ok(all)
     };
-    let page = PlanPage { title: plan.title.clone(), about: plan.about.trim().to_owned(), machine: plan.machine };
+    let page = PlanPage {
+        title: plan.title.clone(),
+        about: plan.about.trim().to_owned(),
+        machine: plan.machine,
+        published: plan.published.clone(),
+    };
     let (title, plan) = (&plan.name, Some(page));
     measure::run(&Job { title, args: &args.run, simulation, requests: &requests, exports, plan })
 }

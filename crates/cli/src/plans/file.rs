@@ -1,11 +1,13 @@
 //! Reading a plan file: TOML whose experiments are commands, each key a long option.
 
 use tiermark_config::{Mistake, Mistakes};
+use tiermark_model::Published;
 use tiermark_model::messages::files as says;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, EXPERIMENT, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
+use super::published::{self, PUBLISHED};
 use crate::experiments::Measure;
 use crate::shell::word;
 
@@ -20,6 +22,8 @@ pub(crate) struct PlanFile {
     pub(crate) about: String,
     /// Whether the report shows the machine before the numbers.
     pub(crate) machine: bool,
+    /// Figures of others to show beside those of the run.
+    pub(crate) published: Option<Published>,
     /// The experiments, in the order in which they run.
     pub(crate) experiments: Vec<Planned>,
 }
@@ -77,6 +81,7 @@ impl Reader<'_> {
 
     fn plan(&mut self, table: &DeTable<'_>) -> Option<PlanFile> {
         let (mut name, mut title, mut about, mut machine, mut list) = (None, None, None, false, None);
+        let mut published = None;
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "name" => name = Some(self.word("name", value)),
@@ -84,6 +89,7 @@ impl Reader<'_> {
                 "about" => about = self.word("about", value),
                 "machine" => machine = self.switch("machine", value),
                 EXPERIMENT => list = Some(value),
+                PUBLISHED => published = published::read(&mut self.mistakes, value),
                 other => {
                     let fault = says::plan_key_unknown(other, &OF_A_PLAN.map(|(name, ..)| name));
                     self.mistakes.add_at(&key.span(), other, fault);
@@ -98,7 +104,8 @@ impl Reader<'_> {
             }
         }
         let experiments = self.experiments(list)?;
-        Some(PlanFile { name: name??, title: title??, about: about.unwrap_or_default(), machine, experiments })
+        let about = about.unwrap_or_default();
+        Some(PlanFile { name: name??, title: title??, about, machine, published, experiments })
     }
 
     fn experiments(&mut self, list: Option<&Spanned<DeValue<'_>>>) -> Option<Vec<Planned>> {

@@ -38,11 +38,12 @@ pub(super) const OF_THE_RUN: [&str; 21] = [
 ];
 
 /// Keys of a plan, their types and their meaning.
-pub(super) const OF_A_PLAN: [(&str, &str, &str); 5] = [
+pub(super) const OF_A_PLAN: [(&str, &str, &str); 6] = [
     ("name", "text, required", "The name under which its runs are listed"),
     ("title", "text, required", "A description in one line"),
     ("about", "text", "A page for readers: the question, and what to look for in the results"),
     ("machine", "true or false", "Show the machine before the numbers: topology, memory modules, distances of nodes"),
+    ("published", "table", "Figures of others to show beside those of the run: machine, and [[published.figure]]"),
     (EXPERIMENT, "table, one or more", "Written [[experiment]]; they run in the order of the file"),
 ];
 /// The probe of an experiment, and a remark on it: its keys that are no options.

@@ -2,6 +2,7 @@
 
 mod file;
 mod keys;
+mod published;
 
 use std::path::Path;
 

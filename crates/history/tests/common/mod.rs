@@ -297,7 +297,12 @@ pub(crate) fn example_run() -> Run {
         seconds: 12.5,
         complete: true,
         seed: 42,
-        plan: Some(PlanPage { title: "an example".into(), about: "Look for: nothing.".into(), machine: false }),
+        plan: Some(PlanPage {
+            title: "an example".into(),
+            about: "Look for: nothing.".into(),
+            machine: false,
+            published: None,
+        }),
         simulated: Some("example".into()),
         machine: machine(),
         bench: bench(),

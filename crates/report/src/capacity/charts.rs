@@ -172,5 +172,5 @@ fn drawn(unit: &str, log_y: bool, series: Vec<Series>, style: &Style) -> String 
     if series.iter().all(|one| one.points.len() < 2) {
         return String::new();
     }
-    plot_over(&Plot { unit, log_y, series: &series, marks: &[], rows: ROWS }, "tenants", style)
+    plot_over(&Plot { unit, log_y, series: &series, marks: &[], level: None, rows: ROWS }, "tenants", style)
 }

@@ -11,7 +11,8 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, glued, hanging, heading, labelled};
 pub use markdown::compare_markdown;
-use words::{change, graded_text, name, plain, size_of, tally, unit_of};
+pub(crate) use words::{change, name, plain};
+use words::{graded_text, size_of, tally, unit_of};
 
 /// Changes of what programs got that are shown: the survey shows it from this difference to the capability on.
 const TENANCY: f64 = 0.1;
@@ -30,7 +31,7 @@ pub fn compare(comparison: &Comparison, style: &Style) -> String {
     out
 }
 
-fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
+pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
     let mut out = labelled("first", &described(&comparison.first), style);
     out.push_str(&labelled("other", &described(&other.run), style));
     let moved = moved(other);

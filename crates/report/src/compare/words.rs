@@ -8,7 +8,7 @@ use crate::style::Style;
 use crate::text::clean;
 
 /// The name of a number: its quantity and its labels, without what is usual.
-pub(super) fn name(figure: &ComparedFigure, style: &Style) -> String {
+pub(crate) fn name(figure: &ComparedFigure, style: &Style) -> String {
     let labels = &figure.labels;
     let is_usual = |key: &str, label: &Label| match (key, label) {
         (Labels::LAYOUT, Label::Text(text)) => text == "random",
@@ -58,11 +58,16 @@ pub(super) fn unit_of(figure: &ComparedFigure, style: &Style) -> &'static str {
 pub(super) fn signed(change: f64) -> String {
     let percent = change * 100.0;
     let digits = usize::from(percent.abs() < 100.0);
+    // What rounds to nothing has no sign.
+    let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
+    if percent == 0.0 {
+        return "0.0 %".to_owned();
+    }
     if percent.abs() < 1e5 { format!("{percent:+.digits$} %") } else { format!("{percent:+.1e} %") }
 }
 
 /// `+4.1 ±0.6 %`: the change with the wider side of its interval.
-pub(super) fn change(figure: &ComparedFigure, style: &Style) -> String {
+pub(crate) fn change(figure: &ComparedFigure, style: &Style) -> String {
     let Some(of) = figure.change.filter(|of| of.is_finite()) else { return style.absent().to_owned() };
     let half = figure.interval.map(|interval| (interval.high - of).max(of - interval.low) * 100.0);
     match half.filter(|half| (0.0..1e3).contains(half)) {
@@ -75,7 +80,7 @@ pub(super) fn change(figure: &ComparedFigure, style: &Style) -> String {
 }
 
 /// A share without needless digits: `3 %`, `0.5 %`.
-pub(super) fn plain(share: f64) -> String {
+pub(crate) fn plain(share: f64) -> String {
     crate::number::percent(share).replace(".0 %", " %")
 }
 

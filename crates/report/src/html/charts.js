@@ -120,14 +120,20 @@
     context.stroke();
   };
 
-  // Declared sizes of caches, where the curve should bend.
+  // Declared sizes of caches, where the curve should bend; knees, and the level to compare with.
   const drawMarks = (chart, u, ratio) => {
     const { ctx: context, bbox } = u;
     context.font = `${12 * ratio}px ${FONT}`;
     context.fillStyle = context.strokeStyle = css("--dim");
     context.lineWidth = ratio;
     context.setLineDash([2 * ratio, 4 * ratio]);
-    for (const [x, words] of chart.bySize ? chart.marks : []) {
+    if (chart.level) {
+      const y = u.valToPos(chart.toY(chart.level[0]), "y", true);
+      line(context, [[bbox.left, y], [bbox.left + bbox.width, y]]);
+      context.textAlign = "left";
+      context.fillText(chart.level[1], bbox.left + 6 * ratio, y - 4 * ratio);
+    }
+    for (const [x, words] of chart.marks) {
       const at = u.valToPos(chart.toX(x), "x", true);
       line(context, [[at, bbox.top], [at, bbox.top + bbox.height]]);
       context.save();
@@ -182,27 +188,30 @@
     }
   };
 
-  const draw = (chart, u) => {
+  const draw = (chart, u, ratio) => {
     const { ctx: context, bbox } = u;
     context.save();
     context.beginPath();
     context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     context.clip();
-    drawMarks(chart, u, uPlot.pxRatio);
+    drawMarks(chart, u, ratio);
     const shown = chart.series.filter((s) => s.shown && s.points.length);
-    shown.forEach((one) => drawSeries(chart, u, one, uPlot.pxRatio));
+    shown.forEach((one) => drawSeries(chart, u, one, ratio));
     context.restore();
   };
+
+  // The values at the ticks of both axes, and their texts.
+  const splitX = (chart, u, min, max) => {
+    const found = steps(min, max, u.width / (chart.bySize ? 60 : 80));
+    return chart.counted ? found.filter(Number.isInteger) : found;
+  };
+  const splitY = (chart, min, max) => (chart.log_y ? rounds(10 ** min, 10 ** max, 6).map(Math.log10) : steps(min, max, 6));
+  const textX = (chart, v) => (chart.bySize ? size(2 ** v) : number(v));
+  const textY = (chart, v) => number(chart.log_y ? 10 ** v : v);
 
   const options = (chart, hover) => {
     const stroke = () => css("--line");
     const axis = { stroke: () => css("--dim"), grid: { stroke, width: 1 }, ticks: { stroke, width: 1 }, font: `12px ${FONT}` };
-    const splitX = (u, at, min, max) => {
-      const found = steps(min, max, u.width / (chart.bySize ? 60 : 80));
-      return chart.counted ? found.filter(Number.isInteger) : found;
-    };
-    const splitY = (u, at, min, max) =>
-      chart.log_y ? rounds(10 ** min, 10 ** max, 6).map(Math.log10) : steps(min, max, 6);
     return {
       width: 600,
       height: HEIGHT,
@@ -215,11 +224,11 @@
       },
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
-        { ...axis, size: 34, splits: splitX, values: (u, found) => found.map((v) => (chart.bySize ? size(2 ** v) : number(v))) },
-        { ...axis, size: 58, splits: splitY, values: (u, found) => found.map((v) => number(chart.log_y ? 10 ** v : v)) },
+        { ...axis, size: 34, splits: (u, at, min, max) => splitX(chart, u, min, max), values: (u, found) => found.map((v) => textX(chart, v)) },
+        { ...axis, size: 58, splits: (u, at, min, max) => splitY(chart, min, max), values: (u, found) => found.map((v) => textY(chart, v)) },
       ],
       hooks: {
-        draw: [(u) => draw(chart, u)],
+        draw: [(u) => draw(chart, u, uPlot.pxRatio)],
         setSelect: [(u) => (u.zoomed = u.zoomed || u.select.width > 0)],
         setCursor: [hover],
       },
@@ -273,24 +282,60 @@
     return { tip, hover, key };
   };
 
-  const savePng = (chart, u) => {
-    const from = u.ctx.canvas;
-    const ratio = uPlot.pxRatio;
+  // Title and legend of a saved picture; returns their height.
+  const head = (chart, context, ratio) => {
     const named = chart.series.length > 1 ? chart.series : [];
-    const head = 26 + 18 * named.length;
-    const to = element("canvas", { width: from.width, height: from.height + head * ratio });
-    const context = to.getContext("2d");
-    context.fillStyle = css("--sheet");
-    context.fillRect(0, 0, to.width, to.height);
     context.font = `bold ${13 * ratio}px ${FONT}`;
+    context.textAlign = "left";
     context.fillStyle = css("--text");
     context.fillText(chart.title, 10 * ratio, 18 * ratio);
     named.forEach((one, at) => {
       context.fillStyle = colour(one.at);
       context.fillText(`${letter(one.at)} ${one.name}${one.shown ? "" : " (hidden)"}`, 10 * ratio, (36 + 18 * at) * ratio);
     });
-    context.drawImage(from, 0, head * ratio);
-    element("a", { download: `${chart.id}.png`, href: to.toDataURL("image/png") }).click();
+    return headHeight(chart) * ratio;
+  };
+  const headHeight = (chart) => 26 + 18 * (chart.series.length > 1 ? chart.series.length : 0);
+
+  const save = (chart, kind, href) => element("a", { download: `${chart.id}.${kind}`, href }).click();
+
+  const savePng = (chart, u) => {
+    const from = u.ctx.canvas;
+    const ratio = uPlot.pxRatio;
+    const to = element("canvas", { width: from.width, height: from.height + headHeight(chart) * ratio });
+    const context = to.getContext("2d");
+    context.fillStyle = css("--sheet");
+    context.fillRect(0, 0, to.width, to.height);
+    context.drawImage(from, 0, head(chart, context, ratio));
+    save(chart, "png", to.toDataURL("image/png"));
+  };
+
+  // The same picture in vectors: drawn by the same functions, with axes of its own.
+  const saveSvg = (chart, u) => {
+    const ratio = uPlot.pxRatio;
+    const pen = new SvgPen(u.width, u.height + headHeight(chart));
+    pen.fillStyle = css("--sheet");
+    pen.fillRect(0, 0, pen.width, pen.height);
+    pen.translate(0, head(chart, pen, 1));
+    const bbox = Object.fromEntries(Object.entries(u.bbox).map(([side, v]) => [side, v / ratio]));
+    const at = (v, scale) => u.valToPos(v, scale, true) / ratio;
+    const [right, bottom] = [bbox.left + bbox.width, bbox.top + bbox.height];
+    pen.font = `12px ${FONT}`;
+    pen.fillStyle = css("--dim");
+    pen.strokeStyle = css("--line");
+    const { x, y } = u.scales;
+    for (const v of splitX(chart, u, x.min, x.max)) {
+      line(pen, [[at(v, "x"), bbox.top], [at(v, "x"), bottom + 5]]);
+      pen.textAlign = "center";
+      pen.fillText(textX(chart, v), at(v, "x"), bottom + 18);
+    }
+    for (const v of splitY(chart, y.min, y.max)) {
+      line(pen, [[bbox.left - 5, at(v, "y")], [right, at(v, "y")]]);
+      pen.textAlign = "right";
+      pen.fillText(textY(chart, v), bbox.left - 8, at(v, "y") + 4);
+    }
+    draw(chart, { ctx: pen, bbox, valToPos: at }, 1);
+    save(chart, "svg", `data:image/svg+xml,${encodeURIComponent(pen.picture())}`);
   };
 
   const setX = (u, [min, max]) => u.setScale("x", { min, max });
@@ -327,6 +372,7 @@
     u.over.addEventListener("dblclick", reset);
     button(["Reset zoom"], reset).className = "end";
     button(["Save PNG"], () => savePng(chart, u));
+    button(["Save SVG"], () => saveSvg(chart, u));
     return tools;
   };
 
@@ -341,13 +387,15 @@
     holder.setAttribute("aria-label", `${chart.title}: ${spoken}. The arrow keys read points.`);
     const { tip, hover, key } = reader(chart, holder);
     const plot = new uPlot(options(chart, hover), [chart.xs, chart.xs.map(() => null)], holder);
-    holder.append(tip);
     holder.addEventListener("keydown", (event) => key(plot, event));
     holder.addEventListener("blur", () => (tip.hidden = true));
     const only = chart.series.length === 1 && chart.series[0].name && `${chart.series[0].name}, `;
     const units = [only, chart.unit, chart.x_unit && `over ${chart.x_unit}`].filter(Boolean).join(" ");
     const caption = element("div", { className: "axis", textContent: units });
-    figure.querySelector("pre").replaceWith(controls(chart, plot), caption, holder);
+    // Beside the picture, not in it: what is inside of an image is not read out.
+    const frame = element("div", { className: "frame" });
+    frame.append(holder, tip);
+    figure.querySelector("pre").replaceWith(controls(chart, plot), caption, frame);
     const fit = () => plot.setSize({ width: Math.max(240, holder.clientWidth), height: HEIGHT });
     new ResizeObserver(fit).observe(holder);
     fit();

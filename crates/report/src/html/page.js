@@ -51,7 +51,18 @@
       say();
     });
     out.textContent = "Point at a cell for its value.";
-    figure.querySelector("pre").replaceWith(canvas, scale, out);
+    // The cpus at the ends of both axes.
+    const ends = [data.names[0], data.names[n - 1]].map((name) => `cpu ${name}`);
+    const axis = document.createElement("div");
+    axis.className = "ends";
+    axis.append(...ends.map((end) => Object.assign(document.createElement("span"), { textContent: end })));
+    const side = axis.cloneNode(true);
+    side.classList.add("side");
+    const grid = document.createElement("div");
+    grid.className = "grid";
+    grid.append(side, canvas, axis);
+    out.setAttribute("aria-live", "polite");
+    figure.querySelector("pre").replaceWith(grid, scale, out);
     paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
     addEventListener("beforeprint", paint);

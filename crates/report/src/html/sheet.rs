@@ -1,8 +1,9 @@
 //! One document on a page.
 
 use tiermark_model::capacity::Capacity;
-use tiermark_model::{Grade, Run};
+use tiermark_model::{Against, Comparison, Grade, Run};
 
+use super::changes;
 use super::elements::elements;
 use super::escape::text;
 use super::picture::picture;
@@ -23,6 +24,8 @@ pub enum Sheet<'a> {
     Capacity(&'a Capacity),
     /// Load on servers.
     Load(&'a LoadView),
+    /// A run compared with the first run of a comparison.
+    Compared(&'a Comparison, &'a Against),
 }
 
 /// A document as it stands on the page.
@@ -38,10 +41,14 @@ impl Sheet<'_> {
             Self::Run(run) => crate::run(run, style),
             Self::Capacity(run) => crate::capacity(run, style),
             Self::Load(view) => crate::load(view, style),
+            Self::Compared(comparison, other) => crate::compare::against(comparison, other, style),
         };
         let id = format!("sheet-{at}");
         let mut pieces = blocks(&report);
-        let first = title(&mut pieces);
+        let first = match self {
+            Self::Compared(comparison, other) => clean(&changes::title(other, comparison)),
+            _ => title(&mut pieces),
+        };
         let title = match self {
             Self::Run(run) => {
                 // It is among the facts.
@@ -55,7 +62,7 @@ impl Sheet<'_> {
             _ if !several => title,
             Self::Run(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
             Self::Capacity(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
-            Self::Load(_) => format!("{}: {title}", at + 1),
+            Self::Load(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
         };
         // What is said first stands above the picture.
         let lead = pieces.iter().take_while(|piece| matches!(piece, Block::Text(p) if p.ink != Ink::Head)).count();
@@ -67,6 +74,9 @@ impl Sheet<'_> {
                 (String::new(), String::new(), folded("Machine", &machine, &id, true))
             }
             Self::Load(_) => Default::default(),
+            Self::Compared(comparison, other) => {
+                (String::new(), changes::changes(comparison, other, style), String::new())
+            }
         };
         let html = format!(
             "<article class=\"sheet\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\

@@ -3,6 +3,9 @@
 use super::letter;
 use crate::style::{Ink, Style};
 
+/// What stands for a series where something is of none.
+const DIM: usize = usize::MAX;
+
 /// A grid of cells of 2 × 4 dots.
 pub(super) struct Canvas {
     columns: usize,
@@ -36,6 +39,22 @@ impl Canvas {
         }
     }
 
+    /// A dotted line across, with a name at its right end. Curves are drawn over it.
+    pub(super) fn level(&mut self, y: usize, name: &str) {
+        let row = y / 4;
+        let from = self.columns.saturating_sub(name.chars().count() + 1);
+        for column in 0..self.columns {
+            if column.is_multiple_of(2) && column < from {
+                self.dot((2 * column, y), DIM);
+            }
+        }
+        for (at, letter) in name.chars().enumerate().filter(|(at, _)| from + at < self.columns) {
+            if let Some(cell) = self.cells.get_mut(row * self.columns + from + at) {
+                *cell = (0, Some(letter), DIM);
+            }
+        }
+    }
+
     /// Writes the letter of a series over its last point, or above or below it where another letter stands.
     pub(super) fn letter(&mut self, (x, y): (usize, usize), series: usize) {
         let (column, row) = (x / 2, y / 4);
@@ -60,7 +79,11 @@ impl Canvas {
                 None if self.unicode => char::from_u32(0x2800 + u32::from(*dots)).unwrap_or('*'),
                 None => '*',
             };
-            let ink = if shown == ' ' { Ink::Plain } else { Ink::Series(*series) };
+            let ink = match *series {
+                _ if shown == ' ' => Ink::Plain,
+                DIM => Ink::Dim,
+                series => Ink::Series(series),
+            };
             out.push_str(&style.paint(ink, shown.encode_utf8(&mut [0; 4])));
         }
         out

@@ -46,6 +46,11 @@ impl PointAbout {
         Self { low: None, high: None, now: None, grade, of }
     }
 
+    /// A point that stands for several between two ends.
+    pub(crate) fn between(low: f64, high: f64, of: String) -> Self {
+        Self { low: Some(short(low)), high: Some(short(high)), now: None, grade: None, of }
+    }
+
     /// The same with a name.
     pub(crate) fn named(self, of: String) -> Self {
         Self { of, ..self }
@@ -65,6 +70,8 @@ struct Chart<'a> {
     unit: String,
     log_y: bool,
     marks: &'a [(f64, String)],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: &'a Option<(f64, String)>,
     series: Vec<Curve<'a>>,
 }
 
@@ -84,6 +91,7 @@ pub(super) fn json(plot: &Plot<'_>, abscissa: Abscissa, x_unit: &str, style: &St
         unit: spoken(plot.unit, style),
         log_y: plot.log_y,
         marks: plot.marks,
+        level: &plot.level,
         series: plot
             .series
             .iter()

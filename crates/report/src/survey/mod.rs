@@ -6,6 +6,7 @@ mod notes;
 mod places;
 mod result;
 mod states;
+mod timeline;
 mod views;
 mod why;
 mod words;

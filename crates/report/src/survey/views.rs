@@ -4,6 +4,7 @@ use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run, Verdict
 
 use super::figures::{Figure, Steps};
 use super::ladder::with_unit;
+use super::timeline::timeline;
 use super::why::why;
 use crate::curves;
 use crate::findings::tails;
@@ -26,7 +27,7 @@ pub struct RunView {
 }
 
 /// Every view: options, help, the line of the report that names them, and the tests that go through all follow from its row.
-pub static RUN_VIEWS: [RunView; 4] = [
+pub static RUN_VIEWS: [RunView; 5] = [
     RunView {
         name: "why",
         about: "Show why figures are not trusted and what would help, and the states of the machine",
@@ -44,6 +45,12 @@ pub static RUN_VIEWS: [RunView; 4] = [
         about: "Show the tails of latency",
         nothing: "This run measured no tail of latency.",
         body: tails_of,
+    },
+    RunView {
+        name: "over-time",
+        about: "Show the machine along the run's time",
+        nothing: "This run kept no visits.",
+        body: timeline,
     },
     RunView {
         name: "kernels",

@@ -1,0 +1,106 @@
+//! Figures of others beside those of a run.
+
+use tiermark_model::{Bytes, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run};
+
+use crate::number::{graded, time_unit, unit_name, value};
+use crate::plot::{Plot, PointAbout, ROWS, Series, plot, plot_over};
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// Points of a row below which it is no curve.
+const CURVE: usize = 4;
+
+/// The section; empty for a run whose plan has none.
+pub(crate) fn published(run: &Run, style: &Style) -> String {
+    let Some(published) = run.plan.as_ref().and_then(|plan| plan.published.as_ref()) else { return String::new() };
+    let observations: Vec<&Observation> = run.observations().collect();
+    let mut table = Table::new().column("", Align::Left).column("published ", Align::Right);
+    table = table.column("here ", Align::Right).column("", Align::Left);
+    let mut charts = String::new();
+    for figure in &published.figures {
+        let course = figure.points.len() >= CURVE;
+        let all = style.verbose || style.markup || !course;
+        let last = figure.points.len().saturating_sub(1);
+        // The ends of a curve: a page draws it whole.
+        for point in figure.points.iter().enumerate().filter(|(at, _)| all || *at == 0 || *at == last).map(|(_, p)| p) {
+            table.row(row(figure, point, &observations, style));
+        }
+        if course && style.markup {
+            charts.push_str(&curve(published, figure, &observations, style));
+        }
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let title = format!("Published figures, of {}, beside those of this run", published.machine);
+    let note = "The machines differ: compare the shapes, not the values.";
+    heading(&title, style) + &table.render(style) + &hanging("  ", note, Ink::Dim, style) + &charts
+}
+
+/// The same number in a run.
+fn here<'a>(figure: &PublishedFigure, at: Option<u64>, observations: &[&'a Observation]) -> Option<&'a Observation> {
+    let fits = |o: &&&Observation| {
+        let has_labels = figure.labels.0.iter().all(|(key, label)| o.labels.0.get(key) == Some(label));
+        let is_there = match (&figure.by, at) {
+            (Some(by), Some(at)) => o.labels.number(by) == Some(at),
+            _ => true,
+        };
+        o.metric == figure.metric && has_labels && is_there
+    };
+    let mut found = observations.iter().filter(fits);
+    // What was measured comes before what was refused.
+    let first = found.next();
+    first.filter(|o| o.value.is_some()).or_else(|| found.find(|o| o.value.is_some())).or(first).copied()
+}
+
+fn row(figure: &PublishedFigure, point: &PublishedPoint, observations: &[&Observation], style: &Style) -> Vec<Cell> {
+    let unit = figure.metric.unit();
+    let at = match (point.at, figure.by.as_deref()) {
+        (Some(at), Some("size")) => format!(", {}", Bytes(at)),
+        (Some(at), Some(by)) => format!(", {at} {by}"),
+        _ => String::new(),
+    };
+    // Times of the system are micro- and milliseconds.
+    let (factor, name) = match figure.metric {
+        Metric::Latency => time_unit(point.value, style),
+        Metric::Bandwidth => (1.0, unit_name(unit, style)),
+    };
+    let shown = |of: f64| value(of / factor, unit, style);
+    let seen = here(figure, point.at, observations);
+    let measured = seen.map_or_else(
+        || Cell::new(format!("{} ", style.absent())),
+        |o| graded(o.value.map(shown), &o.verdict, unit, style),
+    );
+    vec![
+        Cell::new(format!("{}{at}", figure.name)),
+        Cell::new(format!("{} ", shown(point.value))),
+        measured,
+        Cell::inked(name, Ink::Dim),
+    ]
+}
+
+/// A row as curves: theirs and ours.
+fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Observation], style: &Style) -> String {
+    let (scale, name) = style.axis();
+    let (scale, unit) = if figure.metric == Metric::Latency { (1.0, "ns") } else { (scale, name) };
+    let mut theirs = Series { name: format!("published: {}", published.machine), ..Series::default() };
+    let mut ours = Series { name: "this run".to_owned(), ..Series::default() };
+    for PublishedPoint { at, value } in &figure.points {
+        let Some(at) = at else { continue };
+        theirs.points.push((*at as f64, value / scale));
+        let seen = here(figure, Some(*at), observations);
+        if let Some((o, value)) = seen.and_then(|o| Some((o, o.value?))) {
+            ours.points.push((*at as f64, value / scale));
+            ours.about.push(PointAbout::of(o, scale));
+        }
+    }
+    let series = [ours, theirs];
+    let is_latency = figure.metric == Metric::Latency;
+    let of = Plot { unit, log_y: is_latency, series: &series, marks: &[], level: None, rows: ROWS };
+    let drawn = match figure.by.as_deref() {
+        Some("size") => plot(&of, style),
+        by => plot_over(&of, by.unwrap_or_default(), style),
+    };
+    heading(&format!("{}: published and here", figure.name), style) + &drawn
+}

@@ -1,0 +1,137 @@
+//! The machine along a run's time: round trips between cpus, and how near to the figures the visits came.
+
+use tiermark_model::{Grade, Observation, Run, Unit, Visit};
+
+use super::figures::{Figure, of_run};
+use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
+use crate::style::{Ink, Style};
+use crate::text::{hanging, heading};
+
+/// Points of a curve at most: more are no wider than a line.
+const POINTS: usize = 120;
+/// Figures in the plot of visits: more cannot be distinguished.
+const FIGURES: usize = 5;
+/// Visits of a figure below which it shows no course of time.
+const VISITS: usize = 5;
+
+/// The view; empty where no visit was kept.
+pub(super) fn timeline(run: &Run, style: &Style) -> String {
+    let out = pings(run, style) + &figures(run, style);
+    if out.is_empty() {
+        return out;
+    }
+    let mut changes = String::new();
+    for change in run.experiments.iter().flat_map(|e| &e.drift) {
+        let Some(at) = change.at_seconds else { continue };
+        let text = format!("at {at:.1} s {} changed by {:+.1} %", change.step, 100.0 * change.change);
+        changes.push_str(&hanging("  ", &text, Ink::Plain, style));
+    }
+    out + &changes
+}
+
+/// The slowest round trip between the cpus of a step, visit by visit. It rises when the host moves the cpus apart.
+fn pings(run: &Run, style: &Style) -> String {
+    let visits = run.observations().flat_map(|o| &o.visits.list);
+    let slowest = |visit: &Visit| {
+        let pings = visit.before.iter().chain(&visit.after).copied().filter(|ns| ns.is_finite());
+        pings.reduce(f64::max).map(|ns| (visit.at, ns))
+    };
+    let series = [bucketed(String::new(), visits.filter_map(slowest).collect())];
+    let drawing = drawn(&series, "ns", true, style);
+    if drawing.is_empty() {
+        return drawing;
+    }
+    let key = "the slowest round trip between the cpus of a step: it is long while the cpus are far apart";
+    heading("Round trips between cpus along the run's time (ns)", style)
+        + &drawing
+        + &hanging("  ", key, Ink::Dim, style)
+}
+
+/// What the visits to some figures got of them: 100 % is the figure.
+fn figures(run: &Run, style: &Style) -> String {
+    let mut series: Vec<Series> = Vec::new();
+    // Times first: each tier has one, and a rate of a tier changes with it.
+    let mut all = of_run(run);
+    all.sort_by_key(|figure| figure.finding.unit != Unit::Ns);
+    for figure in all {
+        let points = shares(&figure);
+        let name = figure.name();
+        if points.len() >= VISITS && series.len() < FIGURES && series.iter().all(|known| known.name != name) {
+            series.push(bucketed(name, points));
+        }
+    }
+    let drawing = drawn(&series, "%", false, style);
+    if drawing.is_empty() {
+        return drawing;
+    }
+    let key = "100 % is the figure; below it other work, the host or the clock of the cores slowed the visit";
+    heading("Speed of the visits along the run's time, of the figures (%)", style)
+        + &drawing
+        + &hanging("  ", key, Ink::Dim, style)
+}
+
+/// When each visit was, and the speed of its median window as a share of the figure's.
+fn shares(figure: &Figure<'_>) -> Vec<(f64, f64)> {
+    let value = figure.finding.value.filter(|value| value.is_finite() && *value > 0.0);
+    let (Some(seen), Some(value)) = (figure.seen, value) else { return Vec::new() };
+    let is_time = match figure.finding.unit {
+        Unit::Ns => true,
+        Unit::BytesPerSecond => false,
+        _ => return Vec::new(),
+    };
+    // A finding that is computed from its step is not measured in the step's unit.
+    if figure.grade() == Grade::Invalid || seen.value.is_none_or(|of| (of / value - 1.0).abs() > 0.01) {
+        return Vec::new();
+    }
+    let share = |visit: &Visit| {
+        let got = median(visit.windows.iter().filter_map(|window| window.value()))?;
+        Some((visit.at, 100.0 * if is_time { value / got } else { got / value }))
+    };
+    let list = |seen: &Observation| seen.visits.list.iter().filter_map(share).collect();
+    list(seen)
+}
+
+/// Neighbouring points become one: their median, with the least and the greatest.
+fn bucketed(name: String, mut points: Vec<(f64, f64)>) -> Series {
+    points.retain(|(at, value)| at.is_finite() && value.is_finite());
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let size = points.len().div_ceil(POINTS).max(1);
+    let one = |chunk: &[(f64, f64)]| {
+        let values = || chunk.iter().map(|(_, value)| *value);
+        let of = (chunk.len() > 1).then(|| format!("{} visits", chunk.len())).unwrap_or_default();
+        let (low, high) = values().fold((f64::INFINITY, 0.0), |(low, high), v| (low.min(v), f64::max(high, v)));
+        Some(((chunk[chunk.len() / 2].0, median(values())?), PointAbout::between(low, high, of)))
+    };
+    let (points, about) = points.chunks(size).filter_map(one).unzip();
+    Series { name, points, about }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+fn drawn(series: &[Series], unit: &str, log_y: bool, style: &Style) -> String {
+    if series.iter().all(|one| one.points.len() < 2) {
+        return String::new();
+    }
+    // In a text the heading has the unit.
+    let unit = if style.markup { unit } else { "" };
+    plot_over(&Plot { unit, log_y, series, marks: &[], level: None, rows: ROWS }, "s", style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_visits_become_few_points_that_keep_the_extremes() {
+        let visits: Vec<(f64, f64)> = (0..1000).rev().map(|at| (f64::from(at), f64::from(at % 10))).collect();
+        let series = bucketed("a".into(), visits);
+        assert!(series.points.len() <= POINTS && series.points.len() > POINTS / 2, "{}", series.points.len());
+        assert!(series.points.is_sorted_by(|a, b| a.0 <= b.0), "in the order of time");
+        assert_eq!(series.about[0], PointAbout::between(0.0, 8.0, "9 visits".into()));
+        assert!(bucketed(String::new(), vec![(0.0, f64::NAN)]).points.is_empty());
+    }
+}
