@@ -81,10 +81,10 @@ fn log_choose(n: usize, k: usize) -> f64 {
     (1..=k).map(|i| ((n - k + i) as f64 / i as f64).ln()).sum()
 }
 
-/// Corrects the p-values of several tests for the number of tests. If each hypothesis whose corrected p-value is at most
-/// α is rejected, the probability that any true hypothesis is rejected is at most α, even if the tests depend on each
-/// other (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6(2),
-/// 1979).
+/// Corrects the p-values of several tests for the number of tests. If each hypothesis whose corrected p-value is at
+/// most α is rejected, the probability that any true hypothesis is rejected is at most α, even if the tests depend on
+/// each other (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics
+/// 6(2), 1979).
 ///
 /// The corrected values are in the order of `p_values`.
 #[must_use]
