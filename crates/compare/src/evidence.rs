@@ -14,7 +14,8 @@ pub(crate) fn between(finding: &Finding) -> Option<Between> {
     Some(Between { value, low: interval.low.min(value), high: interval.high.max(value) })
 }
 
-/// The p-value of "no change" of two trusted numbers.
+/// The p-value of the difference between two trusted numbers: how often one this large would occur by chance if the
+/// hardware had not changed. `None` if nothing can be tested.
 ///
 /// Of edges: how many visits of each run came beyond the middle between the two edges. An undisturbed moment is rare on
 /// a shared machine, and all other visits tell of the neighbours only, so that their ranks would hide the hardware. Of

@@ -71,7 +71,7 @@ impl Pair {
         pair
     }
 
-    /// The p-value of "no change", as if this were the only number.
+    /// The p-value of the difference between the two runs, without Holm's correction. `None` if nothing was tested.
     pub(crate) fn p_value(&self) -> Option<f64> {
         self.test.as_ref()?.p_value
     }

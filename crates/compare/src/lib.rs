@@ -17,9 +17,9 @@ use tiermark_stats::holm;
 use judge::Pair;
 use numbers::Number;
 
-/// Relative change up to which two numbers count as the same. Of 57 sharp edges of six recorded runs of one machine
-/// none was off by more than 3 % from the best of the six, and two sharp edges agree within 2 % in 95 of 100 pairs:
-/// changes below it may be the hour's.
+/// Relative change up to which two numbers count as the same. Six recorded runs of one machine gave 57 sharp edges.
+/// Each was within 3 % of the best value of the six runs; two sharp edges agree within 2 % in 95 of 100 pairs. A
+/// smaller change may thus be a difference between hours.
 pub const THRESHOLD: f64 = 0.03;
 /// Probability that two runs of an unchanged machine have any number that is called better or worse by chance.
 pub const LEVEL: f64 = 0.01;

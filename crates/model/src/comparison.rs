@@ -82,7 +82,8 @@ pub struct ComparedFigure {
     pub change: Option<f64>,
     /// Interval of the change.
     pub interval: Option<Interval>,
-    /// p-value of "no change", corrected for the number of tests of the two runs; `None` where none was made.
+    /// p-value: how often a difference this large or larger would occur by chance if the hardware had not changed.
+    /// Holm's correction for the number of tests of the two runs is applied. `None` if this number was not tested.
     pub p_value: Option<f64>,
     /// The conclusion.
     #[serde(flatten)]

@@ -2,8 +2,8 @@
 //! begin with a control character, one line each. [`blocks`] reads them back, so that pages are made of the same views
 //! as texts.
 //!
-//! Texts of documents have no control characters once they are clean. A line with none of these characters is shown as
-//! it is.
+//! A text that comes from a document cannot imitate this markup: [`crate::text::clean`] replaces its control characters
+//! before it is written. A line that begins with none of the characters below is shown as it is.
 
 use crate::style::Ink;
 use crate::table::{Align, Cell};

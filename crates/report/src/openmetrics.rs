@@ -1,5 +1,5 @@
-//! Findings of a run in the text format of OpenMetrics, which node_exporter's textfile collector and Prometheus read: gauges in base units
-//! (seconds, bytes), named after the quantity, with its labels.
+//! Findings of a run in the text format of OpenMetrics, which node_exporter's textfile collector and Prometheus read:
+//! gauges in base units (seconds, bytes), named after the quantity, with its labels.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,8 @@ use tiermark_model::{Finding, Grade, Label, Run, Unit};
 
 /// Renders a run. A finding without a number, or with one that is withheld, has no line.
 pub fn openmetrics(run: &Run) -> String {
-    // Lines of a family are together, and none is there twice: readers refuse the whole file otherwise.
+    // OpenMetrics requires that the lines of a metric family follow each other and that no line occurs twice; a reader
+    // refuses a file that breaks this. The maps group the lines by family and keep one value for each set of labels.
     let mut families: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
     let several = run.experiments.len() > 1;
     for (experiment, number) in run.experiments.iter().zip(1u32..) {

@@ -10,7 +10,7 @@ pub struct ChangePoint {
     pub index: usize,
     /// Pettitt's statistic K = max |U_t|.
     pub statistic: f64,
-    /// Approximate two-sided p-value of "no change".
+    /// Approximate two-sided p-value: how often a statistic this large would occur by chance in a series of one level.
     pub p_value: f64,
     /// Median before the change.
     pub before: f64,

@@ -81,9 +81,12 @@ fn log_choose(n: usize, k: usize) -> f64 {
     (1..=k).map(|i| ((n - k + i) as f64 / i as f64).ln()).sum()
 }
 
-/// p-values as they count among all of them: none of the true hypotheses is rejected at level α with more probability
-/// than α, however the tests depend on each other (Holm, "A Simple Sequentially Rejective Multiple Test Procedure",
-/// Scandinavian Journal of Statistics 6(2), 1979). In the order given.
+/// Corrects the p-values of several tests for the number of tests. If each hypothesis whose corrected p-value is at
+/// most α is rejected, the probability that any true hypothesis is rejected is at most α, even if the tests depend on
+/// each other (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics
+/// 6(2), 1979).
+///
+/// The corrected values are in the order of `p_values`.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();

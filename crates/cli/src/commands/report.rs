@@ -69,7 +69,8 @@ pub(super) fn open_page(place: &str) -> Result<Destination, Failure> {
 fn refuse_other_files(place: &str) -> Result<(), Failure> {
     const START: &[u8] = b"<!doctype html";
     let mut start = Vec::new();
-    // One that cannot be read is told when it is written.
+    // If the file cannot be read, nothing is refused here: `Destination::open` or `write` reports why the page cannot
+    // be written.
     let read = File::open(place).and_then(|file| file.take(START.len() as u64).read_to_end(&mut start));
     let is_file = std::fs::metadata(place).is_ok_and(|about| about.is_file());
     match read {
