@@ -67,7 +67,8 @@ pub(crate) fn finish(
     }
     if let Some(saved) = saved.filter(|_| !result.quiet) {
         let again = if saved.by_id { run.id.clone() } else { shell::quoted(&saved.path) };
-        tell(said_of_saving(&saved.path.display().to_string(), &again, output::style(&args.view).width));
+        let (path, width) = (saved.path.display().to_string(), output::style(&args.view).width);
+        tell(said_of_saving(&path, &again, saved.by_id, width));
     }
     if exit == Exit::Partial && !result.quiet {
         tell(said_of_missing(outcome::missing(run)));
@@ -94,28 +95,13 @@ fn said_of_missing(missing: usize) -> String {
     format!("tiermark: {parts} missing: exit code {code}; --allow-partial makes it 0")
 }
 
-/// Where a run went, what to give to see it again, and what to do next: each on a line of its own where one is too narrow, so that
-/// paths and commands stay whole.
-fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
-    let parts = [
-        format!("Saved as {path};"),
-        format!("`tiermark show {reference}` shows it again."),
-        format!("Next: `tiermark report {reference} --html FILE` makes a page of it,"),
-        format!("`tiermark compare RUN {reference}` compares it with another run."),
-    ];
-    let mut said = String::new();
-    let mut used = 0;
-    for part in parts {
-        let length = part.chars().count();
-        // What to do next begins a line.
-        let fits = used + 1 + length <= width && !part.starts_with("Next");
-        if !said.is_empty() {
-            said.push(if fits { ' ' } else { '\n' });
-        }
-        used = if fits { used + 1 + length } else { length };
-        said.push_str(&part);
-    }
-    said
+/// Where a run went, what to give to see it again, and what to do next: two lines where one is too narrow, so that path and command stay
+/// whole.
+fn said_of_saving(path: &str, reference: &str, is_last: bool, width: usize) -> String {
+    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
+    let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
+    let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
+    format!("{saved}{gap}{again}\nNext: `tiermark report{page} --html FILE` (a page), `tiermark compare RUN {other}`.")
 }
 
 /// Saves a run; the journal is removed once the document is on disk.

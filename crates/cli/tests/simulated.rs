@@ -24,7 +24,7 @@ fn survey(tree: &str, more: &[&str]) -> (String, serde_json::Value) {
     let mut arguments = vec!["survey", "--simulate", tree, "--json=run.json"];
     arguments.extend(more);
     let ran = user.run(&arguments).expect(0);
-    assert!(ran.err.is_empty() || ran.err.starts_with("Saved as") && ran.err.lines().count() <= 2, "{}", ran.err);
+    assert!(ran.err.is_empty() || ran.err.starts_with("Saved as") && ran.err.lines().count() <= 3, "{}", ran.err);
     (stable(&ran.out), document(&user.path("run.json")))
 }
 
