@@ -119,6 +119,9 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> Strin
     heading(&format!("From {}{to}", label(first, Labels::FROM)), style) + &table.render(style)
 }
 
+/// Cells of a matrix for each one that was measured from which on a list is shorter: runs of some pairs only, and hostile documents.
+const SPARSE: usize = 8;
+
 /// One matrix: rows are cpus, columns are memory.
 fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, style: &Style) -> String {
     let unit = cells.first().map_or(Unit::Ns, |f| f.unit);
@@ -131,6 +134,10 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         ),
     };
     let columns: BTreeSet<NodeId> = cells.iter().filter_map(|f| node(f)).collect();
+    let rows = distinct(cells.iter().map(|f| label(f, Labels::FROM))).len();
+    if rows * columns.len() > SPARSE * cells.len() {
+        return heading(&title, style) + &listed(cells, style) + &below(cells, style);
+    }
     let memory_only = |node: NodeId| machine.node(node).is_some_and(|n| n.cpus.is_empty());
     let mut table = Table::new().column("", Align::Left);
     for column in &columns {
@@ -148,6 +155,17 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         table.row(line);
     }
     heading(&title, style) + &table.render(style) + &below(cells, style)
+}
+
+/// The cells of a matrix that is nearly empty, one a row.
+fn listed(cells: &[&Finding], style: &Style) -> String {
+    let mut table = Table::new().column("from", Align::Left).column("to", Align::Left).column("", Align::Right);
+    for f in cells {
+        let to = node(f).map_or_else(String::new, |node| format!("node {node}"));
+        let value = graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, f.unit, style);
+        table.row(vec![Cell::new(label(f, Labels::FROM)), Cell::new(to), value.heated(f.value)]);
+    }
+    table.render(style)
 }
 
 /// The kernels that won and the widest interval, below a matrix.

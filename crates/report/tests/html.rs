@@ -158,6 +158,18 @@ fn a_page_of_a_large_machine_is_small() {
 }
 
 /// A run of `c2c` on many cpus, some pairs measured.
+#[test]
+fn a_matrix_without_a_pattern_is_a_list() {
+    let cell = |at: u64| {
+        let labels =
+            Labels::new().purpose(Purpose::Matrix).text(Labels::FROM, format!("cpu {at}")).text(Labels::OP, "latency");
+        finding("latency", labels.whole(Labels::NODE, at), Unit::Ns, 100.0)
+    };
+    let page = page(&[&run_of(machines::huge(), "matrix", Vec::new(), (0..600).map(cell).collect())]);
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+    assert!(page.contains("cpu 599") && page.contains("node 599"));
+}
+
 fn pairs_run(cpus: u64) -> Run {
     let pair = |n: u64| {
         // The finisher of SplitMix64 (Steele, Lea and Flood, 2014) scatters them.

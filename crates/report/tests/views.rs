@@ -274,6 +274,8 @@ fn redacted_documents_name_nobody() {
     run.bench.kernels = vec![];
     run.warnings.push(tiermark_model::messages::system::governor("that of build-7"));
     run.machine.unseen.push(tiermark_model::messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
+    let labels = &mut run.experiments[0].findings[0].labels;
+    *labels = labels.clone().text("tier", "DRAM of build-7");
     let redacted = tiermark_report::redact(&run);
     let text = tiermark_report::json(&redacted);
     for name in ["build-7", "ada", "example.org", "user-1000"] {

@@ -3,7 +3,7 @@
 mod tenants;
 
 use serde_json::Value;
-use tiermark_model::{Machine, Note, Reason, Refusal, Run, Verdict};
+use tiermark_model::{Label, Labels, Machine, Note, Reason, Refusal, Run, Verdict};
 
 pub use tenants::{redact_capacity, redact_load, without_commands};
 
@@ -46,10 +46,12 @@ pub fn redact(run: &Run) -> Run {
         experiment.plan.rules.iter_mut().for_each(|rule| scrub.note(rule));
         experiment.plan.refused.iter_mut().for_each(|refusal| scrub.refusal(refusal));
         for finding in &mut experiment.findings {
+            scrub.labels(&mut finding.labels);
             scrub.verdict(&mut finding.verdict);
             finding.notes.iter_mut().for_each(|note| scrub.note(note));
         }
         for observation in &mut experiment.observations {
+            scrub.labels(&mut observation.labels);
             scrub.verdict(&mut observation.verdict);
             observation.refusal.iter_mut().for_each(|refusal| scrub.refusal(refusal));
             if let Some(proof) = &mut observation.placement {
@@ -125,6 +127,15 @@ impl Scrub {
                 Reason::PlaceUnseen { how } | Reason::PagesUnseen { how } => self.note(how),
                 Reason::Broken { fault: text } | Reason::Told { text, .. } => self.text(text),
                 _ => {}
+            }
+        }
+    }
+
+    /// A document from elsewhere may have any text in its labels.
+    fn labels(&self, labels: &mut Labels) {
+        for label in labels.0.values_mut() {
+            if let Label::Text(text) = label {
+                self.text(text);
             }
         }
     }
