@@ -14,7 +14,7 @@ const MOST_OPERANDS: usize = 8;
 pub struct Expectation {
     pub(crate) text: String,
     pub(crate) left: Side,
-    pub(crate) relation: Comparator,
+    pub(crate) comparator: Comparator,
     pub(crate) right: Side,
     /// Unit of both sides.
     pub(crate) unit: CheckUnit,
@@ -49,7 +49,7 @@ impl Expectation {
         let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
         let (left, behind) = tokens.split_at(at.unwrap_or(tokens.len()));
         let left = side(left, behind.first())?;
-        let Some((Kind::Comparator(relation), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
+        let Some((Kind::Comparator(comparator), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
         else {
             return Err(says::comparison_missing());
         };
@@ -58,7 +58,7 @@ impl Expectation {
         }
         let right = if right.is_empty() { Err(says::operand_expected(text.chars().count() + 1, "")) } else { side(right, None) }?;
         let unit = common_unit(&left, &right)?;
-        Ok(Self { text: text.trim().to_owned(), left, relation, right, unit })
+        Ok(Self { text: text.trim().to_owned(), left, comparator, right, unit })
     }
 }
 

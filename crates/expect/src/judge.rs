@@ -44,7 +44,7 @@ struct Judged {
 fn result(entry: &Entry, facts: &Facts<'_>) -> CheckResult {
     let that = &entry.that;
     let judged = match joined(&side(&that.left, facts), &side(&that.right, facts), |a, b| Ok((a, b))) {
-        Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.relation, that.unit)).collect(),
+        Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.comparator, that.unit)).collect(),
         Err(note) => vec![Judged { holds: None, value: None, reasons: vec![note] }],
     };
     let count = |holds: Option<bool>| judged.iter().filter(|one| one.holds == holds).count() as u64;
@@ -125,24 +125,24 @@ fn joined<T>(
     if pairs.is_empty() { Err(says::no_common_place()) } else { Ok(pairs) }
 }
 
-fn judge(pair: Pair<(Range, Range)>, relation: Comparator, unit: CheckUnit) -> Judged {
+fn judge(pair: Pair<(Range, Range)>, comparator: Comparator, unit: CheckUnit) -> Judged {
     let (value, limit) = match pair.term {
         Ok(both) => both,
         Err(note) => return Judged { holds: None, value: None, reasons: vec![note] },
     };
-    let holds = decided(value, relation, limit);
+    let holds = decided(value, comparator, limit);
     let mut reasons = pair.remarks;
     if holds.is_none() {
-        // What is said of a bound that was measured comes last: a cause that a run cannot change comes first.
+        // Why something is a bound says more than that it is one.
         reasons.push(says::bound_does_not_decide());
         reasons.truncate(1);
     }
-    Judged { holds, value: shown(value, relation, limit, unit, pair.place.text()), reasons }
+    Judged { holds, value: shown(value, comparator, limit, unit, pair.place.text()), reasons }
 }
 
-/// Whether a relation holds for all values of two ranges, or for none; `None` if that depends on where in them the numbers are.
-fn decided(value: Range, relation: Comparator, limit: Range) -> Option<bool> {
-    let (always, never) = match relation {
+/// Whether a comparison holds for all values of two ranges, or for none; `None` if that depends on where in them the numbers are.
+fn decided(value: Range, comparator: Comparator, limit: Range) -> Option<bool> {
+    let (always, never) = match comparator {
         Comparator::AtMost => (value.high <= limit.low, value.low > limit.high),
         Comparator::Below => (value.high < limit.low, value.low >= limit.high),
         Comparator::AtLeast => (value.low >= limit.high, value.high < limit.low),
@@ -157,18 +157,18 @@ fn decided(value: Range, relation: Comparator, limit: Range) -> Option<bool> {
 
 fn shown(
     value: Range,
-    relation: Comparator,
+    comparator: Comparator,
     limit: Range,
     unit: CheckUnit,
     place: Option<String>,
 ) -> Option<CheckedValue> {
     let ((value, value_is), (limit, limit_is)) = (value.known()?, limit.known()?);
-    let room = match relation {
+    let room = match comparator {
         Comparator::AtMost | Comparator::Below => limit - value,
         Comparator::AtLeast | Comparator::Above => value - limit,
     };
     let margin = (limit > 0.0).then_some(room / limit).filter(|margin| margin.is_finite());
-    Some(CheckedValue { place, value, value_is, relation, limit, limit_is, unit, margin })
+    Some(CheckedValue { place, value, value_is, comparator, limit, limit_is, unit, margin })
 }
 
 #[cfg(test)]
@@ -194,12 +194,12 @@ mod tests {
         assert_eq!(decided(limit(0.0), Comparator::Below, limit(0.0)), Some(false));
     }
 
-    fn relation() -> impl Strategy<Value = Comparator> {
+    fn any_comparator() -> impl Strategy<Value = Comparator> {
         prop::sample::select(vec![Comparator::Below, Comparator::AtMost, Comparator::Above, Comparator::AtLeast])
     }
 
-    fn holds(value: f64, relation: Comparator, limit: f64) -> bool {
-        match relation {
+    fn holds(value: f64, comparator: Comparator, limit: f64) -> bool {
+        match comparator {
             Comparator::Below => value < limit,
             Comparator::AtMost => value <= limit,
             Comparator::Above => value > limit,
@@ -213,16 +213,16 @@ mod tests {
         fn a_decision_is_never_wrong(
             ends in prop::array::uniform4(0.0..10.0f64),
             shares in prop::array::uniform2(0.0..=1.0f64),
-            relation in relation(),
+            comparator in any_comparator(),
         ) {
             let range = |a: f64, b: f64| Range { low: a.min(b), high: a.max(b) };
             let within = |range: Range, share: f64| range.low + share * (range.high - range.low);
             let (value, limit) = (range(ends[0], ends[1]), range(ends[2], ends[3]));
-            if let Some(decision) = decided(value, relation, limit) {
-                prop_assert_eq!(holds(within(value, shares[0]), relation, within(limit, shares[1])), decision);
+            if let Some(decision) = decided(value, comparator, limit) {
+                prop_assert_eq!(holds(within(value, shares[0]), comparator, within(limit, shares[1])), decision);
             }
-            let exact = decided(Range::exactly(ends[0]), relation, Range::exactly(ends[2]));
-            prop_assert_eq!(exact, Some(holds(ends[0], relation, ends[2])));
+            let exact = decided(Range::exactly(ends[0]), comparator, Range::exactly(ends[2]));
+            prop_assert_eq!(exact, Some(holds(ends[0], comparator, ends[2])));
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct CheckedValue {
     /// How far the value is known.
     pub value_is: Known,
     /// How the value has to stand to the limit.
-    pub relation: Comparator,
+    pub comparator: Comparator,
     /// The right side of the expectation.
     pub limit: f64,
     /// How far the limit is known.
