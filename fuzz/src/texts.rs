@@ -20,7 +20,10 @@ pub(crate) fn plan(bytes: &[u8]) {
 
 /// Files of expectations, and a run judged by what they hold.
 pub(crate) fn expectations(bytes: &[u8]) {
-    tiermark_cli::fuzz::expectations(&String::from_utf8_lossy(bytes), include_str!("../../crates/history/tests/fixtures/run-2.json"));
+    tiermark_cli::fuzz::expectations(
+        &String::from_utf8_lossy(bytes),
+        include_str!("../../crates/history/tests/fixtures/run-2.json"),
+    );
 }
 
 /// Files of traffic by groups of threads.

@@ -6,9 +6,9 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs, LoadArgs,
-    MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs,
-    ViewArgs,
+    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs,
+    LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation,
+    TuneArgs, ViewArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, described, overview};

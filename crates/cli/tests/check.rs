@@ -61,7 +61,7 @@ fn exit_codes_say_passed_failed_or_nothing_judged() {
     let unknown = judged(&user, "triad.dram.all >= 1 GB/s", 4);
     assert_eq!(unknown["reasons"][0]["code"], "figure_not_measured");
     let said = user.run(&["check", "--expect", "one.toml"]).expect(4);
-    assert!(said.out.contains("tiermark bandwidth --op triad") && said.err.contains("no expectation"), "{}", said.out);
+    assert!(said.out.contains("bandwidth --op triad") && said.err.contains("no expectation"), "{}", said.out);
 }
 
 #[test]
@@ -87,7 +87,10 @@ fn tree(directory: &Path, corrected: &str, throttled: &str) {
     let mut files = Synth::default().files();
     files.insert("sys/devices/system/edac/mc/mc0/ce_count".to_owned(), format!("{corrected}\n"));
     files.insert("sys/devices/system/edac/mc/mc0/ue_count".to_owned(), "0\n".to_owned());
-    files.insert("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count".to_owned(), format!("{throttled}\n"));
+    files.insert(
+        "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count".to_owned(),
+        format!("{throttled}\n"),
+    );
     for (path, text) in files {
         let path = directory.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

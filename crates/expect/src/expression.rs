@@ -1,7 +1,7 @@
 //! One expectation: two products that are compared.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{CheckUnit, Note, Comparator};
+use tiermark_model::{CheckUnit, Comparator, Note};
 
 use crate::names::Name;
 use crate::token::{Kind, Token, tokens};
@@ -56,7 +56,11 @@ impl Expectation {
         if let Some(second) = right.iter().find(|token| matches!(token.kind, Kind::Comparator(_))) {
             return Err(says::comparison_twice(second.at));
         }
-        let right = if right.is_empty() { Err(says::operand_expected(text.chars().count() + 1, "")) } else { side(right, None) }?;
+        let right = if right.is_empty() {
+            Err(says::operand_expected(text.chars().count() + 1, ""))
+        } else {
+            side(right, None)
+        }?;
         let unit = common_unit(&left, &right)?;
         Ok(Self { text: text.trim().to_owned(), left, comparator, right, unit })
     }

@@ -64,7 +64,9 @@ fn entry(at: usize, value: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -
     }
     let [that, why, source] = KEYS.map(|key| text(table, key, &name(key), mistakes));
     let Some((that, span)) = that else {
-        if !table.contains_key("that") && !table.iter().any(|(key, _)| tiermark_model::near(key.get_ref(), &["that"]).is_some()) {
+        if !table.contains_key("that")
+            && !table.iter().any(|(key, _)| tiermark_model::near(key.get_ref(), &["that"]).is_some())
+        {
             mistakes.add_at(&value.span(), name("that"), files::key_missing());
         }
         return None;

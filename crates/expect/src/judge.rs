@@ -1,9 +1,7 @@
 //! Judges a run.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{
-    Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, ComparedRun, Note, Comparator, Run,
-};
+use tiermark_model::{Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, ComparedRun, Note, Run};
 
 use crate::expression::{Operand, Side, Sign};
 use crate::facts::{At, Facts};

@@ -8,8 +8,8 @@
 
 mod expression;
 mod facts;
-mod file;
 mod figures;
+mod file;
 mod judge;
 mod names;
 mod place;

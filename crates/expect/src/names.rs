@@ -66,9 +66,6 @@ pub(crate) enum SystemName {
     Throttling(ThrottledPart, Since),
 }
 
-
-
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Since {
     /// During the run.

@@ -35,10 +35,8 @@ impl Range {
     /// The range of a quotient; `None` if the divisor is 0.
     pub(crate) fn over(self, other: Self) -> Option<Self> {
         let ends = |a: f64, b: f64, unknown: f64| if (a / b).is_nan() { unknown } else { a / b };
-        (other.high > 0.0).then(|| Self {
-            low: ends(self.low, other.high, 0.0),
-            high: ends(self.high, other.low, f64::INFINITY),
-        })
+        (other.high > 0.0)
+            .then(|| Self { low: ends(self.low, other.high, 0.0), high: ends(self.high, other.low, f64::INFINITY) })
     }
 
     /// The end that is known, and which it is; `None` if nothing is known.
@@ -59,10 +57,8 @@ mod tests {
     use super::*;
 
     fn any_range() -> impl Strategy<Value = Range> {
-        (0.0..1e15f64, 0.0..1e15f64, any::<bool>()).prop_map(|(a, b, open)| Range {
-            low: a.min(b),
-            high: if open { f64::INFINITY } else { a.max(b) },
-        })
+        (0.0..1e15f64, 0.0..1e15f64, any::<bool>())
+            .prop_map(|(a, b, open)| Range { low: a.min(b), high: if open { f64::INFINITY } else { a.max(b) } })
     }
 
     /// Numbers inside of a range.

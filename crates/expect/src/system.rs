@@ -59,9 +59,7 @@ fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
 fn link(machine: &Machine) -> At {
     match &machine.theoretical_link {
         None => At::whole(Err(says::link_unknown())),
-        Some(link) => {
-            At::whole(Ok(Range::at_most(link.bytes_per_second))).with_remark(says::link_is_upper_bound())
-        }
+        Some(link) => At::whole(Ok(Range::at_most(link.bytes_per_second))).with_remark(says::link_is_upper_bound()),
     }
 }
 

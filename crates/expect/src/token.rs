@@ -114,7 +114,10 @@ fn sign(text: &str) -> (usize, Kind) {
         ("/", Kind::Over),
     ];
     let known = SIGNS.iter().find(|(sign, _)| text.starts_with(sign));
-    known.map_or_else(|| (text.chars().next().map_or(0, char::len_utf8), Kind::Other), |(sign, kind)| (sign.len(), *kind))
+    known.map_or_else(
+        || (text.chars().next().map_or(0, char::len_utf8), Kind::Other),
+        |(sign, kind)| (sign.len(), *kind),
+    )
 }
 
 #[cfg(test)]
@@ -134,7 +137,10 @@ mod tests {
         assert_eq!(kinds("4800MT/s"), number(4.8e9, CheckUnit::TransfersPerSecond));
         assert_eq!(kinds("50 %"), number(0.5, CheckUnit::Number));
         let share = [Kind::Number(0.75, CheckUnit::Number), Kind::Times, Kind::Name];
-        assert_eq!((kinds("0.75 x peak"), kinds("0.75x peak"), kinds("0.75 × peak")), (share.to_vec(), share.to_vec(), share.to_vec()));
+        assert_eq!(
+            (kinds("0.75 x peak"), kinds("0.75x peak"), kinds("0.75 × peak")),
+            (share.to_vec(), share.to_vec(), share.to_vec())
+        );
         assert_eq!(kinds("2 / peak")[1], Kind::Over);
     }
 

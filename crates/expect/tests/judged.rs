@@ -146,10 +146,7 @@ fn an_expectation_holds_for_every_node_and_the_worst_is_named() {
 
 #[test]
 fn a_bound_decides_in_one_direction() {
-    let run = run(vec![
-        graded(latency(0, 0, 80.0), Verdict::bound),
-        graded(read_all(0, 30.0), Verdict::bound),
-    ]);
+    let run = run(vec![graded(latency(0, 0, 80.0), Verdict::bound), graded(read_all(0, 30.0), Verdict::bound)]);
     assert_eq!(outcome(&run, "latency.dram <= 90 ns"), Passed);
     assert_eq!(reasons(&run, "latency.dram <= 70 ns"), [codes::bound_does_not_decide]);
     assert_eq!(outcome(&run, "latency.dram > 90 ns"), Failed);
@@ -237,11 +234,8 @@ fn errors_and_throttling_are_known_or_not_and_never_zero_for_nothing() {
         ..MemoryErrors::default()
     };
     let mc0 = MemoryErrors { parts: vec![errors("mc0/dimm1", 3, Some(5))], ..errors("mc0", 3, Some(5)) };
-    let throttling = Throttling {
-        cores: Some(HealthCount::new(9, Some(9))),
-        cpus: IdSet::new(),
-        ..Throttling::default()
-    };
+    let throttling =
+        Throttling { cores: Some(HealthCount::new(9, Some(9))), cpus: IdSet::new(), ..Throttling::default() };
     run.health =
         Some(RunHealth { memory: Some(vec![mc0, errors("mc1", 0, Some(0))]), throttling: Some(vec![throttling]) });
     let grown = judged(&run, "edac.corrected <= 0");

@@ -185,7 +185,10 @@ mod tests {
         assert_eq!(health.growing(ErrorKind::Corrected), named);
         assert_eq!(health.errors_grown(ErrorKind::Corrected), Some(4));
         assert_eq!(health.errors_counted(ErrorKind::Corrected), Some(7));
-        assert_eq!((health.errors_grown(ErrorKind::Uncorrected), health.growing(ErrorKind::Uncorrected)), (None, vec![]));
+        assert_eq!(
+            (health.errors_grown(ErrorKind::Uncorrected), health.growing(ErrorKind::Uncorrected)),
+            (None, vec![])
+        );
         assert_eq!(health.throttled(|package| package.cores, |count| count.grew), None);
     }
 }

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         return print(&tiermark_report::named_figures(&figures(&run), &style(&args.view))).map(|()| Exit::Done);
     }
     let found = check(&args.run, &run, &args.expect, &entries);
-    let text = if args.json { document(CHECK_SCHEMA, &found)? } else { tiermark_report::check(&found, &style(&args.view)) };
+    let text =
+        if args.json { document(CHECK_SCHEMA, &found)? } else { tiermark_report::check(&found, &style(&args.view)) };
     let exit = exit(&found);
     match print(&text) {
         // A reader that closed the pipe has not seen all of it, and the result is as it was.

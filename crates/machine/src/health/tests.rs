@@ -74,7 +74,10 @@ fn a_system_without_counters_reports_nothing_and_not_zero() {
     // Firmware or a driver that counts only one of them.
     tree.edac("mc0/ce_count", "0");
     let health = tree.read().run(Some(&tree.read()), &tree.machine()).unwrap();
-    assert_eq!((health.errors_grown(ErrorKind::Corrected), health.errors_grown(ErrorKind::Uncorrected)), (Some(0), None));
+    assert_eq!(
+        (health.errors_grown(ErrorKind::Corrected), health.errors_grown(ErrorKind::Uncorrected)),
+        (Some(0), None)
+    );
     assert_eq!(health.throttling, None);
 }
 
@@ -87,7 +90,10 @@ fn errors_that_grow_are_named_by_their_module() {
     let health = before.run(Some(&tree.read()), &tree.machine()).unwrap();
     assert_eq!(health.errors_grown(ErrorKind::Corrected), Some(2));
     assert_eq!(health.growing(ErrorKind::Corrected), ["mc0/dimm1 (CPU_SrcID#0_MC#0_Chan#1_DIMM#0)"]);
-    assert_eq!((health.errors_grown(ErrorKind::Uncorrected), health.growing(ErrorKind::Uncorrected)), (Some(0), vec![]));
+    assert_eq!(
+        (health.errors_grown(ErrorKind::Uncorrected), health.growing(ErrorKind::Uncorrected)),
+        (Some(0), vec![])
+    );
     let memory = health.memory.unwrap();
     assert_eq!(memory[0].label.as_deref(), Some("Skylake Socket#0 IMC#0"));
     assert_eq!(memory[0].parts[1].corrected, Some(HealthCount { before: 3, after: Some(5), grew: Some(2) }));
