@@ -1,6 +1,6 @@
 //! What a run says of a name: a number for each place, or why there is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{IdSet, NamedFigure, Note, Run};
@@ -10,6 +10,9 @@ use crate::names::{self, Distance, LATENCY, Name, SystemName};
 use crate::place::Place;
 use crate::range::Range;
 use crate::system;
+
+/// Sets of nodes whose peak is looked for: each node, and some that were measured together.
+const MOST_MEMORIES: usize = 1024;
 
 /// A number at a place.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,13 +67,9 @@ impl<'a> Facts<'a> {
 
     /// The sets of nodes whose memory was measured together.
     fn memories(&self) -> Vec<IdSet> {
-        let mut all: Vec<IdSet> = Vec::new();
-        for nodes in self.figures.values().flatten().filter_map(|at| at.place.nodes.as_ref()) {
-            if !all.contains(nodes) {
-                all.push(nodes.clone());
-            }
-        }
-        all
+        let all = self.figures.values().flatten().filter_map(|at| at.place.nodes.as_ref());
+        let mut met: HashSet<&IdSet> = HashSet::new();
+        all.filter(|nodes| met.insert(*nodes)).take(MOST_MEMORIES).cloned().collect()
     }
 
     /// Everything that has a name: figures that the run has, and all facts of the system.

@@ -1,14 +1,15 @@
 //! The measured figures of a run that have a name.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
     Experiment, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Purpose, Quantity, Run, Unit,
 };
 
+use crate::cores::Cores;
 use crate::facts::At;
-use crate::names::{DRAM, Distance, LATENCY, LoadedPoint, Name, Span, TierName};
+use crate::names::{DRAM, Distance, LATENCY, LoadedPoint, Name, OPERATIONS, Span, TIERS, TierName};
 use crate::place::Place;
 use crate::range::Range;
 
@@ -35,10 +36,13 @@ struct Candidate {
 /// The figures of a run by name. Of several measurements of one thing the one that says most counts: on huge pages, trusted, fast.
 pub(crate) fn of(run: &Run) -> BTreeMap<Name, Vec<At>> {
     let mut best: BTreeMap<Name, HashMap<Place, Candidate>> = BTreeMap::new();
+    let cores = Cores::of(&run.machine);
     for experiment in &run.experiments {
         let seen: HashMap<&str, &Observation> = experiment.observations.iter().map(|o| (o.step.as_str(), o)).collect();
         for finding in &experiment.findings {
-            let Some((name, candidate)) = candidate(finding, &seen, experiment, &run.machine) else { continue };
+            let Some((name, candidate)) = candidate(finding, &seen, experiment, (&run.machine, &cores)) else {
+                continue;
+            };
             let places = best.entry(name).or_default();
             let is_better = |old: &Candidate| {
                 let ((base, grade, value), (old_base, old_grade, old_value)) = (candidate.rank, old.rank);
@@ -63,20 +67,20 @@ fn candidate(
     finding: &Finding,
     seen: &HashMap<&str, &Observation>,
     experiment: &Experiment,
-    machine: &Machine,
+    (machine, cores): (&Machine, &Cores),
 ) -> Option<(Name, Candidate)> {
     let labels = &finding.labels;
     let step = finding.evidence.first().and_then(|id| seen.get(id.as_str())).copied();
     let cpus = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok());
     let cpus = cpus.or_else(|| experiment.request.scope.cpus.clone()).unwrap_or_default();
-    let from: IdSet = cpus.intersection(&machine.online()).iter().filter_map(|cpu| machine.node_of(cpu)).collect();
+    let from = cores.nodes(&cpus);
     let name = name(finding, &from, machine)?;
     let is_memory = !matches!(&name, Name::Tier(tier) if tier.tier != DRAM);
     let nodes = is_memory.then(|| nodes(finding, step, &from));
     let some = |nodes: IdSet| (!nodes.is_empty()).then_some(nodes);
     let place = Place { from: some(from), nodes: nodes.and_then(some), ..Place::default() };
     let mut at = At::new(place, term(finding, &name));
-    if let (Ok(range), Some((used, cores))) = (&at.term, fewer_cores(&name, labels, &at.place, machine)) {
+    if let (Ok(range), Some((used, cores))) = (&at.term, fewer_cores(&name, labels, &at.place, cores)) {
         at.term = Ok(Range::at_least(range.low));
         at = at.with_remark(says::fewer_cores(&name.text(), used, cores));
     }
@@ -110,7 +114,7 @@ fn name(finding: &Finding, from: &IdSet, machine: &Machine) -> Option<Name> {
         && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1);
     let (tier, distance) = tier(labels, from, machine).filter(|_| is_plain)?;
     let is_latency = finding.metric == Quantity::Latency;
-    let op = if is_latency { LATENCY } else { labels.get(Labels::OP)? }.to_owned();
+    let op = if is_latency { LATENCY } else { labels.get(Labels::OP).filter(|op| OPERATIONS.contains(op))? }.to_owned();
     let span = match labels.get(Labels::SPAN) {
         _ if is_latency => None,
         Some("one") => Some(Span::One),
@@ -135,7 +139,8 @@ fn tier(labels: &Labels, from: &IdSet, machine: &Machine) -> Option<(String, Dis
     Some(match tier {
         _ if tier.starts_with("DRAM node ") => (DRAM.to_owned(), Distance::Remote),
         _ if tier.starts_with("far node ") => (DRAM.to_owned(), Distance::Far),
-        _ => (tier.to_ascii_lowercase(), Distance::Local),
+        // Tiers in base pages and caches in front of memory have no name here.
+        _ => (TIERS.iter().find(|name| name.eq_ignore_ascii_case(tier))?.to_string(), Distance::Local),
     })
 }
 
@@ -160,14 +165,9 @@ fn term(finding: &Finding, name: &Name) -> Result<Range, Note> {
     }
 }
 
-/// Cores used and there, where a rate of memory of all cores is of fewer than its nodes have.
-fn fewer_cores(name: &Name, labels: &Labels, place: &Place, machine: &Machine) -> Option<(u64, u64)> {
+/// Cores used and there, where a rate of all cores is of fewer than its nodes have.
+fn fewer_cores(name: &Name, labels: &Labels, place: &Place, cores: &Cores) -> Option<(u64, u64)> {
     let Name::Tier(TierName { span: Some(Span::All), .. }) = name else { return None };
-    let of_place = |node: Option<NodeId>| match (&place.from, node) {
-        (Some(from), Some(node)) => from.contains(node),
-        _ => true,
-    };
-    let cores: BTreeSet<u32> = machine.cpus.iter().filter(|cpu| of_place(cpu.node)).map(|cpu| cpu.core).collect();
-    let (used, cores) = (labels.number(Labels::THREADS)?, cores.len() as u64);
+    let (used, cores) = (labels.number(Labels::THREADS)?, cores.count(place.from.as_ref()));
     (used < cores).then_some((used, cores))
 }

@@ -9,8 +9,10 @@ use crate::file::Entry;
 use crate::place::Place;
 use crate::range::Range;
 
-/// Pairs of places of two figures that are looked at: with 64 nodes, each row with each of its cells.
-const MOST_PAIRS: usize = 1 << 20;
+/// Pairs of places of two figures that are looked at, and those that belong together: 64 nodes have 258,048 pairs of a cell with a row, and
+/// 4,032 belong together.
+const MOST_PAIRS: usize = 1 << 22;
+const MOST_JOINED: usize = 1 << 16;
 
 /// Judges a run by expectations. `name` is the user's name of the run, `expectations` that of the file.
 #[must_use]
@@ -119,8 +121,13 @@ fn joined<T>(
         };
         Some(Pair { place, term, remarks: a.remarks.iter().chain(&b.remarks).cloned().collect() })
     };
-    let pairs: Vec<Pair<T>> = left.iter().flat_map(|a| right.iter().filter_map(move |b| pair(a, b))).collect();
-    if pairs.is_empty() { Err(says::no_common_place()) } else { Ok(pairs) }
+    let pairs = left.iter().flat_map(|a| right.iter().filter_map(move |b| pair(a, b)));
+    let pairs: Vec<Pair<T>> = pairs.take(MOST_JOINED + 1).collect();
+    match pairs.len() {
+        0 => Err(says::no_common_place()),
+        ..=MOST_JOINED => Ok(pairs),
+        _ => Err(says::too_many_places(MOST_JOINED)),
+    }
 }
 
 fn judge(pair: Pair<(Range, Range)>, comparator: Comparator, unit: CheckUnit) -> Judged {

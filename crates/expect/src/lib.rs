@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cores;
 mod expression;
 mod facts;
 mod figures;

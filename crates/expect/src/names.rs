@@ -87,7 +87,8 @@ pub(crate) const OPERATIONS: [&str; 9] =
 pub(crate) const LATENCY: &str = "latency";
 /// The tier of memory.
 pub(crate) const DRAM: &str = "dram";
-const TIERS: [&str; 5] = ["l1", "l2", "l3", "l4", DRAM];
+/// Every tier.
+pub(crate) const TIERS: [&str; 5] = ["l1", "l2", "l3", "l4", DRAM];
 
 const LOADED: [(&str, LoadedPoint); 4] = [
     ("loaded.unloaded", LoadedPoint::Unloaded),

@@ -258,9 +258,25 @@ fn quotients_without_a_value_are_not_judged() {
     assert_eq!(reasons(&run, "latency.dram.remote / latency.dram <= 2"), [codes::no_common_place]);
 }
 
+/// A document from anywhere: many figures of many places end in bounded time, with a reason.
+#[test]
+fn more_places_than_any_machine_has_are_refused() {
+    let mut many: Vec<Finding> = Vec::new();
+    for from in 0..2u32 {
+        many.extend((0..5000).map(|node| latency(from, node, 80.0)));
+    }
+    let mut run = run(many);
+    let node = |id: u32| Node { id, cpus: [9000 + id].into_iter().collect(), ..Node::default() };
+    run.machine.nodes.extend((2..5000).map(node));
+    assert_eq!(reasons(&run, "latency.dram.remote / latency.dram.remote <= 2"), [codes::too_many_places]);
+    assert_eq!(outcome(&run, "latency.dram.remote <= 90 ns"), Passed);
+}
+
 #[test]
 fn every_name_of_a_run_is_listed() {
-    let listed = figures(&run(vec![latency(0, 0, 80.0), read_all(0, 130.0)]));
+    let ladder = |tier: &str| Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, tier);
+    let odd = |tier: &str| Finding::new(Quantity::Latency, ladder(tier), Some(9.0), Unit::Ns);
+    let listed = figures(&run(vec![latency(0, 0, 80.0), read_all(0, 130.0), odd("DRAM 4K"), odd("memory-side cache")]));
     let of = |name: &str| listed.iter().find(|figure| figure.name == name).unwrap();
     assert_eq!(of("latency.dram").value, Ok((80.0, Known::Exactly)));
     assert_eq!(of("read.dram.all").place.as_deref(), Some("node 0"));
