@@ -125,7 +125,7 @@ fn joined<T>(
     let pairs: Vec<Pair<T>> = pairs.take(MOST_JOINED + 1).collect();
     match pairs.len() {
         0 => Err(says::no_common_place()),
-        ..=MOST_JOINED => Ok(pairs),
+        1..=MOST_JOINED => Ok(pairs),
         _ => Err(says::too_many_places(MOST_JOINED)),
     }
 }
