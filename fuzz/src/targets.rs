@@ -11,7 +11,7 @@ mod texts;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub(crate) const TARGETS: [Target; 17] = [
+pub(crate) const TARGETS: [Target; 18] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -26,6 +26,7 @@ pub(crate) const TARGETS: [Target; 17] = [
     ("guest", documents::guest),
     ("curves", texts::curves),
     ("plan", texts::plan),
+    ("expectations", texts::expectations),
     ("tenants", texts::tenants),
     ("resp", texts::resp),
     ("traffic", texts::traffic),

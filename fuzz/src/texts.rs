@@ -18,6 +18,14 @@ pub(crate) fn plan(bytes: &[u8]) {
     let _ = tiermark_cli::fuzz::plan_mistakes(&String::from_utf8_lossy(bytes));
 }
 
+/// Files of expectations, and a run judged by what they hold.
+pub(crate) fn expectations(bytes: &[u8]) {
+    tiermark_cli::fuzz::expectations(
+        &String::from_utf8_lossy(bytes),
+        include_str!("../../crates/history/tests/fixtures/run-2.json"),
+    );
+}
+
 /// Files of traffic by groups of threads.
 pub(crate) fn traffic(bytes: &[u8]) {
     tiermark_cli::fuzz::traffic(&String::from_utf8_lossy(bytes));

@@ -79,6 +79,7 @@ pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warn
         started: saved.begun.started.clone(),
         seed: saved.begun.seed,
         machine,
+        health: None,
         scenario: scenario.name.clone(),
         workload: scenario.workload(),
         level: scenario.level.to_string(),

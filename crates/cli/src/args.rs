@@ -15,7 +15,7 @@ use tiermark_model::Bytes;
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
-pub(crate) use compare::{BaselineArgs, CompareArgs};
+pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs};
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, TuneArgs};
@@ -159,6 +159,8 @@ pub(crate) enum Document {
     TuneChanges,
     /// Schema of `list --json`
     List,
+    /// Schema of `check --json`
+    Check,
     /// Schema of `compare --json`
     Compare,
 }

@@ -6,9 +6,9 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    self, BaselineArgs, CapacityArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs, LoadArgs,
-    MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs,
-    ViewArgs,
+    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs,
+    LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation,
+    TuneArgs, ViewArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, described, overview};
@@ -22,8 +22,9 @@ const STYLES: Styles = Styles::styled()
 const AFTER: &str = "\
 Sizes: 64, 32K, 2M, 1G (K is 1024, kB is 1000). Cpus: 0-3,8, node:1, socket:0,
 core:5, llc:2, all, !2.
-Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor) or a number
-is worse (compare --fail-over), 4 refused: nothing was measured or changed,
+Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), a number
+is worse (compare --fail-over) or an expectation failed (check), 4 refused:
+nothing was measured, changed or judged,
 5 partial, 6 a number is not trusted (--strict), 129, 130, 143 stopped by a
 signal.
 Reports are for people and may change; programs read --json.";
@@ -79,6 +80,9 @@ pub(crate) enum Command {
     /// Compare saved runs: what became better or worse
     #[command(after_long_help = args::compare::EXAMPLES)]
     Compare(CompareArgs),
+    /// Judge a saved run by expectations: pass or fail
+    #[command(after_long_help = args::compare::CHECK_EXAMPLES)]
+    Check(CheckArgs),
     /// Keep runs under names, to compare later runs with them
     Baseline(BaselineArgs),
     /// Measure again what a saved run measured

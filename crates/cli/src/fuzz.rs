@@ -18,6 +18,25 @@ pub fn traffic(text: &str) {
     }
 }
 
+/// Judges a run by a file of expectations, and shows the result.
+pub fn expectations(text: &str, run: &str) {
+    let Ok(entries) = tiermark_expect::read(text) else { return };
+    if let Ok(run) = tiermark_history::parse(run.as_bytes(), "a document") {
+        let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
+        assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
+        let _ = tiermark_report::check(&found, &Style::default());
+    }
+}
+
+/// Judges a run by the rules of thumb, and lists its names.
+fn show_checked(run: &tiermark_model::Run, styles: &[Style]) {
+    let rules = tiermark_expect::read(tiermark_expect::AUTO).unwrap_or_default();
+    let (found, figures) = (tiermark_expect::check("fuzzed", run, "auto", &rules), tiermark_expect::figures(run));
+    for style in styles {
+        let _ = (tiermark_report::check(&found, style), tiermark_report::named_figures(&figures, style));
+    }
+}
+
 /// Reads a document as `show` does, and makes every view of it.
 pub fn show(bytes: &[u8]) {
     let styles = [40, 120].map(|width| Style { width, verbose: width > 100, color: true, ..Style::default() });
@@ -58,6 +77,7 @@ fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
 /// Makes every view of a run, as it was saved, estimated again, and redacted.
 fn show_run(run: tiermark_model::Run, styles: &[Style]) {
     show_compared(&run, styles);
+    show_checked(&run, styles);
     for run in [tiermark_report::redact(&run), run.clone(), again::reanalysed(run, false)] {
         let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));

@@ -16,6 +16,7 @@ mod finish;
 pub mod fuzz;
 mod glossary;
 mod harmless;
+mod health;
 mod hints;
 mod kept;
 mod limit;

@@ -18,13 +18,15 @@ use crate::busy::Watch;
 use crate::dry::Planned;
 use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
+use crate::health::HealthWatch;
 use crate::limit::Limited;
 use crate::output::{self, Destination, Failure, complain_once};
 use crate::parse::NodeChoice;
 use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
-use crate::{dry, file_memory, long, orphans, shell, target, version};
+use crate::target::Target;
+use crate::{dry, file_memory, health, long, orphans, shell, target, version};
 
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
@@ -73,7 +75,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
     let seed = place.control.seed.unwrap_or(drawn);
-    let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
+    let Target { mut host, root } = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
     let long = long::warning(&plans);
     if let Some(warning) = long.iter().find(|_| !result.quiet) {
@@ -89,7 +91,9 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     }
     let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
     let store = shell::store();
-    let mut run = Run { plan: job.plan.clone(), ..head(job, host.as_ref(), seed, watch.is_some()) };
+    let health = HealthWatch::begin(&root, host.machine());
+    let head = head(job, host.as_ref(), seed, watch.is_some());
+    let mut run = Run { plan: job.plan.clone(), health: health.begun(), ..head };
     run.warnings.extend(long);
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
@@ -108,6 +112,8 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     }
     run.seconds = host.now();
     run.complete = !host.stopped();
+    run.health = health.ended();
+    run.warnings.extend(run.health.iter().flat_map(health::warnings));
     run.warnings.extend(watch.iter().flat_map(Watch::warnings));
     run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
     listeners.progress = None;
@@ -324,6 +330,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, watched: bool) -> Run {
         plan: None,
         simulated: job.simulation.simulate.clone(),
         machine,
+        health: None,
         bench: host.bench().clone(),
         experiments: Vec::new(),
         warnings,

@@ -45,7 +45,15 @@ pub(crate) fn captured_machine(root: &Root) -> Result<Machine, Failure> {
     discover(root, &LiveFacts::default()).map_err(Failure::usage)
 }
 
-/// Makes the host of a run. Hosts are moved behind one pointer: nothing of theirs is called inside a timed loop.
+/// The machine of a run.
+pub(crate) struct Target {
+    /// What measures on it. Hosts are moved behind one pointer: nothing of theirs is called inside a timed loop.
+    pub(crate) host: Box<dyn Host>,
+    /// Where its files are read.
+    pub(crate) root: Root,
+}
+
+/// Makes the host of a run.
 ///
 /// # Errors
 /// A [`Failure`] when the machine cannot be read or this process may use none of its cpus.
@@ -54,16 +62,17 @@ pub(crate) fn open(
     seed: u64,
     max_mem: Option<Bytes>,
     stopped: Arc<AtomicBool>,
-) -> Result<Box<dyn Host>, Failure> {
+) -> Result<Target, Failure> {
     let Some(name) = &simulation.simulate else {
         let options = tiermark_host::Options {
             stopped,
             keep_bytes: max_mem.map_or(u64::MAX, |bytes| bytes.0),
             ..tiermark_host::Options::default()
         };
-        return Ok(Box::new(LinuxHost::new(this_machine()?, options)?));
+        return Ok(Target { host: Box::new(LinuxHost::new(this_machine()?, options)?), root: Root::live() });
     };
-    let machine = captured_machine(&tree(name)?)?;
+    let root = tree(name)?;
+    let machine = captured_machine(&root)?;
     let defaults = SimOptions::default();
     let options = SimOptions {
         seed,
@@ -78,7 +87,8 @@ pub(crate) fn open(
     };
     // A captured tree does not show which primitives its kernel has: the primitives are those of this program.
     let primitives = tiermark_primitives::primitives(&machine);
-    Ok(Box::new(SimHost::new(machine, simulated_kernels(), options).with_primitives(primitives)))
+    let host = Box::new(SimHost::new(machine, simulated_kernels(), options).with_primitives(primitives));
+    Ok(Target { host, root })
 }
 
 /// Rates of a simulated machine's memories and links.

@@ -107,7 +107,7 @@ mod tests {
             nodes: vec![node(0, &[0]), node(1, &[1]), node(2, &[])],
             allowed_nodes: [0, 1, 2].into_iter().collect(),
             dimms: vec![dimm; 8],
-            theoretical_peak: Some(TheoreticalPeak { bytes_per_second: 80e9, how: String::new() }),
+            theoretical_peak: Some(TheoreticalPeak { bytes_per_second: 80e9, ..TheoreticalPeak::default() }),
             ..Machine::default()
         }
     }

@@ -1,4 +1,4 @@
-//! Writing down a machine: exactly the files that discovery reads, without what identifies the machine.
+//! Writing down a machine: exactly the files that discovery reads and the counters of its health, without what identifies the machine.
 
 use std::io::{self, Write};
 use std::sync::PoisonError;
@@ -9,6 +9,7 @@ use tiermark_model::Machine;
 
 use crate::discover::discover;
 use crate::error::DiscoverError;
+use crate::health::HealthCounts;
 use crate::live::LiveFacts;
 use crate::root::{Recording, Root};
 use crate::{dmi, identity, pages, system};
@@ -27,7 +28,7 @@ pub struct CaptureSummary {
     pub redacted: Vec<&'static str>,
 }
 
-/// Writes a `.tar.gz` of what discovery reads below a root, from which [`discover`] finds the same machine.
+/// Writes a `.tar.gz` of what discovery reads below a root, with the counters of its health, from which [`discover`] finds the same machine.
 ///
 /// Serial numbers, asset tags and the system UUID never leave the machine, and the host name is replaced. The same
 /// tree gives the same bytes.
@@ -37,6 +38,8 @@ pub struct CaptureSummary {
 pub fn capture(root: &Root, live: &LiveFacts, out: impl Write) -> Result<CaptureSummary, DiscoverError> {
     let (recorded, log) = root.recorded();
     let machine = discover(&recorded, live)?;
+    // The counters are no part of the description; `doctor` reads them of a capture.
+    HealthCounts::read(&recorded, &machine);
     let mut recording = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
     let redacted = redact(&mut recording, &machine, live);
     write(&recording, out, redacted).map_err(|source| DiscoverError::Io { path: "the capture".to_owned(), source })

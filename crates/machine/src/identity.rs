@@ -5,11 +5,11 @@ use tiermark_model::messages::machine as messages;
 
 use crate::dmi::{self, Dmi};
 use crate::error::DiscoverError;
+use crate::health::{EDAC_DIR, MOST_CONTROLLERS, MOST_SLOTS};
 use crate::reader::Reader;
 
 /// Where the kernel shows the firmware's table; readable for root only.
 pub(crate) const TABLE: &str = "sys/firmware/dmi/tables/DMI";
-const EDAC_DIR: &str = "sys/devices/system/edac/mc";
 
 /// Vendor, product and firmware of the board.
 #[derive(Debug, Default)]
@@ -81,10 +81,6 @@ fn table(reader: &Reader<'_>) -> Option<Dmi> {
         }
     }
 }
-
-/// Memory controllers, and slots of one, at most: large servers have some tens of either.
-const MOST_CONTROLLERS: usize = 256;
-const MOST_SLOTS: usize = 64;
 
 /// Labels that the kernel's error reporting has for slots: put beside the slot whose name they contain, if that is
 /// one slot only. Without SMBIOS they are all that is known of the modules.

@@ -155,7 +155,12 @@ pub(crate) fn link(model: &CpuModel, sockets: usize) -> Option<TheoreticalPeak> 
         "{count} {} {noun} x {} GT/s x {LINK_BYTES} bytes, {}{wired}",
         links.kind, links.transfers, family.called
     );
-    Some(TheoreticalPeak { bytes_per_second: f64::from(count) * links.transfers * 1e9 * LINK_BYTES, how })
+    Some(TheoreticalPeak {
+        bytes_per_second: f64::from(count) * links.transfers * 1e9 * LINK_BYTES,
+        how,
+        upper_bound: true,
+        channels: None,
+    })
 }
 
 #[cfg(test)]

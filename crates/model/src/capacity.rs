@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::health::RunHealth;
 use crate::refusal::{Note, Warning};
 use crate::run::Tool;
 use crate::{Machine, Refusal};
@@ -35,6 +36,9 @@ pub struct Capacity {
     pub seed: u64,
     /// The machine that measured: with servers elsewhere the client's alone.
     pub machine: Machine,
+    /// Errors of memory and throttling of cpus, as the system counted them before and after; `None` if it reports neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<RunHealth>,
     /// Name of the scenario.
     pub scenario: String,
     /// The tenant and its workload, in one line.

@@ -173,6 +173,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (TUNE_SCHEMA, schema_for!(Document<'_, crate::Tuning>)),
         (CHANGES_SCHEMA, schema_for!(Document<'_, Changes>)),
         (LIST_SCHEMA, schema_for!(Document<'_, List>)),
+        (crate::CHECK_SCHEMA, schema_for!(Document<'_, crate::Check>)),
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),
     ];
     let identified = |(name, mut schema): (&'static str, schemars::Schema)| {

@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 pub mod capacity;
+mod check;
 mod checkup;
 mod comparison;
 pub mod documents;
 mod exit;
 mod expect;
 mod file_memory;
+mod health;
 pub mod idset;
 pub mod kernel;
 pub mod labels;
@@ -42,6 +44,9 @@ mod visits;
 mod words;
 mod written;
 
+pub use check::{
+    CHECK_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, Known, NamedFigure,
+};
 pub use checkup::{CheckRow, Checkup, Health};
 pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
@@ -56,6 +61,7 @@ pub use documents::{
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
 pub use file_memory::FileMemory;
+pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};

@@ -275,13 +275,29 @@ pub struct Dimm {
 }
 
 /// The theoretical peak of the memory channels, or of the links between two sockets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TheoreticalPeak {
     /// Bytes per second: of the whole machine, or of a link in one direction.
     pub bytes_per_second: f64,
     /// How it was computed, in one line (`8 channels x 4800 MT/s x 8 bytes (one channel per populated …)`).
     pub how: String,
+    /// Whether the true peak may be lower: the modules of a channel, or the wired links, are not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upper_bound: bool,
+    /// The memory channels behind it; `None` of links, and where slot names do not tell them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<MemoryChannels>,
+}
+
+/// Memory channels of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryChannels {
+    /// Channels that hold a module.
+    pub populated: u32,
+    /// Channels that the processors have; `None` for families that are not known.
+    pub most: Option<u32>,
 }
 
 /// Settings of the system that affect measurements.

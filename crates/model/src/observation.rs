@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::idset::NodeId;
+use crate::idset::{IdSet, NodeId};
 use crate::kernel::KernelId;
 use crate::labels::Labels;
 use crate::quantity::Quantity;
@@ -268,6 +268,16 @@ pub struct PlacementProof {
     pub physical: Option<[u64; 2]>,
     /// Where placement failed, and the fallback (`mbind refused (seccomp): first touch by pinned threads`).
     pub notes: Vec<Note>,
+}
+
+impl PlacementProof {
+    /// The nodes that hold the pages, without those that hold a few stray ones; empty where the nodes could not be read.
+    pub fn nodes(&self) -> IdSet {
+        /// One page in so many elsewhere is a stray one.
+        const STRAY: u64 = 20;
+        let all = crate::units::total(self.by_node.values().copied());
+        self.by_node.iter().filter(|(_, pages)| pages.saturating_mul(STRAY) > all).map(|(node, _)| *node).collect()
+    }
 }
 
 /// A kernel that was compared with the first kernel of the same job.

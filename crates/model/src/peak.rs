@@ -25,6 +25,14 @@ impl Machine {
         let even = is_even(&own, &self.dimms, whole);
         Some(if even { whole / own.len() as f64 * named.len() as f64 } else { whole })
     }
+
+    /// The part of the theoretical peak that some nodes have by themselves; `None` where it is not known apart from that of other nodes.
+    pub fn own_memory_peak(&self, nodes: &IdSet) -> Option<f64> {
+        let peak = self.memory_peak(nodes)?;
+        let whole = self.theoretical_peak.as_ref()?.bytes_per_second;
+        let is_other = |n: &Node| !nodes.contains(n.id) && !n.cpus.is_empty() && n.memory_bytes != Some(0);
+        (peak < whole || !self.nodes.iter().any(is_other)).then_some(peak)
+    }
 }
 
 /// Whether every node has as many channels as any other: nodes of one size, modules of one kind, as many of them on each channel.
@@ -54,7 +62,7 @@ mod tests {
         let nodes = vec![node(0, [0].into_iter().collect()), node(1, [1].into_iter().collect()), node(2, IdSet::new())];
         let dimm =
             Dimm { populated: true, bytes: Some(16 << 30), configured_transfers: Some(1.25e9), ..Dimm::default() };
-        let peak = TheoreticalPeak { bytes_per_second: channels as f64 * 10e9, how: String::new() };
+        let peak = TheoreticalPeak { bytes_per_second: channels as f64 * 10e9, ..TheoreticalPeak::default() };
         Machine { nodes, dimms: vec![dimm; modules], theoretical_peak: Some(peak), ..Machine::default() }
     }
 

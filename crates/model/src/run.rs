@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::health::RunHealth;
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
 use crate::messages;
@@ -45,6 +46,9 @@ pub struct Run {
     pub simulated: Option<String>,
     /// Description of the machine, as it was discovered before the run.
     pub machine: Machine,
+    /// Errors of memory and throttling of cpus, as the system counted them before and after the run; `None` if it reports neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<RunHealth>,
     /// Clock, kernels and cost of measuring on this machine.
     pub bench: Bench,
     /// The experiments, in the order in which they were done.

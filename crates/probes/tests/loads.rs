@@ -114,7 +114,8 @@ fn shares_of_the_peak_are_those_of_the_node() {
     let mut machine = server(8, 1);
     let module = Dimm { populated: true, bytes: Some(8 << 30), configured_transfers: Some(6.25e9), ..Dimm::default() };
     machine.dimms = vec![module; 8];
-    machine.theoretical_peak = Some(TheoreticalPeak { bytes_per_second: 400e9, how: "8 channels".into() });
+    machine.theoretical_peak =
+        Some(TheoreticalPeak { bytes_per_second: 400e9, how: "8 channels".into(), ..TheoreticalPeak::default() });
     let shares = |machine: &Machine| -> Vec<(f64, Note)> {
         let request = request("scale", Effort::Quick, 1, serde_json::Value::Null);
         let experiment = run(&Scale, machine, &request, Ceilings::default());

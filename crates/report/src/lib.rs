@@ -4,6 +4,7 @@
 
 mod c2c;
 mod capacity;
+mod check;
 mod comments;
 mod compare;
 mod curves;
@@ -54,6 +55,7 @@ mod tidy;
 mod tuning;
 
 pub use capacity::{capacity, capacity_line};
+pub use check::{check, named_figures};
 pub use comments::comments;
 pub use compare::{compare, compare_markdown};
 pub use doctor::doctor;

@@ -1,4 +1,4 @@
-//! The options of `compare` and `baseline`.
+//! The options of `compare`, `check` and `baseline`.
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -52,6 +52,40 @@ pub(crate) enum CompareFormat {
     Text,
     /// For pull requests
     Markdown,
+}
+
+pub(crate) const CHECK_EXAMPLES: &str = "\
+An expectation is a line such as: latency.dram.remote / latency.dram.local <= 2.2
+A file holds, for each: [[expect]], then that = \"...\", and why and source if you
+like. `tiermark help check` explains it; `tiermark check --rules > mine.toml`
+prints the built-in ones, to copy and change.
+Examples:
+  tiermark survey && tiermark check
+  tiermark check last --expect server.toml
+  tiermark check --list
+Exit codes: 0 all that were judged passed, 2 bad usage, 3 one failed, 4 none
+could be judged.";
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The run: `last`, an id or its beginning, a file, or -
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// A TOML file of expectations, or `auto`: built-in rules of thumb
+    #[arg(long, value_name = "FILE|auto", default_value = "auto")]
+    pub(crate) expect: String,
+    /// List the names that expectations can use, with their values in this run
+    #[arg(long, conflicts_with_all = ["json", "rules"])]
+    pub(crate) list: bool,
+    /// Print the built-in rules, to copy and change
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) rules: bool,
+    /// Print the results as JSON, with their schema
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
 }
 
 /// Arguments of `baseline`.

@@ -13,11 +13,13 @@ use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
 use tiermark_capacity::saved::SavedRun;
 use tiermark_lines::write_whole;
+use tiermark_machine::Root;
 use tiermark_model::capacity::{Answer, Capacity, Outcome};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
 
 use crate::args::{CapacityArgs, Simulation};
+use crate::health::{self, HealthWatch};
 use crate::output::{self, Destination, Failure, complain_once, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
@@ -39,7 +41,9 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let stop = Stop::listen_to_the_end().map_err(Failure::tool)?;
     let (mut saved, prices) = gate::begin(args)?;
-    let warnings = match carry_out(args, &mut saved, &stop) {
+    let (root, machine) = (Root::live(), target::this_machine()?);
+    let health = HealthWatch::begin(&root, &machine);
+    let mut warnings = match carry_out(args, &mut saved, &stop) {
         Ok(warnings) => warnings,
         Err(failure) => {
             // A resumed run has the results of its first checks.
@@ -49,8 +53,10 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
             return Err(failure);
         }
     };
+    let health = health.ended();
+    warnings.extend(health.iter().flat_map(health::warnings));
     let about = (version::tool(), target::this_machine()?);
-    let mut document = result::document(&saved, about, warnings);
+    let mut document = Capacity { health, ..result::document(&saved, about, warnings) };
     if let Some(prices) = prices {
         document.cost =
             Some(result::costs(&prices, &document.cases, saved.begun.started.get(..DAY).unwrap_or_default()));

@@ -103,8 +103,9 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
 }
 
 /// Pages of topics that are not probes.
-const PAGES: [(&str, &str); 9] = [
+const PAGES: [(&str, &str); 10] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
+    ("check", include_str!("../../../../docs/methods/check.md")),
     ("compare", include_str!("../../../../docs/methods/compare.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),
     ("load", include_str!("../../../../docs/methods/load.md")),

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod capacity;
+mod check;
 mod compare;
 mod completions;
 mod doctor;
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Show(args)) => show::run(args),
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Compare(args)) => compare::run(args),
+        Some(Command::Check(args)) => check::run(args),
         Some(Command::Baseline(args)) => baseline::run(args),
         Some(Command::Rerun(args)) => rerun::run(args, simulation),
         Some(Command::List(args)) => list::run(args, simulation),

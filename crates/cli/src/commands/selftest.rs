@@ -27,7 +27,7 @@ const GATE_MOST_NS: f64 = 1e6;
 
 /// Runs the command.
 pub(crate) fn run(args: &ViewArgs) -> Result<Exit, Failure> {
-    let host = target::open(&Simulation::default(), 1, None, std::sync::Arc::default())?;
+    let host = target::open(&Simulation::default(), 1, None, std::sync::Arc::default())?.host;
     let mut checks = kernels();
     checks.extend(generators());
     checks.extend(chains());

@@ -209,6 +209,7 @@ pub(crate) fn run_of(experiment: &Experiment) -> Run {
         plan: None,
         simulated: None,
         machine: machine(),
+        health: None,
         bench: Bench::default(),
         experiments: vec![experiment.clone()],
         warnings: Vec::new(),

@@ -89,6 +89,8 @@ fn machine() -> Machine {
         theoretical_peak: Some(TheoreticalPeak {
             bytes_per_second: 38.4e9,
             how: "1 channel x 4800 MT/s x 8 bytes".into(),
+            upper_bound: false,
+            channels: None,
         }),
         system: system(),
         unseen: vec![Refusal::new("DIMM details", "EDAC has no driver here", "load the EDAC driver of this chipset")],
@@ -305,6 +307,7 @@ pub(crate) fn example_run() -> Run {
         }),
         simulated: Some("example".into()),
         machine: machine(),
+        health: None,
         bench: bench(),
         experiments: vec![Experiment {
             request: Request {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuModel, Dimm, TheoreticalPeak};
+use tiermark_model::{CpuModel, Dimm, MemoryChannels, TheoreticalPeak};
 
 use super::{channels, memory};
 use crate::processors;
@@ -60,6 +60,9 @@ pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<Theor
     let named = channels::by_slot(dimms).and_then(|keys| rates(&modules, |index| keys[index].clone()));
     // Names that make more channels than there can be were misread.
     let named = named.filter(|channels| most.is_none_or(|most| sum(channels) <= most.bound(channels)));
+    let count = named.as_ref().and_then(|named| {
+        Some(MemoryChannels { populated: u32::try_from(named.len()).ok()?, most: most.map(|most| most.count) })
+    });
     let (channels, told) = match (named, most) {
         (Some(named), _) if named.len() == modules.len() => {
             (named, format!("{} modules, each on its own channel", modules.len()))
@@ -77,7 +80,7 @@ pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<Theor
     let rated = modules.iter().any(|(_, dimm)| dimm.configured_transfers.and_then(memory::plausible).is_none());
     let rated = if rated { "; rated speed where firmware does not state the configured one" } else { "" };
     let how = format!("{}; {told}{rated}", describe(&channels));
-    Some(TheoreticalPeak { bytes_per_second: sum(&channels), how })
+    Some(TheoreticalPeak { bytes_per_second: sum(&channels), how, upper_bound: count.is_none(), channels: count })
 }
 
 /// Channels by name, from the channel of each module; `None` if there is no module, or a module has no speed.

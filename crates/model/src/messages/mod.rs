@@ -7,8 +7,10 @@
 mod rows;
 
 pub mod capacity;
+pub mod check;
 pub mod documents;
 pub mod files;
+pub mod health;
 pub mod load;
 pub mod machine;
 pub mod memory;
@@ -29,8 +31,10 @@ pub mod undo;
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
+    check::codes::ALL,
     documents::codes::ALL,
     files::codes::ALL,
+    health::codes::ALL,
     machine::codes::ALL,
     load::codes::ALL,
     memory::codes::ALL,

@@ -8,8 +8,8 @@ use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, Effort, Finding, Grade, IdSet, Label, Labels, Machine, Node, Observation, Plan, Purpose, Quantity, Refusal,
-    Request, Step, Unit,
+    Bytes, Effort, Finding, Grade, Label, Labels, Machine, Observation, PlacementProof, Plan, Purpose, Quantity,
+    Refusal, Request, Step, Unit,
 };
 
 use crate::ceilings::traffic_for_each_byte;
@@ -168,15 +168,6 @@ fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
 /// The theoretical peak of the nodes that have the pages of an observation; `whole` where that was not seen. `None` where theirs is not
 /// known apart from that of other nodes.
 fn peak_of(o: &Observation, whole: f64, machine: &Machine) -> Option<f64> {
-    /// One page in so many elsewhere is a stray one.
-    const STRAY: u64 = 20;
-    let by_node = || o.placement.iter().flat_map(|placement| &placement.by_node);
-    let all: u64 = by_node().map(|(_, pages)| pages).sum();
-    let nodes: IdSet = by_node().filter(|(_, pages)| **pages * STRAY > all).map(|(node, _)| *node).collect();
-    if nodes.is_empty() {
-        return Some(whole);
-    }
-    let peak = machine.memory_peak(&nodes)?;
-    let is_other = |n: &Node| !nodes.contains(n.id) && !n.cpus.is_empty() && n.memory_bytes != Some(0);
-    (peak < whole || !machine.nodes.iter().any(is_other)).then_some(peak)
+    let nodes = o.placement.as_ref().map(PlacementProof::nodes).unwrap_or_default();
+    if nodes.is_empty() { Some(whole) } else { machine.own_memory_peak(&nodes) }
 }

@@ -143,6 +143,7 @@ fn run() -> Capacity {
         started: "2026-11-21T19:14:48Z".into(),
         seed: 7,
         machine: tiermark_model::Machine::default(),
+        health: None,
         scenario: "mini".into(),
         workload: "redis-server of 75000 × 1 KiB, 500 requests/s each, in 512 MiB of DRAM".into(),
         level: "P99 < 1 s of every tenant".into(),

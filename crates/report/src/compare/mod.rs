@@ -55,7 +55,7 @@ pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -
 }
 
 /// A run in one line.
-fn described(run: &ComparedRun) -> String {
+pub(crate) fn described(run: &ComparedRun) -> String {
     let cpu = run.cpu.as_ref().map_or_else(String::new, |cpu| format!(", {cpu}"));
     let simulated = if run.simulated { ", simulated" } else { "" };
     let part = if run.complete { "" } else { ", not complete" };

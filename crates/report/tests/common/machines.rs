@@ -164,6 +164,7 @@ pub(crate) fn cxl() -> Machine {
         theoretical_peak: Some(TheoreticalPeak {
             bytes_per_second: 16.0 * 38.4e9,
             how: "16 channels x 4800 MT/s x 8 bytes (one channel per populated slot letter and socket)".into(),
+            ..TheoreticalPeak::default()
         }),
         system: System {
             hostname: Some("cxl-lab".into()),

@@ -65,6 +65,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         plan: None,
         simulated: None,
         machine,
+        health: None,
         bench: Bench {
             primitives: Vec::new(),
             kernels: vec![],

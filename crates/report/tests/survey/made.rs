@@ -221,6 +221,7 @@ impl Made {
             plan: None,
             simulated: None,
             machine: guest(),
+            health: None,
             bench: Bench::default(),
             experiments: vec![Experiment {
                 request,

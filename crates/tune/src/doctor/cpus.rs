@@ -1,5 +1,8 @@
 //! Frequency, threads of a core, idle states, cpus set aside.
 
+use tiermark_machine::HealthCounts;
+use tiermark_model::messages::health as says;
+
 use super::{Check, CheckInput, CheckResult};
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -37,6 +40,11 @@ pub(super) const CHECKS: &[Check] = &[
         name: "cpus offline",
         why: "fewer cpus than the machine has share its caches and memory channels",
         examine: offline,
+    },
+    Check {
+        name: "thermal throttling",
+        why: "a processor that was too hot lowered its clock: numbers of that time are too low",
+        examine: throttling,
     },
 ];
 
@@ -123,5 +131,18 @@ fn offline(input: &CheckInput<'_>) -> CheckResult {
     match offline.first() {
         None => CheckResult::ok("none"),
         Some(first) => CheckResult::note(offline.to_string(), format!("echo 1 > /{CPU}/cpu{first}/online, and so on")),
+    }
+}
+
+/// Events since boot.
+fn throttling(input: &CheckInput<'_>) -> CheckResult {
+    let health = HealthCounts::read(input.root, input.machine).run(None, input.machine).unwrap_or_default();
+    let counted = |counter| health.throttled(counter, |count| Some(count.last()));
+    let (cores, packages) = (counted(|package| package.cores), counted(|package| package.whole));
+    let value = says::throttling_counted(cores, packages).to_string();
+    match cores.max(packages) {
+        None => CheckResult::not_reported(),
+        Some(0) => CheckResult::ok("none since boot"),
+        Some(_) => CheckResult::note(format!("{value} since boot"), "check fans, airflow and power limits"),
     }
 }

@@ -1,6 +1,8 @@
 //! Pages, swap, limits of memory.
 
-use tiermark_model::{Bytes, IdSet, Swap};
+use tiermark_machine::HealthCounts;
+use tiermark_model::messages::health as says;
+use tiermark_model::{Bytes, ErrorKind, IdSet, Swap};
 
 use super::work::RESTORE;
 use super::{Check, CheckInput, CheckResult};
@@ -42,6 +44,11 @@ pub(super) const CHECKS: &[Check] = &[
         examine: available,
     },
     Check { name: "memory tiers", why: "nodes of different speed are measured one by one", examine: tiers },
+    Check {
+        name: "memory errors",
+        why: "a module with errors may fail soon, and each correction delays accesses; an error that cannot be corrected loses data",
+        examine: errors,
+    },
 ];
 
 fn thp(input: &CheckInput<'_>) -> CheckResult {
@@ -170,5 +177,25 @@ fn tiers(input: &CheckInput<'_>) -> CheckResult {
         0 => CheckResult::ok(format!("{nodes}{bare}, tiers not reported")),
         1 => CheckResult::ok(format!("{nodes}{bare}, one tier")),
         n => CheckResult::ok(format!("{nodes}{bare}, {n} tiers")),
+    }
+}
+
+/// Errors since the counters began: when the driver was loaded, or the counters were reset.
+fn errors(input: &CheckInput<'_>) -> CheckResult {
+    let Some(health) = HealthCounts::read(input.root, input.machine).run(None, input.machine) else {
+        return CheckResult::not_reported();
+    };
+    let counted = |kind| health.errors_counted(kind);
+    let (corrected, uncorrected) = (counted(ErrorKind::Corrected), counted(ErrorKind::Uncorrected));
+    let kind = if uncorrected > Some(0) { ErrorKind::Uncorrected } else { ErrorKind::Corrected };
+    let value = says::errors_counted(corrected, uncorrected, &health.counting(kind)).to_string();
+    match (corrected, uncorrected) {
+        (None, None) => CheckResult::not_reported(),
+        (_, Some(1..)) => CheckResult::problem(value, "replace the module; see `dmesg` and the board's event log"),
+        (Some(1..), _) => {
+            let cure = "reseat or replace the module if the number grows: `tiermark check --expect auto` shows growth during a run";
+            CheckResult::note(value, cure)
+        }
+        _ => CheckResult::ok(value),
     }
 }

@@ -61,6 +61,9 @@ fn swap_of_this_program_is_not_told_to_be_turned_off_by_hand() {
     );
 }
 
+const EDAC: &str = "sys/devices/system/edac/mc/mc0/ce_count";
+const THROTTLE: &str = "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count";
+
 #[test]
 fn each_setting_has_its_verdict() {
     use Health::{NotHere, Note, Ok, Problem};
@@ -99,6 +102,14 @@ fn each_setting_has_its_verdict() {
         ("swap", &[("proc/swaps", "F T S U P\n/dev/sda2 partition 1024 512 -2")], Note),
         ("available memory", &[("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 9 kB")], Problem),
         ("available memory", &[("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 90 kB")], Ok),
+        ("memory errors", &[], NotHere),
+        ("memory errors", &[(EDAC, "0")], Ok),
+        ("memory errors", &[(EDAC, "many")], NotHere),
+        ("memory errors", &[(EDAC, "7")], Note),
+        ("memory errors", &[(EDAC, "7"), ("sys/devices/system/edac/mc/mc0/ue_count", "1")], Problem),
+        ("thermal throttling", &[], NotHere),
+        ("thermal throttling", &[(THROTTLE, "0")], Ok),
+        ("thermal throttling", &[(THROTTLE, "3")], Note),
         ("clocksource", &[("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")], Problem),
         ("clocksource", &[("sys/devices/system/clocksource/clocksource0/current_clocksource", "kvm-clock")], Note),
         ("clocksource", &[], Ok),

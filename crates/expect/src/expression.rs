@@ -1,0 +1,223 @@
+//! One expectation: two products that are compared.
+
+use tiermark_model::messages::check as says;
+use tiermark_model::{CheckUnit, Comparator, Note};
+
+use crate::names::Name;
+use crate::token::{Kind, Token, tokens};
+
+/// Operands of a side at most.
+const MOST_OPERANDS: usize = 8;
+
+/// An expectation: `read.dram.all >= 0.75 x peak`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expectation {
+    pub(crate) text: String,
+    pub(crate) left: Side,
+    pub(crate) comparator: Comparator,
+    pub(crate) right: Side,
+    /// Unit of both sides.
+    pub(crate) unit: CheckUnit,
+}
+
+/// Numbers and figures that are multiplied and divided, from left to right.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Side {
+    pub(crate) first: Operand,
+    pub(crate) rest: Vec<(Sign, Operand)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Times,
+    Over,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operand {
+    Number(f64, CheckUnit),
+    Name(Name),
+}
+
+impl Expectation {
+    /// Reads an expectation.
+    ///
+    /// # Errors
+    /// The first mistake, with the character that it is at and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, Note> {
+        let tokens = tokens(text)?;
+        let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
+        let (left, behind) = tokens.split_at(at.unwrap_or(tokens.len()));
+        let left = side(left, behind.first())?;
+        let Some((Kind::Comparator(comparator), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
+        else {
+            return Err(says::comparison_missing());
+        };
+        if let Some(second) = right.iter().find(|token| matches!(token.kind, Kind::Comparator(_))) {
+            return Err(says::comparison_twice(second.at));
+        }
+        let right = if right.is_empty() {
+            Err(says::operand_expected(text.chars().count() + 1, ""))
+        } else {
+            side(right, None)
+        }?;
+        let unit = common_unit(&left, &right)?;
+        Ok(Self { text: text.trim().to_owned(), left, comparator, right, unit })
+    }
+}
+
+/// Reads a product. `end` is what stands behind it.
+fn side(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side, Note> {
+    let behind = || match (end, tokens.last()) {
+        (Some(token), _) => (token.at, token.text),
+        (None, Some(last)) => (last.at + last.text.chars().count(), ""),
+        (None, None) => (1, ""),
+    };
+    let operand = |token: Option<&Token<'_>>| match token.map(|token| (token, token.kind)) {
+        Some((_, Kind::Number(value, unit))) => Ok(Operand::Number(value, unit)),
+        Some((token, Kind::Name)) => Name::parse(token.text, token.at).map(Operand::Name),
+        Some((token, _)) => Err(says::operand_expected(token.at, token.text)),
+        None => {
+            let (at, found) = behind();
+            Err(says::operand_expected(at, found))
+        }
+    };
+    let mut tokens_left = tokens.iter();
+    let mut side = Side { first: operand(tokens_left.next())?, rest: Vec::new() };
+    while let Some(token) = tokens_left.next() {
+        let sign = match token.kind {
+            Kind::Times => Sign::Times,
+            Kind::Over => Sign::Over,
+            _ => return Err(says::operator_expected(token.at, token.text)),
+        };
+        side.rest.push((sign, operand(tokens_left.next())?));
+        if side.rest.len() >= MOST_OPERANDS {
+            return Err(says::expectation_too_long(MOST_OPERANDS));
+        }
+    }
+    Ok(side)
+}
+
+/// The powers of time, rate and transfers in a product.
+type Powers = [i32; 3];
+
+const KINDS: [(Powers, CheckUnit, &str); 4] = [
+    ([0, 0, 0], CheckUnit::Number, "a number"),
+    ([1, 0, 0], CheckUnit::Ns, "a time"),
+    ([0, 1, 0], CheckUnit::BytesPerSecond, "a rate"),
+    ([0, 0, 1], CheckUnit::TransfersPerSecond, "a number of transfers"),
+];
+
+/// The unit of both sides.
+fn common_unit(left: &Side, right: &Side) -> Result<CheckUnit, Note> {
+    let (left, right) = (left.powers(), right.powers());
+    let kind = |powers: Powers| KINDS.iter().find(|(of, ..)| *of == powers);
+    match kind(left).filter(|_| left == right) {
+        Some((_, unit, _)) => Ok(*unit),
+        None => {
+            let name = |powers| kind(powers).map_or("a product of units", |(.., name)| name);
+            Err(says::units_differ(name(left), name(right)))
+        }
+    }
+}
+
+impl Side {
+    fn powers(&self) -> Powers {
+        let mut sum = self.first.powers();
+        for (sign, operand) in &self.rest {
+            let factor = if *sign == Sign::Times { 1 } else { -1 };
+            sum.iter_mut().zip(operand.powers()).for_each(|(sum, power)| *sum += factor * power);
+        }
+        sum
+    }
+}
+
+impl Operand {
+    fn powers(&self) -> Powers {
+        let unit = match self {
+            Self::Number(_, unit) => *unit,
+            Self::Name(name) => name.unit(),
+        };
+        KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 3], |(powers, ..)| *powers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tiermark_model::Code;
+
+    use super::*;
+    use crate::names;
+
+    fn fault(text: &str) -> (Code, Option<u64>) {
+        let note = Expectation::parse(text).unwrap_err();
+        (note.code.clone(), note.data.get("at").and_then(|at| at.as_u64()))
+    }
+
+    #[test]
+    fn expectations_of_the_issue_are_read() {
+        for (text, unit) in [
+            ("read.dram.all >= 0.75 x peak", CheckUnit::BytesPerSecond),
+            ("latency.dram.remote / latency.dram.local <= 2.2", CheckUnit::Number),
+            ("edac.corrected <= 0", CheckUnit::Number),
+            ("dimms.speed >= rated", CheckUnit::TransfersPerSecond),
+            ("latency.l3 ≤ 20 ns", CheckUnit::Ns),
+            ("120 ns > latency.dram", CheckUnit::Ns),
+            ("read.dram.one<12.5GB/s", CheckUnit::BytesPerSecond),
+            ("pages.huge >= 95 %", CheckUnit::Number),
+        ] {
+            let read = Expectation::parse(text).unwrap_or_else(|note| panic!("{text}: {note}"));
+            assert_eq!((read.unit, read.text.as_str()), (unit, text));
+        }
+    }
+
+    #[test]
+    fn mistakes_name_the_character_and_the_cure() {
+        use says::codes;
+        assert_eq!(fault("latency.dram"), (codes::comparison_missing, None));
+        assert_eq!(fault(""), (codes::operand_expected, Some(1)));
+        assert_eq!(fault("latency.dram <= "), (codes::operand_expected, Some(17)));
+        assert_eq!(fault("latency.dram <= 2 x"), (codes::operand_expected, Some(20)));
+        assert_eq!(fault("latency.dram <= x 2"), (codes::operand_expected, Some(17)));
+        assert_eq!(fault("latency.dram 2 <= 3"), (codes::operator_expected, Some(14)));
+        assert_eq!(fault("1 <= edac.corrected <= 3"), (codes::comparison_twice, Some(21)));
+        assert_eq!(fault("latency.dram <= 120"), (codes::units_differ, None));
+        assert_eq!(fault("latency.dram x read.dram.all <= 120 ns"), (codes::units_differ, None));
+        assert_eq!(fault("latency.dram = 3 ns"), (codes::operator_expected, Some(14)));
+        assert_eq!(fault(&"9 x ".repeat(20)), (codes::expectation_too_long, None));
+        let said = Expectation::parse("read.dram.al >= 3 GB/s").unwrap_err().to_string();
+        assert!(said.contains("character 1") && said.contains("did you mean 'read.dram.all'?"), "{said}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,60}") {
+            let _ = Expectation::parse(&text);
+        }
+
+        /// Words in any order: a mistake is at a character of the text, or just behind it.
+        #[test]
+        fn any_words_are_read_or_refused_where_they_are(
+            words in proptest::collection::vec(
+                "(latency\\.dram|read\\.dram\\.all|peak|<=|>=|x|/|\\*|≤|12|0\\.5|ns|GB/s|%|rated|[a-z.]{1,4})",
+                0..12,
+            )
+        ) {
+            let text = words.join(" ");
+            if let Err(note) = Expectation::parse(&text) {
+                let at = note.data.get("at").and_then(|at| at.as_u64()).unwrap_or(1);
+                prop_assert!((1..=text.chars().count() as u64 + 1).contains(&at), "{}: {}", text, note);
+            }
+        }
+
+        #[test]
+        fn products_of_one_unit_compare(left in 0usize..600, right in 0usize..600, share in 0.01..10.0f64) {
+            let all = names::all();
+            let (left, right) = (&all[left % all.len()], &all[right % all.len()]);
+            let unit = |name: &str| Name::parse(name, 1).unwrap().unit();
+            let read = Expectation::parse(&format!("{left} >= {share} x {right}"));
+            prop_assert_eq!(read.is_ok(), unit(left) == unit(right));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a run says of a name: a number for each place, or why there is none.
+
+use std::collections::{BTreeMap, HashSet};
+
+use tiermark_model::messages::check as says;
+use tiermark_model::{IdSet, NamedFigure, Note, Run};
+
+use crate::figures;
+use crate::names::{self, Distance, LATENCY, Name, SystemName};
+use crate::place::Place;
+use crate::range::Range;
+use crate::system;
+
+/// Sets of nodes whose peak is looked for: each node, and some that were measured together.
+const MOST_MEMORIES: usize = 1024;
+
+/// A number at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct At {
+    pub(crate) place: Place,
+    /// The number, or why it is not known.
+    pub(crate) term: Result<Range, Note>,
+    /// Why the number is only a bound.
+    pub(crate) remarks: Vec<Note>,
+}
+
+impl At {
+    pub(crate) fn new(place: Place, term: Result<Range, Note>) -> Self {
+        Self { place, term, remarks: Vec::new() }
+    }
+
+    /// A number of the whole machine.
+    pub(crate) fn whole(term: Result<Range, Note>) -> Self {
+        Self::new(Place::default(), term)
+    }
+
+    /// A number of a memory module, or of another part of the board.
+    pub(crate) fn part(part: String, term: Result<Range, Note>) -> Self {
+        Self::new(Place { module: Some(part), ..Place::default() }, term)
+    }
+
+    pub(crate) fn with_remark(mut self, remark: Note) -> Self {
+        self.remarks.push(remark);
+        self
+    }
+}
+
+/// The facts of a run.
+pub(crate) struct Facts<'a> {
+    run: &'a Run,
+    figures: BTreeMap<Name, Vec<At>>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn of(run: &'a Run) -> Self {
+        Self { run, figures: figures::of(run) }
+    }
+
+    /// The numbers of a name: at least one, which may be unknown.
+    pub(crate) fn get(&self, name: &Name) -> Vec<At> {
+        let found = match name {
+            Name::System(name) => system::of(*name, self.run, &self.memories()),
+            measured => self.figures.get(measured).cloned().unwrap_or_default(),
+        };
+        if found.is_empty() { vec![At::whole(Err(not_measured(name)))] } else { found }
+    }
+
+    /// The sets of nodes whose memory was measured together.
+    fn memories(&self) -> Vec<IdSet> {
+        let all = self.figures.values().flatten().filter_map(|at| at.place.nodes.as_ref());
+        let mut met: HashSet<&IdSet> = HashSet::new();
+        all.filter(|nodes| met.insert(*nodes)).take(MOST_MEMORIES).cloned().collect()
+    }
+
+    /// Everything that has a name: figures that the run has, and all facts of the system.
+    pub(crate) fn all(&self) -> Vec<NamedFigure> {
+        let system = names::SYSTEM.iter().map(|(_, name)| Name::System(*name));
+        let mut names: Vec<Name> = self.figures.keys().cloned().chain(system).collect();
+        names.dedup();
+        let of = |name: &Name| -> Vec<NamedFigure> {
+            let figure = |at: At| NamedFigure {
+                name: name.text(),
+                place: at.place.text(),
+                value: at.term.and_then(|range| range.known().ok_or_else(says::bound_does_not_decide)),
+                unit: name.unit(),
+            };
+            self.get(name).into_iter().map(figure).collect()
+        };
+        names.iter().flat_map(of).collect()
+    }
+}
+
+/// The reason for a figure that the run does not have, with the command that measures it.
+fn not_measured(name: &Name) -> Note {
+    let command = match name {
+        Name::Loaded(..) => "loaded-latency".to_owned(),
+        Name::Tier(tier) if tier.op == LATENCY || ["read", "write", "copy"].contains(&tier.op.as_str()) => {
+            if tier.distance == Distance::Local { "survey" } else { "matrix" }.to_owned()
+        }
+        Name::Tier(tier) => format!("bandwidth --op {}", tier.op),
+        Name::System(SystemName::Backing) => return says::backing_unknown(),
+        Name::System(_) => "machine".to_owned(),
+    };
+    says::figure_not_measured(&name.text(), &command)
+}

@@ -1,0 +1,151 @@
+//! Files of expectations.
+
+use tiermark_config::{Mistake, Mistakes, parse};
+use tiermark_model::messages::check as says;
+use tiermark_model::messages::files;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::expression::Expectation;
+
+/// Expectations of a file at most.
+const MOST: usize = 1000;
+const FILE_KEYS: [&str; 1] = ["expect"];
+const KEYS: [&str; 3] = ["that", "why", "source"];
+
+/// An expectation of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The expectation.
+    pub that: Expectation,
+    /// Why it matters.
+    pub why: Option<String>,
+    /// Where the limit comes from.
+    pub source: Option<String>,
+}
+
+/// Reads a file of expectations: TOML with `[[expect]]` tables.
+///
+/// # Errors
+/// Every mistake with its line and its key.
+pub fn read(text: &str) -> Result<Vec<Entry>, Vec<Mistake>> {
+    let (table, mut mistakes) = parse(text)?;
+    let table = table.get_ref();
+    for (key, _) in table.iter().filter(|(key, _)| !FILE_KEYS.contains(&key.get_ref().as_ref())) {
+        let name = key.get_ref().to_string();
+        mistakes.add_at(&key.span(), name.clone(), files::key_unknown(&name, &FILE_KEYS));
+    }
+    let mut entries = Vec::new();
+    match table.get("expect").map(|value| (value, value.get_ref())) {
+        Some((_, DeValue::Array(all))) if all.len() <= MOST => {
+            entries.extend(all.iter().enumerate().filter_map(|(at, one)| entry(at, one, &mut mistakes)));
+            if all.is_empty() {
+                mistakes.add(0, "expect", says::no_expectations());
+            }
+        }
+        Some((value, DeValue::Array(_))) => {
+            mistakes.add_at(&value.span(), "expect", says::too_many_expectations(MOST));
+        }
+        Some((value, _)) => mistakes.add_at(&value.span(), "expect", says::expectation_no_table()),
+        None => mistakes.add(0, "expect", says::no_expectations()),
+    }
+    mistakes.none_in(entries)
+}
+
+/// One `[[expect]]`; `None` if it has no expectation that can be read.
+fn entry(at: usize, value: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -> Option<Entry> {
+    let name = |key: &str| format!("expect {}.{key}", at + 1);
+    let DeValue::Table(table) = value.get_ref() else {
+        mistakes.add_at(&value.span(), format!("expect {}", at + 1), says::expectation_no_table());
+        return None;
+    };
+    for (key, _) in table.iter().filter(|(key, _)| !KEYS.contains(&key.get_ref().as_ref())) {
+        mistakes.add_at(&key.span(), name(key.get_ref()), files::key_unknown(key.get_ref(), &KEYS));
+    }
+    let [that, why, source] = KEYS.map(|key| text(table, key, &name(key), mistakes));
+    let Some((that, span)) = that else {
+        if !table.contains_key("that")
+            && !table.iter().any(|(key, _)| tiermark_model::near(key.get_ref(), &["that"]).is_some())
+        {
+            mistakes.add_at(&value.span(), name("that"), files::key_missing());
+        }
+        return None;
+    };
+    match Expectation::parse(&that) {
+        Ok(that) => Some(Entry { that, why: why.map(|(text, _)| text), source: source.map(|(text, _)| text) }),
+        Err(fault) => {
+            mistakes.add_at(&span, name("that"), fault);
+            None
+        }
+    }
+}
+
+/// The text under a key, and where it stands.
+fn text(
+    table: &DeTable<'_>,
+    key: &str,
+    name: &str,
+    mistakes: &mut Mistakes<'_>,
+) -> Option<(String, std::ops::Range<usize>)> {
+    let value = table.get(key)?;
+    match value.get_ref() {
+        DeValue::String(text) => Some((text.to_string(), value.span())),
+        _ => {
+            mistakes.add_at(&value.span(), name, files::text_wanted());
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tiermark_model::Code;
+
+    use super::*;
+
+    fn mistakes(text: &str) -> Vec<(usize, String, Code)> {
+        let found = read(text).unwrap_err().into_iter();
+        found.map(|mistake| (mistake.line, mistake.key, mistake.fault.code)).collect()
+    }
+
+    #[test]
+    fn the_built_in_rules_are_read_and_each_has_a_source() {
+        let rules = read(crate::AUTO).unwrap();
+        assert!(rules.len() >= 8);
+        for rule in rules {
+            assert!(rule.why.is_some() && rule.source.is_some_and(|source| source.len() > 20), "{}", rule.that.text);
+        }
+    }
+
+    #[test]
+    fn every_mistake_has_its_line_and_key() {
+        let text = "titel = 1\n[[expect]]\nthat = \"latency.dram <= 120\"\n\n[[expect]]\nthat = 5\nwhi = \"x\"\n[[expect]]\n\
+                    why = \"no\"\n";
+        let at = |line: usize, key: &str, code: Code| (line, key.to_owned(), code);
+        assert_eq!(
+            mistakes(text),
+            [
+                at(1, "titel", files::codes::key_unknown),
+                at(3, "expect 1.that", says::codes::units_differ),
+                at(6, "expect 2.that", files::codes::text_wanted),
+                at(7, "expect 2.whi", files::codes::key_unknown),
+                at(8, "expect 3.that", files::codes::key_missing),
+            ]
+        );
+        assert_eq!(mistakes(""), [at(0, "expect", says::codes::no_expectations)]);
+        assert_eq!(mistakes("expect = []"), [at(0, "expect", says::codes::no_expectations)]);
+        assert_eq!(mistakes("expect = 3"), [at(1, "expect", says::codes::expectation_no_table)]);
+        assert_eq!(mistakes("expect = [3]"), [at(1, "expect 1", says::codes::expectation_no_table)]);
+        assert_eq!(mistakes("[[expect]]\nthta = \"1 <= 2\""), [at(2, "expect 1.thta", files::codes::key_unknown)]);
+        let many = "[[expect]]\nthat = \"1 <= 2\"\n".repeat(MOST + 1);
+        assert_eq!(mistakes(&many)[0].2, says::codes::too_many_expectations);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(?s)[a-z\\[\\]=\"'.\\n 0-9<>x/#{},-]{0,200}") {
+            let _ = read(&text);
+        }
+    }
+}

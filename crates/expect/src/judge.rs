@@ -1,0 +1,233 @@
+//! Judges a run.
+
+use tiermark_model::messages::check as says;
+use tiermark_model::{Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, ComparedRun, Note, Run};
+
+use crate::expression::{Operand, Side, Sign};
+use crate::facts::{At, Facts};
+use crate::file::Entry;
+use crate::place::Place;
+use crate::range::Range;
+
+/// Pairs of places of two figures that are looked at, and those that belong together: 64 nodes have 258,048 pairs of a cell with a row, and
+/// 4,032 belong together.
+const MOST_PAIRS: usize = 1 << 22;
+const MOST_JOINED: usize = 1 << 16;
+
+/// Judges a run by expectations. `name` is the user's name of the run, `expectations` that of the file.
+#[must_use]
+pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Check {
+    let facts = Facts::of(run);
+    Check {
+        run: ComparedRun {
+            name: name.to_owned(),
+            id: run.id.clone(),
+            title: run.title.clone(),
+            started: run.started.clone(),
+            cpu: run.machine.cpu_model.name.clone(),
+            complete: run.complete,
+            simulated: run.simulated.is_some(),
+        },
+        expectations: expectations.to_owned(),
+        results: entries.iter().map(|entry| result(entry, &facts)).collect(),
+    }
+}
+
+/// An expectation at one place.
+struct Judged {
+    /// Whether it holds; `None` if that is not known.
+    holds: Option<bool>,
+    value: Option<CheckedValue>,
+    reasons: Vec<Note>,
+}
+
+fn result(entry: &Entry, facts: &Facts<'_>) -> CheckResult {
+    let that = &entry.that;
+    let judged = match joined(&side(&that.left, facts), &side(&that.right, facts), |a, b| Ok((a, b))) {
+        Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.comparator, that.unit)).collect(),
+        Err(note) => vec![Judged { holds: None, value: None, reasons: vec![note] }],
+    };
+    let count = |holds: Option<bool>| judged.iter().filter(|one| one.holds == holds).count() as u64;
+    let (passed, failed, unjudged) = (count(Some(true)), count(Some(false)), count(None));
+    let outcome = match (failed, unjudged) {
+        (1.., _) => CheckOutcome::Failed,
+        (0, 1..) => CheckOutcome::Unjudged,
+        (0, 0) => CheckOutcome::Passed,
+    };
+    let mut reasons: Vec<Note> = Vec::new();
+    for reason in judged.iter().filter(|one| one.holds.is_none()).flat_map(|one| &one.reasons) {
+        if !reasons.contains(reason) {
+            reasons.push(reason.clone());
+        }
+    }
+    let decides = match outcome {
+        CheckOutcome::Failed => Some(false),
+        CheckOutcome::Unjudged => None,
+        CheckOutcome::Passed => Some(true),
+    };
+    let margin = |value: &CheckedValue| value.margin.unwrap_or(if decides == Some(false) { -value.value } else { 0.0 });
+    let worst = judged.into_iter().filter(|one| one.holds == decides).filter_map(|one| one.value);
+    CheckResult {
+        that: that.text.clone(),
+        outcome,
+        worst: worst.min_by(|a, b| margin(a).total_cmp(&margin(b))),
+        passed,
+        failed,
+        unjudged,
+        reasons,
+        why: entry.why.clone(),
+        source: entry.source.clone(),
+    }
+}
+
+/// The product of a side at every place.
+fn side(side: &Side, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
+    let of = |operand: &Operand| match operand {
+        Operand::Number(value, _) => vec![At::whole(Ok(Range::exactly(*value)))],
+        Operand::Name(name) => facts.get(name),
+    };
+    side.rest.iter().try_fold(of(&side.first), |product, (sign, operand)| {
+        let combined = |a: Range, b: Range| match sign {
+            Sign::Times => Ok(a.times(b)),
+            Sign::Over => a.over(b).ok_or_else(says::quotient_undefined),
+        };
+        let pairs = joined(&Ok(product), &Ok(of(operand)), combined)?;
+        Ok(pairs.into_iter().map(|pair| At { place: pair.place, term: pair.term, remarks: pair.remarks }).collect())
+    })
+}
+
+/// Numbers of two places that belong together.
+struct Pair<T> {
+    place: Place,
+    term: Result<T, Note>,
+    remarks: Vec<Note>,
+}
+
+/// Every pair of numbers whose places belong together.
+fn joined<T>(
+    left: &Result<Vec<At>, Note>,
+    right: &Result<Vec<At>, Note>,
+    combine: impl Fn(Range, Range) -> Result<T, Note>,
+) -> Result<Vec<Pair<T>>, Note> {
+    let (left, right) = (left.as_ref().map_err(Clone::clone)?, right.as_ref().map_err(Clone::clone)?);
+    if left.len().saturating_mul(right.len()) > MOST_PAIRS {
+        return Err(says::too_many_places(MOST_PAIRS));
+    }
+    let pair = |a: &At, b: &At| {
+        let place = a.place.joined(&b.place)?;
+        let term = match (&a.term, &b.term) {
+            (Ok(a), Ok(b)) => combine(*a, *b),
+            (Err(note), _) | (_, Err(note)) => Err(note.clone()),
+        };
+        Some(Pair { place, term, remarks: a.remarks.iter().chain(&b.remarks).cloned().collect() })
+    };
+    let pairs = left.iter().flat_map(|a| right.iter().filter_map(move |b| pair(a, b)));
+    let pairs: Vec<Pair<T>> = pairs.take(MOST_JOINED + 1).collect();
+    match pairs.len() {
+        0 => Err(says::no_common_place()),
+        1..=MOST_JOINED => Ok(pairs),
+        _ => Err(says::too_many_places(MOST_JOINED)),
+    }
+}
+
+fn judge(pair: Pair<(Range, Range)>, comparator: Comparator, unit: CheckUnit) -> Judged {
+    let (value, limit) = match pair.term {
+        Ok(both) => both,
+        Err(note) => return Judged { holds: None, value: None, reasons: vec![note] },
+    };
+    let holds = decided(value, comparator, limit);
+    let mut reasons = pair.remarks;
+    if holds.is_none() {
+        // Why something is a bound says more than that it is one.
+        reasons.push(says::bound_does_not_decide());
+        reasons.truncate(1);
+    }
+    Judged { holds, value: shown(value, comparator, limit, unit, pair.place.text()), reasons }
+}
+
+/// Whether a comparison holds for all values of two ranges, or for none; `None` if that depends on where in them the numbers are.
+fn decided(value: Range, comparator: Comparator, limit: Range) -> Option<bool> {
+    let (always, never) = match comparator {
+        Comparator::AtMost => (value.high <= limit.low, value.low > limit.high),
+        Comparator::Below => (value.high < limit.low, value.low >= limit.high),
+        Comparator::AtLeast => (value.low >= limit.high, value.high < limit.low),
+        Comparator::Above => (value.low > limit.high, value.high <= limit.low),
+    };
+    match (always, never) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
+}
+
+fn shown(
+    value: Range,
+    comparator: Comparator,
+    limit: Range,
+    unit: CheckUnit,
+    place: Option<String>,
+) -> Option<CheckedValue> {
+    let ((value, value_is), (limit, limit_is)) = (value.known()?, limit.known()?);
+    let room = match comparator {
+        Comparator::AtMost | Comparator::Below => limit - value,
+        Comparator::AtLeast | Comparator::Above => value - limit,
+    };
+    let margin = (limit > 0.0).then_some(room / limit).filter(|margin| margin.is_finite());
+    Some(CheckedValue { place, value, value_is, comparator, limit, limit_is, unit, margin })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_bound_decides_in_one_direction() {
+        let least = Range::at_least(30.0);
+        let limit = Range::exactly;
+        assert_eq!(decided(least, Comparator::AtLeast, limit(25.0)), Some(true));
+        assert_eq!(decided(least, Comparator::AtLeast, limit(40.0)), None);
+        assert_eq!(decided(least, Comparator::AtMost, limit(25.0)), Some(false));
+        let most = Range::at_most(80.0);
+        assert_eq!(decided(most, Comparator::AtMost, limit(90.0)), Some(true));
+        assert_eq!(decided(most, Comparator::AtMost, limit(70.0)), None);
+        // A limit that is an upper bound itself.
+        assert_eq!(decided(limit(90.0), Comparator::AtLeast, Range::at_most(80.0)), Some(true));
+        assert_eq!(decided(limit(70.0), Comparator::AtLeast, Range::at_most(80.0)), None);
+        assert_eq!(decided(limit(0.0), Comparator::AtMost, limit(0.0)), Some(true));
+        assert_eq!(decided(limit(0.0), Comparator::Below, limit(0.0)), Some(false));
+    }
+
+    fn any_comparator() -> impl Strategy<Value = Comparator> {
+        prop::sample::select(vec![Comparator::Below, Comparator::AtMost, Comparator::Above, Comparator::AtLeast])
+    }
+
+    fn holds(value: f64, comparator: Comparator, limit: f64) -> bool {
+        match comparator {
+            Comparator::Below => value < limit,
+            Comparator::AtMost => value <= limit,
+            Comparator::Above => value > limit,
+            Comparator::AtLeast => value >= limit,
+        }
+    }
+
+    proptest! {
+        /// A decision holds for every number that the ranges allow, and exact numbers are always decided.
+        #[test]
+        fn a_decision_is_never_wrong(
+            ends in prop::array::uniform4(0.0..10.0f64),
+            shares in prop::array::uniform2(0.0..=1.0f64),
+            comparator in any_comparator(),
+        ) {
+            let range = |a: f64, b: f64| Range { low: a.min(b), high: a.max(b) };
+            let within = |range: Range, share: f64| range.low + share * (range.high - range.low);
+            let (value, limit) = (range(ends[0], ends[1]), range(ends[2], ends[3]));
+            if let Some(decision) = decided(value, comparator, limit) {
+                prop_assert_eq!(holds(within(value, shares[0]), comparator, within(limit, shares[1])), decision);
+            }
+            let exact = decided(Range::exactly(ends[0]), comparator, Range::exactly(ends[2]));
+            prop_assert_eq!(exact, Some(holds(ends[0], comparator, ends[2])));
+        }
+    }
+}

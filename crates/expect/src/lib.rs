@@ -1,0 +1,34 @@
+//! Judges a saved run by expectations: `read.dram.all >= 0.75 x peak`. Pure: a document in, a document out.
+//!
+//! [`Expectation::parse`] reads one expectation, [`read`] a file of them; [`AUTO`] is the file of built-in rules of thumb.
+//! [`check`] judges a run. A number that is not known exactly is a range, and ranges are compared: an expectation passes if it holds for the
+//! whole range, fails if it holds nowhere in it, and is not judged otherwise.
+
+#![forbid(unsafe_code)]
+
+mod cores;
+mod expression;
+mod facts;
+mod figures;
+mod file;
+mod judge;
+mod names;
+mod place;
+mod range;
+mod system;
+mod token;
+
+use tiermark_model::{NamedFigure, Run};
+
+pub use expression::Expectation;
+pub use file::{Entry, read};
+pub use judge::check;
+
+/// The file of the built-in rules of thumb, each with its source.
+pub const AUTO: &str = include_str!("auto.toml");
+
+/// Every figure of a run that an expectation can name; of names that the run has nothing for, the reason.
+#[must_use]
+pub fn figures(run: &Run) -> Vec<NamedFigure> {
+    facts::Facts::of(run).all()
+}

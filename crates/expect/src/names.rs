@@ -1,0 +1,256 @@
+//! The names that expectations can use.
+
+use tiermark_model::messages::check as says;
+use tiermark_model::{CheckUnit, ErrorKind, Note};
+
+/// A figure or a fact of a run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Name {
+    /// A figure of a tier.
+    Tier(TierName),
+    /// A figure of a curve of latency over load.
+    Loaded(LoadedPoint, Distance),
+    /// A fact of the system.
+    System(SystemName),
+}
+
+/// A figure of a tier.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TierName {
+    /// `latency`, or the operation of a bandwidth.
+    pub(crate) op: String,
+    /// `l1`, `dram`.
+    pub(crate) tier: String,
+    pub(crate) distance: Distance,
+    /// Cores of a bandwidth.
+    pub(crate) span: Option<Span>,
+}
+
+/// Where memory lies, seen from the cpus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Distance {
+    Local,
+    /// On a node with other cpus.
+    Remote,
+    /// On a node without cpus.
+    Far,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Span {
+    One,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LoadedPoint {
+    Unloaded,
+    Saturated,
+    Knee,
+    Most,
+}
+
+/// A fact of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SystemName {
+    Peak,
+    Link,
+    ModuleSpeed,
+    ModuleRated,
+    ModuleSmallest,
+    ModuleLargest,
+    ChannelsPopulated,
+    Channels,
+    Backing,
+    Errors(ErrorKind, Since),
+    Throttling(ThrottledPart, Since),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Since {
+    /// During the run.
+    Run,
+    /// Since the counters began.
+    Boot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ThrottledPart {
+    Core,
+    Package,
+}
+
+/// Operations of bandwidths that have a name.
+pub(crate) const OPERATIONS: [&str; 9] =
+    ["read", "write", "write.nt", "copy", "copy.nt", "scale", "add", "triad", "update"];
+/// The operation of a latency.
+pub(crate) const LATENCY: &str = "latency";
+/// The tier of memory.
+pub(crate) const DRAM: &str = "dram";
+/// Every tier.
+pub(crate) const TIERS: [&str; 5] = ["l1", "l2", "l3", "l4", DRAM];
+
+const LOADED: [(&str, LoadedPoint); 4] = [
+    ("loaded.unloaded", LoadedPoint::Unloaded),
+    ("loaded.saturated", LoadedPoint::Saturated),
+    ("loaded.knee", LoadedPoint::Knee),
+    ("loaded.most", LoadedPoint::Most),
+];
+
+const fn errors(kind: ErrorKind, since: Since) -> SystemName {
+    SystemName::Errors(kind, since)
+}
+
+/// Facts of the system; the first of several names is the one that is shown.
+pub(crate) const SYSTEM: [(&str, SystemName); 18] = [
+    ("peak", SystemName::Peak),
+    ("link", SystemName::Link),
+    ("dimms.speed", SystemName::ModuleSpeed),
+    ("dimms.rated", SystemName::ModuleRated),
+    ("rated", SystemName::ModuleRated),
+    ("dimms.smallest", SystemName::ModuleSmallest),
+    ("dimms.largest", SystemName::ModuleLargest),
+    ("channels.populated", SystemName::ChannelsPopulated),
+    ("channels", SystemName::Channels),
+    ("pages.huge", SystemName::Backing),
+    ("edac.corrected", errors(ErrorKind::Corrected, Since::Run)),
+    ("edac.corrected.boot", errors(ErrorKind::Corrected, Since::Boot)),
+    ("edac.uncorrected", errors(ErrorKind::Uncorrected, Since::Run)),
+    ("edac.uncorrected.boot", errors(ErrorKind::Uncorrected, Since::Boot)),
+    ("throttle.core", SystemName::Throttling(ThrottledPart::Core, Since::Run)),
+    ("throttle.core.boot", SystemName::Throttling(ThrottledPart::Core, Since::Boot)),
+    ("throttle.package", SystemName::Throttling(ThrottledPart::Package, Since::Run)),
+    ("throttle.package.boot", SystemName::Throttling(ThrottledPart::Package, Since::Boot)),
+];
+
+impl Name {
+    /// The name in a text.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the nearest name.
+    pub(crate) fn parse(text: &str, at: usize) -> Result<Self, Note> {
+        let word = text.to_ascii_lowercase();
+        if let Some((_, name)) = SYSTEM.iter().find(|(name, _)| *name == word) {
+            return Ok(Self::System(*name));
+        }
+        let (base, distance) = with_distance(&word);
+        if let Some((_, point)) = LOADED.iter().find(|(name, _)| *name == base) {
+            return Ok(Self::Loaded(*point, distance));
+        }
+        let known = all();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        tier(&word, at).transpose().unwrap_or_else(|| Err(says::name_unknown(at, text, &known)))
+    }
+
+    /// Its unit.
+    pub(crate) fn unit(&self) -> CheckUnit {
+        match self {
+            Self::Tier(name) if name.op == LATENCY => CheckUnit::Ns,
+            Self::Loaded(LoadedPoint::Unloaded | LoadedPoint::Saturated, _) => CheckUnit::Ns,
+            Self::Tier(_) | Self::Loaded(..) | Self::System(SystemName::Peak | SystemName::Link) => {
+                CheckUnit::BytesPerSecond
+            }
+            Self::System(SystemName::ModuleSpeed | SystemName::ModuleRated) => CheckUnit::TransfersPerSecond,
+            Self::System(_) => CheckUnit::Number,
+        }
+    }
+
+    /// As it is written.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Tier(name) => {
+                let span = name.span.map_or("", |span| if span == Span::One { ".one" } else { ".all" });
+                format!("{}.{}{}{span}", name.op, name.tier, name.distance.suffix())
+            }
+            Self::Loaded(point, distance) => {
+                let name = LOADED.iter().find(|(_, other)| other == point).map_or("", |(name, _)| name);
+                format!("{name}{}", distance.suffix())
+            }
+            Self::System(name) => {
+                SYSTEM.iter().find(|(_, other)| other == name).map_or("", |(text, _)| text).to_owned()
+            }
+        }
+    }
+}
+
+impl Distance {
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Local => "",
+            Self::Remote => ".remote",
+            Self::Far => ".far",
+        }
+    }
+}
+
+/// A name without its last word, where that is a distance.
+fn with_distance(word: &str) -> (&str, Distance) {
+    let all = [(".local", Distance::Local), (".remote", Distance::Remote), (".far", Distance::Far)];
+    let found = all.into_iter().find_map(|(suffix, distance)| Some((word.strip_suffix(suffix)?, distance)));
+    found.unwrap_or((word, Distance::Local))
+}
+
+/// A figure of a tier; `None` if the text names none.
+fn tier(word: &str, at: usize) -> Result<Option<Name>, Note> {
+    let (base, span) = match word.rsplit_once('.') {
+        Some((base, "one")) => (base, Some(Span::One)),
+        Some((base, "all")) => (base, Some(Span::All)),
+        _ => (word, None),
+    };
+    let (base, distance) = with_distance(base);
+    let Some((op, tier)) = base.rsplit_once('.') else { return Ok(None) };
+    let is_latency = op == LATENCY;
+    let is_known = TIERS.contains(&tier) && (is_latency || OPERATIONS.contains(&op));
+    if !is_known || (distance != Distance::Local && tier != DRAM) || (is_latency && span.is_some()) {
+        return Ok(None);
+    }
+    if !is_latency && span.is_none() {
+        return Err(says::span_missing(at, word));
+    }
+    Ok(Some(Name::Tier(TierName { op: op.to_owned(), tier: tier.to_owned(), distance, span })))
+}
+
+/// Every name.
+pub(crate) fn all() -> Vec<String> {
+    let mut names: Vec<String> = SYSTEM.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let distances = [Distance::Local, Distance::Remote, Distance::Far];
+    for tier in TIERS {
+        for distance in distances.into_iter().filter(|distance| *distance == Distance::Local || tier == DRAM) {
+            let place = distance.suffix();
+            names.push(format!("{LATENCY}.{tier}{place}"));
+            for op in OPERATIONS {
+                names.extend(["one", "all"].map(|span| format!("{op}.{tier}{place}.{span}")));
+            }
+        }
+    }
+    for (name, _) in LOADED {
+        names.extend(distances.map(|distance| format!("{name}{}", distance.suffix())));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_and_written_alike() {
+        for text in all() {
+            let name = Name::parse(&text, 1).unwrap_or_else(|note| panic!("{text}: {note}"));
+            let shown = if text == "rated" { "dimms.rated" } else { &text };
+            assert_eq!(name.text(), shown);
+        }
+        assert_eq!(Name::parse("Latency.DRAM.local", 1), Name::parse("latency.dram", 1));
+    }
+
+    #[test]
+    fn mistakes_have_a_suggestion() {
+        let said = |text: &str| Name::parse(text, 1).unwrap_err().to_string();
+        assert!(said("read.drm.all").contains("did you mean 'read.dram.all'?"));
+        assert!(said("edac.corected").contains("did you mean 'edac.corrected'?"));
+        assert!(said("read.dram").contains("read.dram.one (one core) or read.dram.all"));
+        for wrong in ["latency.dram.all", "latency.l3.remote", "read.l9.one", "dram", "peaks.of.everest", "a", "."] {
+            assert_eq!(Name::parse(wrong, 4).unwrap_err().code, says::codes::name_unknown, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Facts of a run that no experiment measures: modules, channels, errors, throttling, page sizes.
+
+use tiermark_model::messages::check as says;
+use tiermark_model::{
+    Dimm, ErrorKind, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Purpose, Run, Throttling,
+};
+
+use crate::facts::At;
+use crate::names::{Since, SystemName, ThrottledPart};
+use crate::place::Place;
+use crate::range::Range;
+
+/// A fact of a run; `memories` are the sets of nodes whose memory was measured together.
+pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
+    let machine = &run.machine;
+    match name {
+        SystemName::Peak => peaks(machine, memories),
+        SystemName::Link => vec![link(machine)],
+        SystemName::ModuleSpeed => modules(machine, "the configured speed", |dimm| dimm.configured_transfers),
+        SystemName::ModuleRated => modules(machine, "the rated speed", |dimm| dimm.rated_transfers),
+        SystemName::ModuleSmallest => vec![sizes(machine, f64::min)],
+        SystemName::ModuleLargest => vec![sizes(machine, f64::max)],
+        SystemName::ChannelsPopulated => vec![channels(machine, |channels| Some(channels.populated))],
+        SystemName::Channels => vec![channels(machine, |channels| channels.most)],
+        SystemName::Backing => backing(run).into_iter().collect(),
+        SystemName::Errors(kind, since) => errors(run, kind, since),
+        SystemName::Throttling(part, since) => throttling(run, part, since),
+    }
+}
+
+/// The theoretical peak of each memory that was measured, or of the whole machine.
+fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
+    let whole = match (&machine.system.hypervisor, &machine.theoretical_peak) {
+        // A hypervisor makes the table of modules up.
+        (Some(hypervisor), _) => Err(says::check_peak_of_guest(hypervisor)),
+        (None, None) => Err(says::check_peak_unknown()),
+        (None, Some(peak)) => Ok(peak),
+    };
+    let peak = match whole {
+        Ok(peak) => peak,
+        Err(note) => return vec![At::whole(Err(note))],
+    };
+    let at = |place: Place, rate: Result<f64, Note>| match rate {
+        Ok(rate) if peak.upper_bound => {
+            At::new(place, Ok(Range::at_most(rate))).with_remark(says::peak_is_upper_bound())
+        }
+        rate => At::new(place, rate.map(Range::exactly)),
+    };
+    if memories.is_empty() {
+        return vec![at(Place::default(), Ok(peak.bytes_per_second))];
+    }
+    let of = |nodes: &IdSet| {
+        let own = machine.own_memory_peak(nodes).ok_or_else(|| says::check_peak_of_nodes(&nodes.to_string()));
+        at(Place { limit_of: Some(nodes.clone()), ..Place::default() }, own)
+    };
+    memories.iter().map(of).collect()
+}
+
+fn link(machine: &Machine) -> At {
+    match &machine.theoretical_link {
+        None => At::whole(Err(says::link_unknown())),
+        Some(link) => At::whole(Ok(Range::at_most(link.bytes_per_second))).with_remark(says::link_is_upper_bound()),
+    }
+}
+
+fn populated(machine: &Machine) -> impl Iterator<Item = (usize, &Dimm)> {
+    machine.dimms.iter().enumerate().filter(|(_, dimm)| dimm.populated)
+}
+
+/// A number of each memory module.
+fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> Vec<At> {
+    let of = |(index, dimm): (usize, &Dimm)| {
+        let name = dimm.locator.clone().or_else(|| dimm.edac_label.clone());
+        let name = name.map_or_else(|| format!("module {index}"), |name| format!("{name} (module {index})"));
+        let value = number(dimm).filter(|value| value.is_finite() && *value > 0.0);
+        At::part(name, value.map(Range::exactly).ok_or_else(|| says::modules_unknown(what)))
+    };
+    let all: Vec<At> = populated(machine).map(of).collect();
+    if all.is_empty() { vec![At::whole(Err(says::modules_unknown(what)))] } else { all }
+}
+
+/// The size of the smallest or largest module.
+fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
+    let all: Option<Vec<f64>> = populated(machine).map(|(_, dimm)| dimm.bytes.map(|bytes| bytes as f64)).collect();
+    let size = all.and_then(|all| all.into_iter().reduce(of));
+    At::whole(size.map(Range::exactly).ok_or_else(|| says::modules_unknown("the size")))
+}
+
+fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Option<u32>) -> At {
+    let found = machine.theoretical_peak.as_ref().filter(|_| machine.system.hypervisor.is_none());
+    let number = found.and_then(|peak| number(peak.channels.as_ref()?));
+    At::whole(number.map(|number| Range::exactly(f64::from(number))).ok_or_else(says::channels_unknown))
+}
+
+/// The least share of huge pages among the figures of memory that wanted them.
+fn backing(run: &Run) -> Option<At> {
+    let of_memory = |labels: &Labels| {
+        labels.is_for(Purpose::Matrix)
+            || (labels.is_for(Purpose::Ladder) && labels.get(Labels::TIER).is_some_and(|tier| !tier.starts_with('L')))
+    };
+    let wanted = run.observations().filter(|o| of_memory(&o.labels) && !o.labels.is(Labels::PAGE, "base"));
+    let shares = wanted.filter_map(|o| o.placement.as_ref()?.page_share).filter(|share| (0.0..=1.0).contains(share));
+    shares.reduce(f64::min).map(|share| At::whole(Ok(Range::exactly(share))))
+}
+
+/// Errors of each memory controller.
+fn errors(run: &Run, kind: ErrorKind, since: Since) -> Vec<At> {
+    let controllers = run.health.iter().flat_map(|health| health.memory.iter().flatten());
+    let number = |errors: &MemoryErrors| errors.count(kind).map(|count| counted(&count, since));
+    let of = |errors: &MemoryErrors| {
+        // Modules that had errors name the place.
+        let named = errors.named(|errors| number(errors).flatten());
+        let place = if named.is_empty() { errors.name() } else { named.join(", ") };
+        Some(At::part(place, number(errors)?.map(exactly).ok_or_else(|| says::counter_lost(&errors.name()))))
+    };
+    let all: Vec<At> = controllers.filter_map(of).collect();
+    if all.is_empty() { vec![At::whole(Err(says::errors_not_reported()))] } else { all }
+}
+
+/// Throttling of each package.
+fn throttling(run: &Run, part: ThrottledPart, since: Since) -> Vec<At> {
+    let packages = run.health.iter().flat_map(|health| health.throttling.iter().flatten());
+    let of = |throttling: &Throttling| {
+        let count = match part {
+            ThrottledPart::Core => throttling.cores,
+            ThrottledPart::Package => throttling.whole,
+        }?;
+        let place = format!("socket {}", throttling.package);
+        let number = counted(&count, since).map(exactly).ok_or_else(|| says::counter_lost(&place));
+        Some(At::part(place, number))
+    };
+    let all: Vec<At> = packages.filter_map(of).collect();
+    if all.is_empty() { vec![At::whole(Err(says::throttling_not_reported()))] } else { all }
+}
+
+fn counted(count: &HealthCount, since: Since) -> Option<u64> {
+    match since {
+        Since::Run => count.grew,
+        Since::Boot => Some(count.last()),
+    }
+}
+
+fn exactly(count: u64) -> Range {
+    Range::exactly(count as f64)
+}

@@ -1,0 +1,288 @@
+//! Made runs, judged: what each grade of a number decides, and which place is the worst.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+use tiermark_expect::{Entry, check, figures, read};
+use tiermark_model::messages::check::codes;
+use tiermark_model::{
+    Bench, CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, HealthCount, IdSet, Known, Labels, Machine,
+    MemoryChannels, MemoryErrors, Node, Plan, Purpose, Quantity, RUN_SCHEMA, Reason, Request, Run, RunHealth, Scope,
+    TheoreticalPeak, Throttling, Tool, Unit, Verdict,
+};
+
+/// Two sockets of two cores and one node, 8 channels of 38.4 GB/s.
+fn machine() -> Machine {
+    let cpu = |id: u32| Cpu { id, core: id, socket: id / 2, node: Some(id / 2), ..Cpu::default() };
+    let node = |id: u32| Node {
+        id,
+        cpus: [2 * id, 2 * id + 1].into_iter().collect(),
+        memory_bytes: Some(64 << 30),
+        ..Node::default()
+    };
+    let dimm = |slot: u32| Dimm {
+        locator: Some(format!("A{slot}")),
+        populated: true,
+        bytes: Some(16 << 30),
+        rated_transfers: Some(4.8e9),
+        configured_transfers: Some(4.8e9),
+        ..Dimm::default()
+    };
+    Machine {
+        cpus: (0..4).map(cpu).collect(),
+        allowed_cpus: "0-3".parse().unwrap(),
+        nodes: vec![node(0), node(1)],
+        dimms: (0..8).map(dimm).collect(),
+        theoretical_peak: Some(TheoreticalPeak {
+            bytes_per_second: 307.2e9,
+            channels: Some(MemoryChannels { populated: 8, most: Some(16) }),
+            ..TheoreticalPeak::default()
+        }),
+        ..Machine::default()
+    }
+}
+
+/// A run of a matrix with these findings.
+fn run(findings: Vec<Finding>) -> Run {
+    let request = Request {
+        probe: "matrix".into(),
+        scope: Scope::default(),
+        effort: tiermark_model::Effort::Standard,
+        precision: None,
+        seed: 1,
+        params: Default::default(),
+        part: None,
+    };
+    let experiment = Experiment {
+        request,
+        method: 1,
+        plan: Plan::default(),
+        observations: Vec::new(),
+        states: Vec::new(),
+        drift: Vec::new(),
+        findings,
+    };
+    Run {
+        schema: RUN_SCHEMA.to_owned(),
+        id: "made".into(),
+        title: "matrix".into(),
+        tool: Tool::default(),
+        command: Vec::new(),
+        started: String::new(),
+        seconds: 1.0,
+        complete: true,
+        seed: 1,
+        plan: None,
+        simulated: None,
+        machine: machine(),
+        health: None,
+        bench: Bench::default(),
+        experiments: vec![experiment],
+        warnings: Vec::new(),
+    }
+}
+
+/// The latency from a node's cpus to a node.
+fn latency(from: u32, node: u32, ns: f64) -> Finding {
+    let labels = Labels::new()
+        .purpose(Purpose::Matrix)
+        .text(Labels::CPUS, 2 * from)
+        .whole(Labels::NODE, u64::from(node))
+        .text(Labels::OP, "latency");
+    Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns)
+}
+
+/// What all cores of a node read of their own memory.
+fn read_all(node: u32, gbs: f64) -> Finding {
+    let labels = Labels::new()
+        .purpose(Purpose::Matrix)
+        .text(Labels::CPUS, format!("{}-{}", 2 * node, 2 * node + 1))
+        .whole(Labels::NODE, u64::from(node))
+        .whole(Labels::THREADS, 2)
+        .text(Labels::OP, "read")
+        .text(Labels::SPAN, "cores");
+    Finding::new(Quantity::Bandwidth, labels, Some(gbs * 1e9), Unit::BytesPerSecond)
+}
+
+fn graded(finding: Finding, doubt: fn(&mut Verdict, Reason)) -> Finding {
+    let mut verdict = Verdict::trusted();
+    doubt(&mut verdict, Reason::MajorFaults { faults: 2 });
+    Finding { verdict, ..finding }
+}
+
+fn entries(that: &str) -> Vec<Entry> {
+    read(&format!("[[expect]]\nthat = \"{that}\"\n")).unwrap_or_else(|mistakes| panic!("{that}: {}", mistakes[0]))
+}
+
+fn judged(run: &Run, that: &str) -> CheckResult {
+    check("made", run, "a file", &entries(that)).results.remove(0)
+}
+
+fn outcome(run: &Run, that: &str) -> CheckOutcome {
+    judged(run, that).outcome
+}
+
+fn reasons(run: &Run, that: &str) -> Vec<Code> {
+    let found = judged(run, that);
+    assert_eq!(found.outcome, CheckOutcome::Unjudged, "{found:?}");
+    found.reasons.into_iter().map(|note| note.code).collect()
+}
+
+use CheckOutcome::{Failed, Passed, Unjudged};
+
+#[test]
+fn an_expectation_holds_for_every_node_and_the_worst_is_named() {
+    let run = run(vec![latency(0, 0, 80.0), latency(1, 1, 90.0), latency(0, 1, 150.0), latency(1, 0, 200.0)]);
+    let local = judged(&run, "latency.dram.local <= 95 ns");
+    assert_eq!((local.outcome, local.passed), (Passed, 2));
+    assert_eq!(local.worst.unwrap().place.as_deref(), Some("node 1"));
+    // 150 / 80 and 200 / 90: a quotient is of the same cpus.
+    let ratio = judged(&run, "latency.dram.remote / latency.dram.local <= 2.2");
+    assert_eq!((ratio.outcome, ratio.passed, ratio.failed), (Failed, 1, 1));
+    let worst = ratio.worst.unwrap();
+    assert_eq!(worst.place.as_deref(), Some("cpus of node 1, memory of node 0"));
+    assert!((worst.value - 200.0 / 90.0).abs() < 1e-9 && worst.margin.unwrap() < 0.0);
+    assert_eq!(outcome(&run, "2.3 >= latency.dram.remote / latency.dram"), Passed);
+}
+
+#[test]
+fn a_bound_decides_in_one_direction() {
+    let run = run(vec![graded(latency(0, 0, 80.0), Verdict::bound), graded(read_all(0, 30.0), Verdict::bound)]);
+    assert_eq!(outcome(&run, "latency.dram <= 90 ns"), Passed);
+    assert_eq!(reasons(&run, "latency.dram <= 70 ns"), [codes::bound_does_not_decide]);
+    assert_eq!(outcome(&run, "latency.dram > 90 ns"), Failed);
+    assert_eq!(outcome(&run, "read.dram.all >= 25 GB/s"), Passed);
+    let open = judged(&run, "read.dram.all >= 40 GB/s");
+    assert_eq!((open.outcome, open.worst.unwrap().value_is), (Unjudged, Known::AtLeast));
+}
+
+#[test]
+fn doubted_and_missing_numbers_are_not_judged() {
+    let withheld = Finding { value: None, ..graded(latency(1, 1, 0.0), Verdict::invalid) };
+    let run = run(vec![graded(latency(0, 0, 80.0), Verdict::suspect), withheld, read_all(0, f64::NAN)]);
+    assert_eq!(reasons(&run, "latency.dram <= 90 ns"), [codes::figure_suspect, codes::figure_withheld]);
+    assert_eq!(reasons(&run, "latency.l3 <= 90 ns"), [codes::figure_not_measured]);
+    assert_eq!(reasons(&run, "read.dram.all >= 1 GB/s"), [codes::figure_withheld]);
+    assert_eq!(reasons(&run, "loaded.saturated <= 90 ns"), [codes::figure_not_measured]);
+    let command = |that: &str| judged(&run, that).reasons[0].data["command"].as_str().unwrap().to_owned();
+    assert_eq!(command("latency.dram.remote <= 9 ns"), "matrix");
+    assert_eq!(command("triad.dram.all >= 9 GB/s"), "bandwidth --op triad");
+}
+
+#[test]
+fn a_better_measurement_of_the_same_place_counts() {
+    let run = run(vec![graded(latency(0, 0, 300.0), Verdict::suspect), latency(0, 0, 80.0), latency(0, 0, 85.0)]);
+    let found = judged(&run, "latency.dram <= 82 ns");
+    assert_eq!((found.outcome, found.passed), (Passed, 1));
+}
+
+#[test]
+fn the_peak_is_that_of_the_memory() {
+    // Each node has half of the 307.2 GB/s.
+    let full = run(vec![read_all(0, 130.0), read_all(1, 100.0)]);
+    let found = judged(&full, "read.dram.all >= 0.7 x peak");
+    assert_eq!((found.outcome, found.passed, found.failed), (Failed, 1, 1));
+    let worst = found.worst.unwrap();
+    assert_eq!((worst.place.as_deref(), worst.limit.round()), (Some("node 1"), 107_520_000_000.0));
+    // A peak that may be lower can only be passed.
+    let mut unsure = full.clone();
+    unsure.machine.theoretical_peak.as_mut().unwrap().upper_bound = true;
+    let found = judged(&unsure, "read.dram.all >= 0.7 x peak");
+    assert_eq!((found.outcome, found.passed, found.unjudged), (Unjudged, 1, 1));
+    assert_eq!(found.reasons[0].code, codes::peak_is_upper_bound);
+    // A guest's modules are made up.
+    let mut guest = full.clone();
+    guest.machine.system.hypervisor = Some("KVM".into());
+    assert_eq!(reasons(&guest, "read.dram.all >= 0.7 x peak"), [codes::check_peak_of_guest]);
+    let mut bare = full;
+    bare.machine.theoretical_peak = None;
+    assert_eq!(reasons(&bare, "read.dram.all >= 0.7 x peak"), [codes::check_peak_unknown]);
+}
+
+#[test]
+fn a_rate_of_fewer_cores_is_a_lower_bound() {
+    let mut few = read_all(0, 50.0);
+    few.labels = few.labels.text(Labels::CPUS, "0").whole(Labels::THREADS, 1);
+    let run = run(vec![few]);
+    assert_eq!(outcome(&run, "read.dram.all >= 40 GB/s"), Passed);
+    assert_eq!(reasons(&run, "read.dram.all >= 60 GB/s"), [codes::fewer_cores]);
+}
+
+#[test]
+fn modules_are_compared_one_by_one() {
+    let mut run = run(Vec::new());
+    assert_eq!(outcome(&run, "dimms.speed >= rated"), Passed);
+    assert_eq!(outcome(&run, "dimms.smallest / dimms.largest >= 1"), Passed);
+    assert_eq!(outcome(&run, "channels.populated >= channels"), Failed);
+    run.machine.dimms[3].configured_transfers = Some(4.4e9);
+    run.machine.dimms[3].bytes = Some(8 << 30);
+    let slow = judged(&run, "dimms.speed >= rated");
+    assert_eq!((slow.outcome, slow.failed, slow.passed), (Failed, 1, 7));
+    assert_eq!(slow.worst.unwrap().place.as_deref(), Some("A3 (module 3)"));
+    assert_eq!(outcome(&run, "dimms.smallest / dimms.largest >= 1"), Failed);
+    run.machine.dimms.clear();
+    assert_eq!(reasons(&run, "dimms.speed >= rated"), [codes::modules_unknown]);
+}
+
+#[test]
+fn errors_and_throttling_are_known_or_not_and_never_zero_for_nothing() {
+    let mut run = run(Vec::new());
+    assert_eq!(reasons(&run, "edac.corrected <= 0"), [codes::errors_not_reported]);
+    assert_eq!(reasons(&run, "throttle.core <= 0"), [codes::throttling_not_reported]);
+    let errors = |place: &str, before, after| MemoryErrors {
+        place: place.to_owned(),
+        corrected: Some(HealthCount::new(before, after)),
+        ..MemoryErrors::default()
+    };
+    let mc0 = MemoryErrors { parts: vec![errors("mc0/dimm1", 3, Some(5))], ..errors("mc0", 3, Some(5)) };
+    let throttling =
+        Throttling { cores: Some(HealthCount::new(9, Some(9))), cpus: IdSet::new(), ..Throttling::default() };
+    run.health =
+        Some(RunHealth { memory: Some(vec![mc0, errors("mc1", 0, Some(0))]), throttling: Some(vec![throttling]) });
+    let grown = judged(&run, "edac.corrected <= 0");
+    assert_eq!((grown.outcome, grown.passed, grown.failed), (Failed, 1, 1));
+    assert_eq!(grown.worst.unwrap().place.as_deref(), Some("mc0/dimm1"));
+    assert_eq!(outcome(&run, "edac.corrected.boot <= 5"), Passed);
+    assert_eq!((outcome(&run, "throttle.core <= 0"), outcome(&run, "throttle.core.boot <= 0")), (Passed, Failed));
+    assert_eq!(reasons(&run, "throttle.package <= 0"), [codes::throttling_not_reported]);
+    assert_eq!(reasons(&run, "edac.uncorrected <= 0"), [codes::errors_not_reported]);
+    // A run that was killed.
+    run.health = Some(RunHealth { memory: Some(vec![errors("mc0", 3, None)]), throttling: None });
+    assert_eq!(reasons(&run, "edac.corrected <= 0"), [codes::counter_lost]);
+}
+
+#[test]
+fn quotients_without_a_value_are_not_judged() {
+    let mut run = run(vec![latency(0, 0, 0.0), latency(0, 1, 150.0)]);
+    assert_eq!(reasons(&run, "latency.dram.remote / latency.dram <= 2"), [codes::quotient_undefined]);
+    run.experiments[0].findings = vec![latency(0, 1, 150.0), latency(1, 1, 80.0)];
+    assert_eq!(reasons(&run, "latency.dram.remote / latency.dram <= 2"), [codes::no_common_place]);
+}
+
+/// A document from anywhere: many figures of many places end in bounded time, with a reason.
+#[test]
+fn more_places_than_any_machine_has_are_refused() {
+    let mut many: Vec<Finding> = Vec::new();
+    for from in 0..2u32 {
+        many.extend((0..5000).map(|node| latency(from, node, 80.0)));
+    }
+    let mut run = run(many);
+    let node = |id: u32| Node { id, cpus: [9000 + id].into_iter().collect(), ..Node::default() };
+    run.machine.nodes.extend((2..5000).map(node));
+    assert_eq!(reasons(&run, "latency.dram.remote / latency.dram.remote <= 2"), [codes::too_many_places]);
+    assert_eq!(outcome(&run, "latency.dram.remote <= 90 ns"), Passed);
+}
+
+#[test]
+fn every_name_of_a_run_is_listed() {
+    let ladder = |tier: &str| Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, tier);
+    let odd = |tier: &str| Finding::new(Quantity::Latency, ladder(tier), Some(9.0), Unit::Ns);
+    let listed = figures(&run(vec![latency(0, 0, 80.0), read_all(0, 130.0), odd("DRAM 4K"), odd("memory-side cache")]));
+    let of = |name: &str| listed.iter().find(|figure| figure.name == name).unwrap();
+    assert_eq!(of("latency.dram").value, Ok((80.0, Known::Exactly)));
+    assert_eq!(of("read.dram.all").place.as_deref(), Some("node 0"));
+    assert_eq!(of("peak").value, Ok((153.6e9, Known::Exactly)));
+    assert_eq!(of("edac.corrected").value.as_ref().unwrap_err().code, codes::errors_not_reported);
+    for figure in &listed {
+        assert!(read(&format!("[[expect]]\nthat = \"{0} >= 0.5 x {0}\"", figure.name)).is_ok(), "{}", figure.name);
+    }
+}

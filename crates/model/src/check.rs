@@ -1,0 +1,159 @@
+//! A run judged against expectations, as data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::ComparedRun;
+use crate::refusal::Note;
+
+/// Schema of a run judged against expectations ([`Check`]).
+pub const CHECK_SCHEMA: &str = "tiermark/check/1";
+
+/// A run judged against expectations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Check {
+    /// The run.
+    pub run: ComparedRun,
+    /// The file of the expectations, or `auto` for the built-in rules of thumb.
+    pub expectations: String,
+    /// Every expectation, in the order of the file.
+    pub results: Vec<CheckResult>,
+}
+
+/// An expectation with its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckResult {
+    /// The expectation as it was written.
+    pub that: String,
+    /// The result over all places.
+    pub outcome: CheckOutcome,
+    /// The place with the worst result: of those that failed, else of those that a bound leaves open, else of those that passed. `None` if
+    /// no place has a value.
+    pub worst: Option<CheckedValue>,
+    /// Places (nodes, pairs of nodes, memory modules) that passed.
+    pub passed: u64,
+    /// Places that failed.
+    pub failed: u64,
+    /// Places that could not be judged.
+    pub unjudged: u64,
+    /// Why places could not be judged, each reason once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Note>,
+    /// Why the expectation matters, from its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Where the limit comes from, from its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// The result of an expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// Every place passed.
+    Passed,
+    /// No place failed, and at least one could not be judged.
+    Unjudged,
+    /// At least one place failed.
+    Failed,
+}
+
+/// A value beside its limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckedValue {
+    /// The place; `None` for the whole machine.
+    pub place: Option<String>,
+    /// The left side of the expectation.
+    pub value: f64,
+    /// How far the value is known.
+    pub value_is: Known,
+    /// How the value has to stand to the limit.
+    pub comparator: Comparator,
+    /// The right side of the expectation.
+    pub limit: f64,
+    /// How far the limit is known.
+    pub limit_is: Known,
+    /// Unit of both.
+    pub unit: CheckUnit,
+    /// By which share of the limit the value is on the right side of it; negative on the wrong side. `None` if the limit is 0.
+    pub margin: Option<f64>,
+}
+
+/// How far a number is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    /// The number itself.
+    Exactly,
+    /// The true number is this or larger.
+    AtLeast,
+    /// The true number is this or smaller.
+    AtMost,
+}
+
+/// How a value has to stand to its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Comparator {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+/// Unit of the numbers of an expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CheckUnit {
+    /// Nanoseconds.
+    Ns,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Transfers per second of a memory module.
+    TransfersPerSecond,
+    /// A count or a ratio.
+    Number,
+}
+
+/// A figure of a run that an expectation can name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedFigure {
+    /// The name: `read.dram.all`.
+    pub name: String,
+    /// The place; `None` for the whole machine.
+    pub place: Option<String>,
+    /// The number and how far it is known; else why it is not known.
+    pub value: Result<(f64, Known), Note>,
+    /// Its unit.
+    pub unit: CheckUnit,
+}
+
+impl Check {
+    /// How many expectations have this result.
+    pub fn count(&self, outcome: CheckOutcome) -> usize {
+        self.results.iter().filter(|result| result.outcome == outcome).count()
+    }
+}
+
+impl Comparator {
+    /// Its sign as it is written: `<=`.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Below => "<",
+            Self::AtMost => "<=",
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+        }
+    }
+}

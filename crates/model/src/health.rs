@@ -1,0 +1,194 @@
+//! Errors of memory and throttling of cpus, as the system counts them: before a run, after it, and what grew.
+
+use serde::{Deserialize, Serialize};
+
+use crate::idset::IdSet;
+
+/// The counters of the system's health at both ends of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunHealth {
+    /// The memory controllers whose errors the kernel counts (EDAC); `None` if the system reports none.
+    #[serde(default)]
+    pub memory: Option<Vec<MemoryErrors>>,
+    /// How often processors were throttled for heat; `None` if the system does not report it.
+    #[serde(default)]
+    pub throttling: Option<Vec<Throttling>>,
+}
+
+/// Errors that a memory controller, or a part of one, has counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryErrors {
+    /// Its name below `/sys/devices/system/edac/mc`: `mc0`, `mc0/dimm3`, `mc0/csrow1`.
+    pub place: String,
+    /// The name of the controller's driver, or of the slot on the board; `None` if the system does not say.
+    pub label: Option<String>,
+    /// Errors that were corrected.
+    pub corrected: Option<HealthCount>,
+    /// Errors that could not be corrected: data were lost.
+    pub uncorrected: Option<HealthCount>,
+    /// Its modules, ranks or rows, where the system counts their errors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<MemoryErrors>,
+}
+
+/// How often the cpus of a package (socket) were throttled for heat.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Throttling {
+    /// The package, as the kernel numbers it.
+    pub package: u32,
+    /// Events of single cores, added up.
+    pub cores: Option<HealthCount>,
+    /// Time for which cores were throttled, added up, ms.
+    pub cores_ms: Option<HealthCount>,
+    /// Events of the whole package.
+    pub whole: Option<HealthCount>,
+    /// Time for which the whole package was throttled, ms.
+    pub whole_ms: Option<HealthCount>,
+    /// Cpus whose own count grew.
+    pub cpus: IdSet,
+}
+
+/// A counter at both ends of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HealthCount {
+    /// Its value before the run.
+    pub before: u64,
+    /// Its value after the run; `None` if it could no longer be read, or if the run was killed.
+    pub after: Option<u64>,
+    /// By how much it grew at least; `None` without a value after the run.
+    pub grew: Option<u64>,
+}
+
+impl HealthCount {
+    /// The counter with these values. One that went down was reset, or its 32 bits wrapped: then at least the new value was counted during
+    /// the run.
+    pub fn new(before: u64, after: Option<u64>) -> Self {
+        Self { before, after, grew: after.map(|after| after.checked_sub(before).unwrap_or(after)) }
+    }
+
+    /// Its last known value.
+    pub fn last(&self) -> u64 {
+        self.after.unwrap_or(self.before)
+    }
+}
+
+/// A kind of memory error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The controller restored the data.
+    Corrected,
+    /// The data were lost.
+    Uncorrected,
+}
+
+impl MemoryErrors {
+    /// Its counter of one kind.
+    pub fn count(&self, kind: ErrorKind) -> Option<HealthCount> {
+        match kind {
+            ErrorKind::Corrected => self.corrected,
+            ErrorKind::Uncorrected => self.uncorrected,
+        }
+    }
+
+    /// The parts, or else the controller itself, for which a number is not 0: `mc0/dimm3 (CPU_SrcID#0_MC#0_Chan#0_DIMM#0)`.
+    pub fn named(&self, number: impl Fn(&Self) -> Option<u64>) -> Vec<String> {
+        let has = |errors: &&Self| number(errors).is_some_and(|n| n > 0);
+        let parts: Vec<String> = self.parts.iter().filter(has).map(Self::name).collect();
+        if parts.is_empty() { Some(self).filter(has).map(Self::name).into_iter().collect() } else { parts }
+    }
+
+    /// Its place, with its label where it has one.
+    pub fn name(&self) -> String {
+        match &self.label {
+            Some(label) => format!("{} ({label})", self.place),
+            None => self.place.clone(),
+        }
+    }
+}
+
+impl RunHealth {
+    /// By how much the errors of one kind grew, over all controllers; `None` if no controller says.
+    pub fn errors_grown(&self, kind: ErrorKind) -> Option<u64> {
+        sum(self.memory.iter().flatten().map(|errors| errors.count(kind).and_then(|count| count.grew)))
+    }
+
+    /// Errors of one kind since the counters began, at the end of the run; `None` if no controller says.
+    pub fn errors_counted(&self, kind: ErrorKind) -> Option<u64> {
+        sum(self.memory.iter().flatten().map(|errors| errors.count(kind).map(|count| count.last())))
+    }
+
+    /// The modules or controllers whose errors of one kind grew.
+    pub fn growing(&self, kind: ErrorKind) -> Vec<String> {
+        let grew = |errors: &MemoryErrors| errors.count(kind)?.grew;
+        self.memory.iter().flatten().flat_map(|errors| errors.named(grew)).collect()
+    }
+
+    /// The modules or controllers that ever counted errors of one kind.
+    pub fn counting(&self, kind: ErrorKind) -> Vec<String> {
+        let counted = |errors: &MemoryErrors| errors.count(kind).map(|count| count.last());
+        self.memory.iter().flatten().flat_map(|errors| errors.named(counted)).collect()
+    }
+
+    /// The number of a counter of throttling, over all packages; `None` if no package says.
+    pub fn throttled(
+        &self,
+        counter: fn(&Throttling) -> Option<HealthCount>,
+        number: fn(&HealthCount) -> Option<u64>,
+    ) -> Option<u64> {
+        sum(self.throttling.iter().flatten().map(|package| counter(package).as_ref().and_then(number)))
+    }
+
+    /// Cpus whose own count of throttling grew.
+    pub fn throttled_cpus(&self) -> IdSet {
+        self.throttling.iter().flatten().fold(IdSet::new(), |all, package| all.union(&package.cpus))
+    }
+}
+
+/// The sum of those that are known; `None` if none is.
+fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.flatten().reduce(u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_goes_down_was_reset_during_the_run() {
+        let grew = |before, after| HealthCount::new(before, after).grew;
+        assert_eq!(grew(3, Some(5)), Some(2));
+        assert_eq!(grew(3, Some(3)), Some(0));
+        assert_eq!((grew(7, Some(2)), grew(u64::from(u32::MAX), Some(4))), (Some(2), Some(4)));
+        assert_eq!((grew(3, None), HealthCount::new(3, None).last()), (None, 3));
+    }
+
+    #[test]
+    fn errors_are_named_by_the_smallest_part() {
+        let errors = |place: &str, after: u64| MemoryErrors {
+            place: place.to_owned(),
+            label: Some(format!("slot of {place}")),
+            corrected: Some(HealthCount::new(1, Some(after))),
+            ..MemoryErrors::default()
+        };
+        let parts = vec![errors("mc0/dimm0", 1), errors("mc0/dimm1", 4)];
+        let health = RunHealth {
+            memory: Some(vec![MemoryErrors { parts, ..errors("mc0", 4) }, errors("mc1", 2), errors("mc2", 1)]),
+            throttling: None,
+        };
+        let named = ["mc0/dimm1 (slot of mc0/dimm1)", "mc1 (slot of mc1)"];
+        assert_eq!(health.growing(ErrorKind::Corrected), named);
+        assert_eq!(health.errors_grown(ErrorKind::Corrected), Some(4));
+        assert_eq!(health.errors_counted(ErrorKind::Corrected), Some(7));
+        assert_eq!(
+            (health.errors_grown(ErrorKind::Uncorrected), health.growing(ErrorKind::Uncorrected)),
+            (None, vec![])
+        );
+        assert_eq!(health.throttled(|package| package.cores, |count| count.grew), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! Messages about the system's health: errors of memory, and throttling for heat.
+
+use super::rows::messages;
+use crate::written::count_of;
+
+/// Places that a sentence names.
+const NAMED: usize = 4;
+
+messages! {
+    /// Errors that were corrected during a run.
+    Warning corrected_errors_grew(errors: u64, places: &[String]):
+        { format!("memory corrected {} during the run: {}", count_of(errors, "error"), listed(places)) },
+        "a module with such errors may fail soon; each correction delays accesses",
+        "see `ras-mc-ctl --error-count` or the board's event log; reseat the module, or replace it if the errors return";
+
+    /// Errors that could not be corrected during a run.
+    Warning uncorrected_errors_grew(errors: u64, places: &[String]):
+        { format!("memory had {} that could not be corrected during the run: {}", count_of(errors, "error"), listed(places)) },
+        "data were lost: do not use this memory",
+        "replace the module; see the board's event log and `dmesg`";
+
+    /// Throttling during a run.
+    Warning throttled(core: Option<u64>, package: Option<u64>, ms: Option<u64>, cpus: &str):
+        {
+            let cores = core.filter(|events| *events > 0).map(|events| format!("cores {}", count_of(events, "time")));
+            let package = package.filter(|events| *events > 0);
+            let packages = package.map(|events| format!("whole processors {}", count_of(events, "time")));
+            let all: Vec<String> = cores.into_iter().chain(packages).collect();
+            let cpus = if cpus.is_empty() { String::new() } else { format!(" (cpus {cpus})") };
+            format!("heat throttled {} during the run{cpus}", all.join(" and "))
+        },
+        {
+            let time = ms.filter(|ms| *ms > 0).map_or_else(String::new, |ms| format!(" for {ms} ms in all"));
+            format!("the core clock was lower{time}: caches and single cores may be faster than these numbers")
+        },
+        "check fans, airflow and power limits, let the machine cool and run again";
+
+    /// Errors of memory since the counters began.
+    Note errors_counted(corrected: Option<u64>, uncorrected: Option<u64>, places: &[String]):
+        {
+            let kinds = [(corrected, "corrected"), (uncorrected, "not corrected")];
+            let said = kinds.into_iter().filter_map(|(count, kind)| Some(format!("{} {kind}", count?)));
+            let said = said.collect::<Vec<_>>().join(", ");
+            if places.is_empty() { said } else { format!("{said}: {}", listed(places)) }
+        };
+
+    /// Throttling since the counters began.
+    Note throttling_counted(core: Option<u64>, package: Option<u64>):
+        {
+            let kinds = [(core, "cores"), (package, "whole processors")];
+            let said = kinds.into_iter().filter_map(|(count, of)| Some(format!("{of} {}", count_of(count?, "time"))));
+            said.collect::<Vec<_>>().join(", ")
+        };
+}
+
+/// The first places, and how many more there are.
+fn listed(places: &[String]) -> String {
+    let more = places.len().saturating_sub(NAMED);
+    let named = places.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match (named.is_empty(), more) {
+        (true, _) => "place not reported".to_owned(),
+        (false, 0) => named,
+        (false, more) => format!("{named} and {more} more"),
+    }
+}

@@ -1,0 +1,187 @@
+//! A run judged against expectations: what failed comes first, what could not be judged stands with its reason.
+
+use tiermark_model::{
+    Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, Known, NamedFigure, Note, count_of,
+};
+
+use crate::compare::described;
+use crate::number::{nanoseconds, percent, rate};
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, hanging, heading, labelled};
+
+/// Reasons of one expectation that are shown.
+const REASONS: usize = 3;
+
+/// Renders a check.
+pub fn check(check: &Check, style: &Style) -> String {
+    let mut out = labelled("run", &described(&check.run), style);
+    out.push_str(&labelled("expected", &check.expectations, style));
+    let count = |outcome| check.count(outcome);
+    let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
+    let of = count_of(check.results.len() as u64, "expectation");
+    let text = format!("{failed} of {of} failed, {passed} passed, {} not judged", count(CheckOutcome::Unjudged));
+    let ink = match (failed, passed) {
+        (1.., _) => Ink::Bad,
+        (0, 1..) => Ink::Good,
+        (0, 0) => Ink::Warn,
+    };
+    out.push_str(&format!("\n{}", hanging("RESULT  ", &text, ink, style)));
+    for (title, outcome) in
+        [("Failed", CheckOutcome::Failed), ("Passed", CheckOutcome::Passed), ("Not judged", CheckOutcome::Unjudged)]
+    {
+        let results: Vec<&CheckResult> = check.results.iter().filter(|result| result.outcome == outcome).collect();
+        if !results.is_empty() {
+            out.push_str(&heading(title, style));
+            out.push_str(&results.into_iter().map(|result| one(result, style)).collect::<String>());
+        }
+    }
+    out
+}
+
+/// An expectation with its mark, its worst value, and why it matters where it did not pass.
+fn one(result: &CheckResult, style: &Style) -> String {
+    let (mark, ink) = match result.outcome {
+        CheckOutcome::Passed => (style.glyph("✔", "+"), Ink::Good),
+        CheckOutcome::Failed => (style.glyph("✘", "x"), Ink::Bad),
+        CheckOutcome::Unjudged => (style.absent(), Ink::Dim),
+    };
+    let worst = result.worst.as_ref().map(|worst| against(worst, style));
+    let places = places(result);
+    let parts = [worst, places, reasons(result)];
+    let text = format!("{}: {}", result.that, parts.into_iter().flatten().collect::<Vec<_>>().join("; "));
+    let says_why = result.outcome == CheckOutcome::Failed || style.verbose;
+    let source = result.source.as_ref().map(|source| format!("source: {source}"));
+    let why: Vec<String> = result.why.clone().into_iter().chain(source).filter(|_| says_why).collect();
+    bullet(mark, ink, &text, Some(&why.join("; ")), style)
+}
+
+/// `2.41, limit 2.20 (10 % too high), node 1`.
+fn against(of: &CheckedValue, style: &Style) -> String {
+    let margin = of.margin.map(|margin| match (of.comparator, margin < 0.0) {
+        (_, false) => format!(" ({} to spare)", percent(margin)),
+        (Comparator::AtMost | Comparator::Below, true) => format!(" ({} too high)", percent(-margin)),
+        (Comparator::AtLeast | Comparator::Above, true) => format!(" ({} too low)", percent(-margin)),
+    });
+    let place = of.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
+    let number = |value, known| with_unit(value, known, of.unit, style);
+    let (value, limit) = (number(of.value, of.value_is), number(of.limit, of.limit_is));
+    format!("{value}, limit {limit}{}{place}", margin.unwrap_or_default())
+}
+
+/// How many places the result is of, where there are several.
+fn places(result: &CheckResult) -> Option<String> {
+    let CheckResult { passed, failed, unjudged, .. } = *result;
+    let all = passed.saturating_add(failed).saturating_add(unjudged);
+    if all < 2 {
+        return None;
+    }
+    Some(match result.outcome {
+        CheckOutcome::Passed => format!("worst of {all} places"),
+        CheckOutcome::Failed => format!("{failed} of {all} places failed"),
+        CheckOutcome::Unjudged => format!("{unjudged} of {all} places not judged"),
+    })
+}
+
+fn reasons(result: &CheckResult) -> Option<String> {
+    let said: Vec<String> = result.reasons.iter().take(REASONS).map(Note::to_string).collect();
+    (!said.is_empty() && result.outcome == CheckOutcome::Unjudged).then(|| said.join("; "))
+}
+
+/// A number with its unit, and a sign where it is a bound: `≥30.1 GB/s`.
+fn with_unit(value: f64, known: Known, unit: CheckUnit, style: &Style) -> String {
+    let sign = match known {
+        Known::Exactly => "",
+        Known::AtLeast => style.glyph("≥", ">="),
+        Known::AtMost => style.glyph("≤", "<="),
+    };
+    let number = match unit {
+        CheckUnit::Ns => format!("{} ns", nanoseconds(value)),
+        CheckUnit::BytesPerSecond => format!("{} {}", rate(value, style), style.rate_unit()),
+        CheckUnit::TransfersPerSecond => format!("{:.0} MT/s", value / 1e6),
+        CheckUnit::Number if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
+        CheckUnit::Number => format!("{value:.2}"),
+    };
+    format!("{sign}{number}")
+}
+
+/// Renders the figures of a run that expectations can name, and why the others have no number.
+pub fn named_figures(figures: &[NamedFigure], style: &Style) -> String {
+    let mut table = Table::new().indent(0).column("name", Align::Left).column("value", Align::Right);
+    table = table.column("place", Align::Left);
+    let mut unknown = String::new();
+    for figure in figures {
+        let name = Cell::inked(&figure.name, Ink::Head);
+        match &figure.value {
+            Ok((value, known)) => {
+                let value = Cell::new(with_unit(*value, *known, figure.unit, style));
+                table.row(vec![name, value, Cell::new(figure.place.clone().unwrap_or_default())]);
+            }
+            Err(note) => {
+                unknown.push_str(&bullet(style.absent(), Ink::Dim, &format!("{}: {note}", figure.name), None, style));
+            }
+        }
+    }
+    let unknown = if unknown.is_empty() { unknown } else { heading("Not known", style) + &unknown };
+    table.render(style) + &unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::ComparedRun;
+    use tiermark_model::messages::check as says;
+
+    use super::*;
+
+    fn value(value: f64, limit: f64) -> CheckedValue {
+        CheckedValue {
+            place: Some("node 1".to_owned()),
+            value,
+            value_is: Known::Exactly,
+            comparator: Comparator::AtMost,
+            limit,
+            limit_is: Known::Exactly,
+            unit: CheckUnit::Ns,
+            margin: Some((limit - value) / limit),
+        }
+    }
+
+    fn result(that: &str, outcome: CheckOutcome, worst: Option<CheckedValue>, places: [u64; 3]) -> CheckResult {
+        let [passed, failed, unjudged] = places;
+        let reasons = if unjudged > 0 { vec![says::errors_not_reported()] } else { Vec::new() };
+        let (why, source) = (Some("it is slow".to_owned()), Some("a data sheet".to_owned()));
+        CheckResult { that: that.to_owned(), outcome, worst, passed, failed, unjudged, reasons, why, source }
+    }
+
+    #[test]
+    fn what_failed_comes_first_with_its_reason() {
+        let run = ComparedRun {
+            name: "last".to_owned(),
+            id: "20260102".to_owned(),
+            title: "survey".to_owned(),
+            started: "2026-01-02T03:04:05Z".to_owned(),
+            cpu: Some("A processor".to_owned()),
+            complete: true,
+            simulated: false,
+        };
+        let results = vec![
+            result("latency.dram <= 120 ns", CheckOutcome::Passed, Some(value(81.0, 120.0)), [2, 0, 0]),
+            result("latency.dram.remote <= 120 ns", CheckOutcome::Failed, Some(value(156.0, 120.0)), [1, 1, 0]),
+            result("edac.corrected <= 0", CheckOutcome::Unjudged, None, [0, 0, 1]),
+        ];
+        let made = Check { run, expectations: "server.toml".to_owned(), results };
+        insta::assert_snapshot!(check(&made, &Style::default()));
+        let plain = check(&made, &Style { unicode: false, ..Style::default() });
+        assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
+    }
+
+    #[test]
+    fn numbers_have_their_unit_and_the_sign_of_a_bound() {
+        let style = Style::default();
+        let text = |value, known, unit| with_unit(value, known, unit, &style);
+        assert_eq!(text(30.1e9, Known::AtLeast, CheckUnit::BytesPerSecond), "≥30.1 GB/s");
+        assert_eq!(text(4.8e9, Known::Exactly, CheckUnit::TransfersPerSecond), "4800 MT/s");
+        assert_eq!(text(0.0, Known::Exactly, CheckUnit::Number), "0");
+        assert_eq!(text(2.414, Known::AtMost, CheckUnit::Number), "≤2.41");
+    }
+}
