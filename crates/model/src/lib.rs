@@ -12,7 +12,8 @@ pub mod documents;
 mod exit;
 mod expect;
 mod file_memory;
-pub mod idset;
+pub mod history;
+mod idset;
 pub mod kernel;
 pub mod labels;
 pub mod load;
@@ -56,6 +57,10 @@ pub use documents::{
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
 pub use file_memory::FileMemory;
+pub use history::{
+    FactValue, FigureChange, FigureHistory, FigurePoint, FigureTrend, GradeCounts, HISTORY_SCHEMA, History, HistoryRun,
+    RunFigure, RunFigures,
+};
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};

@@ -119,6 +119,7 @@ fn between(series: &[f64], changes: &mut [LevelChange]) {
     let ends: Vec<usize> = std::iter::once(0).chain(changes.iter().map(|c| c.index)).chain([series.len()]).collect();
     for (at, change) in changes.iter_mut().enumerate() {
         let (before, after) = (&series[ends[at]..ends[at + 1]], &series[ends[at + 1]..ends[at + 2]]);
-        (change.before, change.after) = (median(before).unwrap_or(change.before), median(after).unwrap_or(change.after));
+        (change.before, change.after) =
+            (median(before).unwrap_or(change.before), median(after).unwrap_or(change.after));
     }
 }

@@ -57,7 +57,8 @@ fn a_short_series_has_an_exact_p_value() {
 #[test]
 fn several_changes_are_found_with_the_medians_between_them() {
     let levels = [(10.0, 8), (12.0, 7), (9.0, 9)];
-    let series: Vec<f64> = levels.iter().flat_map(|(level, n)| (0..*n).map(move |i| level + 0.01 * f64::from(i % 3))).collect();
+    let series: Vec<f64> =
+        levels.iter().flat_map(|(level, n)| (0..*n).map(move |i| level + 0.01 * f64::from(i % 3))).collect();
     let found = level_changes(&series, 5, |change| change.p_value <= 0.01);
     assert_eq!(found.iter().map(|c| c.index).collect::<Vec<_>>(), [8, 15]);
     assert_eq!((found[0].before, found[0].after, found[1].after), (10.01, 12.01, 9.01));
