@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod help;
+mod history;
 mod list;
 pub(crate) mod load;
 mod machine;
@@ -49,6 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Baseline(args)) => baseline::run(args),
+        Some(Command::History(args)) => history::run(args, simulation),
         Some(Command::Rerun(args)) => rerun::run(args, simulation),
         Some(Command::List(args)) => list::run(args, simulation),
         Some(Command::Schema(args)) => schema::run(args),

@@ -25,7 +25,7 @@ fn one(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> String {
     out.push_str(&table(figure, style));
     if let Some(trend) = &figure.trend {
         let text = format!(
-            "Trend: {} since {} ({} values, p = {:.2e})",
+            "Trend: {} since {} ({} values, p = {:.1e})",
             signed(trend.change),
             day(&trend.started),
             trend.values,
@@ -45,8 +45,11 @@ fn plot(figure: &FigureHistory, style: &Style) -> String {
         Unit::BytesPerSecond => style.axis(),
         _ => (1.0, unit_name(figure.unit, style)),
     };
-    let points: Vec<(f64, f64)> =
-        figure.points.iter().filter_map(|point| Some((point.day?, point.value / scale))).collect();
+    let drawn = |point: &&FigurePoint| Some((point.day?, point.value / scale));
+    let counted: Vec<&FigurePoint> = figure.points.iter().filter(|point| point.counts).collect();
+    // A bound among sharp values would look like a change.
+    let shown = if counted.len() < 2 { figure.points.iter().collect() } else { counted };
+    let points: Vec<(f64, f64)> = shown.iter().filter_map(drawn).collect();
     let days = |ends: fn(f64, f64) -> f64| points.iter().map(|(day, _)| *day).reduce(ends).unwrap_or_default();
     if points.len() < 2 || days(f64::max) - days(f64::min) <= 0.0 {
         return String::new();
@@ -62,7 +65,7 @@ fn table(figure: &FigureHistory, style: &Style) -> String {
         let change = figure.changes.iter().find(|change| change.run == point.run);
         let (text, ink) = match change {
             Some(change) => (
-                format!("change of level: {}", signed(change.change)),
+                format!("changed {}", signed(change.change)),
                 if is_worse(figure, change.change) { Ink::Bad } else { Ink::Good },
             ),
             None => (String::new(), Ink::Plain),

@@ -72,24 +72,22 @@ fn runs(runs: &[HistoryRun], all_machines: bool, style: &Style) -> String {
         let id = Cell::inked(&run.id, Ink::Head);
         table.row(match &run.problem {
             None => vec![
-                Cell::new(when(&run.started)),
+                Cell::new(glued(&when(&run.started))),
                 id,
                 Cell::new(&run.title),
                 Cell::new(seconds(run.seconds)),
                 Cell::new(format!("{} of {}", run.grades.trusted, run.grades.total())),
                 Cell::new(remarks(run, all_machines)),
             ],
-            Some(why) => vec![
-                Cell::default(),
-                id,
-                Cell::inked("cannot be read", Ink::Bad),
-                Cell::default(),
-                Cell::default(),
-                Cell::inked(why, Ink::Bad),
-            ],
+            Some(_) => {
+                let absent = || Cell::new(style.absent());
+                vec![absent(), id, absent(), absent(), absent(), Cell::inked("unreadable", Ink::Bad)]
+            }
         });
     }
-    table.render(style)
+    let reasons = runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, run.problem.as_ref()?)));
+    let reasons = reasons.map(|reason| bullet("!", Ink::Bad, &reason, None, style));
+    table.render(style) + &reasons.take(LISTED).collect::<String>()
 }
 
 fn remarks(run: &HistoryRun, all_machines: bool) -> String {
@@ -143,6 +141,9 @@ fn figures(history: &History, style: &Style) -> String {
     if apart > 0 {
         notes.push(format!("{apart} values are not comparable with the newest: `tiermark history FIGURE` says why"));
     }
+    if shown.iter().any(|figure| is_short(figure)) {
+        notes.push(format!("a change or a trend needs {FEWEST_VALUES} values that are no bounds"));
+    }
     if !notes.is_empty() {
         out.push_str(&hanging("  ", &notes.join("; "), Ink::Dim, style));
     }
@@ -161,19 +162,19 @@ fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
         words.push(format!("trend {} since {}", signed(trend.change), day(&trend.started)));
         worse |= is_worse(figure, trend.change);
     }
-    let counted = figure.points.iter().filter(|point| point.counts).count();
     if words.is_empty() {
-        let few = counted < FEWEST_VALUES;
-        return Cell::inked(
-            if few { format!("{counted} of {FEWEST_VALUES} values") } else { "no change".to_owned() },
-            Ink::Dim,
-        );
+        return Cell::inked(if is_short(figure) { "" } else { "no change" }, Ink::Dim);
     }
     Cell::inked(words.join(style.glyph(" · ", ", ")), if worse { Ink::Bad } else { Ink::Good })
 }
 
-/// Values that a change needs: five on each side.
+/// Values that a change or a trend needs (`compare::FEWEST` on each side).
 const FEWEST_VALUES: usize = 10;
+
+/// Whether a figure has too few values to show a change.
+fn is_short(figure: &FigureHistory) -> bool {
+    figure.points.iter().filter(|point| point.counts).count() < FEWEST_VALUES
+}
 
 fn is_worse(figure: &FigureHistory, change: f64) -> bool {
     figure.less_is_better().is_some_and(|less| less == (change > 0.0))
