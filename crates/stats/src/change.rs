@@ -1,7 +1,8 @@
 //! Changes of level in a series.
 
 use crate::rank::midranks;
-use crate::{mann_whitney, median, usable};
+use crate::two_samples::split_p;
+use crate::{median, usable};
 
 /// Where a series changed level, and how sure that is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +63,8 @@ pub struct LevelChange {
 /// [`change_point`], whose p-value is an approximation: of 5 values before and 5 after a step it says 0.07 at best.
 ///
 /// The index is that of the largest standardised rank sum (maximally selected rank statistics: Lausen & Schumacher,
-/// Biometrics 48(1), 1992), its p-value the exact one of Mann & Whitney there, times the number of indices that were
+/// Biometrics 48(1), 1992), its p-value that of Mann & Whitney there, exact for short
+/// series with ties too, times the number of indices that were
 /// looked at (Bonferroni). Assumes values that do not depend on each other but for the change.
 ///
 /// `None` for a series that is too short, or has a value that is not finite.
@@ -88,7 +90,7 @@ pub fn level_change(series: &[f64], fewest: usize) -> Option<LevelChange> {
         }
     }
     let looked_at = (n - 2 * fewest + 1) as f64;
-    let p_value = (mann_whitney(&series[..index], &series[index..])? * looked_at).min(1.0);
+    let p_value = (split_p(series, index)? * looked_at).min(1.0);
     Some(LevelChange { index, p_value, before: median(&series[..index])?, after: median(&series[index..])? })
 }
 
