@@ -32,42 +32,6 @@ pub(crate) enum OrUsual<T> {
     This(T),
 }
 
-/// The beginning of a span of time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Since {
-    /// So many seconds ago.
-    Seconds(u64),
-    /// A day or a moment, as RFC 3339 begins.
-    Day(String),
-    /// The start of a run, by its id or the beginning of it.
-    Run(String),
-}
-
-/// Reads `7d`, `12h`, `2w`, `2026-11-01`, or the id of a run.
-pub(crate) fn since(text: &str) -> Result<Since, String> {
-    let text = text.trim();
-    let span = text.char_indices().last().and_then(|(at, unit)| {
-        let seconds = match unit {
-            'h' => 3_600u64,
-            'd' => 86_400,
-            'w' => 7 * 86_400,
-            _ => return None,
-        };
-        text[..at].parse::<u64>().ok()?.checked_mul(seconds)
-    });
-    let is_day = text.len() >= 10
-        && text.bytes().zip(0..10).all(|(byte, at)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    match span {
-        Some(seconds) => Ok(Since::Seconds(seconds)),
-        None if is_day => Ok(Since::Day(text.to_owned())),
-        None if text.is_empty() => Err("write 7d, 2026-11-01, or the id of a run".into()),
-        None => Ok(Since::Run(text.to_owned())),
-    }
-}
-
 /// A whole number.
 pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let number = text.trim().parse::<u64>().ok().and_then(|number| T::try_from(number).ok());

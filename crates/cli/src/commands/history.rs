@@ -9,9 +9,9 @@ use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, R
 use tiermark_report::{history_figure_name, shown_grades};
 
 use super::list;
-use crate::args::{HistoryArgs, Simulation};
+use crate::args::Simulation;
+use crate::args::history::{HistoryArgs, Since};
 use crate::output::{Failure, document, print, style, tell};
-use crate::parse::Since;
 use crate::{orphans, shell};
 
 /// The newest runs with figures of tiers that the brief lines are made of: reading the figures of a survey takes 0.2 ms.
