@@ -11,7 +11,7 @@ mod texts;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub(crate) const TARGETS: [Target; 18] = [
+pub(crate) const TARGETS: [Target; 19] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -20,6 +20,7 @@ pub(crate) const TARGETS: [Target; 18] = [
     ("kconfig", machines::kconfig),
     ("evidence", machines::evidence),
     ("run", documents::run),
+    ("index", documents::index),
     ("journal", documents::journal),
     ("changes", documents::changes),
     ("saved", documents::saved),

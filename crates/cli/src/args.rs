@@ -3,6 +3,7 @@
 pub(crate) mod capacity;
 mod common;
 pub(crate) mod compare;
+pub(crate) mod history;
 pub(crate) mod load;
 pub(crate) mod show;
 pub(crate) mod system;
@@ -16,6 +17,7 @@ use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs};
+pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, TuneArgs};
@@ -163,6 +165,8 @@ pub(crate) enum Document {
     Check,
     /// Schema of `compare --json`
     Compare,
+    /// Schema of `history --json`
+    History,
 }
 
 /// The lists that `list` prints.

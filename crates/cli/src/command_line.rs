@@ -6,9 +6,9 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs,
-    LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation,
-    TuneArgs, ViewArgs,
+    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, HistoryArgs,
+    ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs,
+    Simulation, TuneArgs, ViewArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, described, overview};
@@ -85,6 +85,9 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Keep runs under names, to compare later runs with them
     Baseline(BaselineArgs),
+    /// Saved runs of this machine over time: trends, changes of level
+    #[command(after_long_help = args::history::EXAMPLES)]
+    History(HistoryArgs),
     /// Measure again what a saved run measured
     #[command(after_long_help = args::show::RERUN_EXAMPLES)]
     Rerun(RerunArgs),

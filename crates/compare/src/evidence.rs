@@ -1,7 +1,7 @@
 //! What the visits of two runs say: whether their numbers differ by more than chance.
 
 use tiermark_model::{Finding, Observation};
-use tiermark_stats::{Between, fisher_exact, mann_whitney, median, quantiles, ratio_p};
+use tiermark_stats::{Between, fisher_exact, mann_whitney, median, ratio_p};
 
 use crate::numbers::Number;
 
@@ -36,26 +36,6 @@ pub(crate) fn p_value(first: &Number<'_>, other: &Number<'_>, ratio: Between, le
         fisher_exact(a.iter().filter(reached).count(), a.len(), b.iter().filter(reached).count(), b.len())
     };
     tested(&visits(a, best), &visits(b, best), test)
-}
-
-/// Round trips that differ by this factor are of different states of the cpus, as within a run.
-const OTHER_STATE: f64 = 1.6;
-
-/// Whether both numbers are of one state of the cpus. A run that saw one state only does not name it: there the round
-/// trips between the cpus tell.
-pub(crate) fn is_one_state(first: &Number<'_>, other: &Number<'_>) -> bool {
-    let (Some(a), Some(b)) = (first.seen, other.seen) else { return true };
-    if a.state.is_some() || b.state.is_some() {
-        return a.state == b.state;
-    }
-    // Cpus that moved during a run have round trips of both kinds.
-    let pings = |seen: &Observation| {
-        let all = seen.visits.list.iter().flat_map(|visit| visit.before.iter().chain(&visit.after)).copied();
-        let found = quantiles(&mut all.collect::<Vec<f64>>(), &[0.1, 0.9])?;
-        Some((found[0], found[1]))
-    };
-    let apart = |near: (f64, f64), far: (f64, f64)| far.0 >= OTHER_STATE * near.1;
-    pings(a).zip(pings(b)).is_none_or(|(a, b)| !apart(a, b) && !apart(b, a))
 }
 
 fn tested(a: &[f64], b: &[f64], test: impl Fn(&[f64], &[f64]) -> Option<f64>) -> Option<f64> {

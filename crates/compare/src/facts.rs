@@ -1,18 +1,18 @@
 //! Facts of machine and program that differ between two runs.
 
-use tiermark_model::{Bytes, Dimm, Fact, FactDifference, Idle, Machine, Run, System, Tool};
+use tiermark_model::{Bytes, Dimm, Fact, FactDifference, FactValue, Idle, Machine, Run, System, Tool};
 
 /// The facts of which two runs report different things.
-pub(crate) fn differences(first: &Run, other: &Run) -> Vec<FactDifference> {
-    let pairs = facts(first).into_iter().zip(facts(other));
+pub(crate) fn differences(first: &[FactValue], other: &[FactValue]) -> Vec<FactDifference> {
+    let pairs = first.iter().zip(other);
     pairs
-        .filter(|((_, a), (_, b))| a != b)
-        .map(|((fact, first), (_, other))| FactDifference { fact, first, other })
+        .filter(|((fact, a), (same, b))| fact == same && a != b)
+        .map(|((fact, first), (_, other))| FactDifference { fact: *fact, first: first.clone(), other: other.clone() })
         .collect()
 }
 
 /// Every fact, in the same order for every run.
-fn facts(run: &Run) -> Vec<(Fact, Option<String>)> {
+pub(crate) fn facts(run: &Run) -> Vec<FactValue> {
     let Run { machine, tool, simulated, .. } = run;
     let system = &machine.system;
     let count = |n: Option<u32>| n.map(|n| n.to_string());

@@ -1,20 +1,15 @@
 //! The verdict on a number of two runs.
 
 use tiermark_model::{
-    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Quantity, ReasonCode,
-    Tenancy, Verdict, less_is_better, present_probe_id,
+    ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Tenancy, less_is_better,
+    present_probe_id,
 };
 use tiermark_stats::{Between, ratio};
 
+use crate::basis::is_of_the_hour;
 use crate::numbers::Number;
 use crate::{LEVEL, Rules, evidence};
 
-/// Footprints that differ by less are one: the finder of tiers puts a rung somewhere on a measured plateau.
-const ALIKE: f64 = 1.01;
-/// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an
-/// octave. Those of caches must be alike; larger ones are memory where no tier is named.
-const MEMORY_BYTES: u64 = 32 << 20;
-const QUARTER_OCTAVE: f64 = 1.19;
 /// The confidence level of every interval.
 const CONFIDENCE: f64 = 0.95;
 
@@ -45,16 +40,7 @@ impl Pair {
             pair.figure.verdict = ChangeVerdict::NotComparable(why);
             return pair;
         };
-        // What neighbours left in a cache is as much of the hour as the tails are.
-        let is_of_the_hour = matches!(
-            pair.figure.metric,
-            Quantity::LatencyTail
-                | Quantity::OsTail
-                | Quantity::ResidencyAccess
-                | Quantity::ResidencyMiss
-                | Quantity::ResidencyHeld
-                | Quantity::ResidencyHalfLife
-        );
+        let is_of_the_hour = is_of_the_hour(&pair.figure.metric);
         if let Some(obstacle) = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;
@@ -141,41 +127,17 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
         Grade::Suspect => return Some(Obstacle::Suspect),
         Grade::Trusted | Grade::Bound => {}
     }
-    let (first, other) = (a.finding.labels.size(), b.finding.labels.size());
-    let tier = a.finding.labels.get(Labels::TIER);
-    let is_near = || {
-        let (Some(a), Some(b)) = (first, other) else { return false };
-        let (least, most) = (a.min(b).0, a.max(b).0);
-        let is_cache = match tier {
-            Some(tier) => tier.starts_with('L'),
-            None => least <= MEMORY_BYTES,
-        };
-        let reach = if is_cache { ALIKE } else { QUARTER_OCTAVE };
-        most as f64 <= least as f64 * reach
-    };
-    if first != other && !rules.by_role && !is_near() {
-        return Some(Obstacle::WorkingSet { first, other });
-    }
-    if a.is_middle().zip(b.is_middle()).is_some_and(|(a, b)| a != b) {
-        return Some(Obstacle::Estimate);
-    }
-    (!evidence::is_one_state(a, b)).then_some(Obstacle::State)
+    a.basis().obstacle(&b.basis(), rules.by_role)
 }
 
 fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Doubt> {
-    // A figure below the record of its own machine is as sharp as any other: that it was better before is what a comparison looks for.
-    let is_bound = |number: &Number<'_>| {
-        let Verdict { grade, reasons } = &number.finding.verdict;
-        let is_only_below = !reasons.is_empty() && reasons.iter().all(|r| r.code() == ReasonCode::BelowRecord);
-        *grade == Grade::Bound && !is_only_below
-    };
-    if is_bound(a) && is_bound(b) {
+    if a.is_open() && b.is_open() {
         return Err(Doubt::BothBounds);
     }
     let (first, other) = (evidence::between(a.finding), evidence::between(b.finding));
     let (Some(first), Some(other)) = (first, other) else { return Err(Doubt::NoInterval) };
     let ratio = ratio(other, first).ok_or(Doubt::NoInterval)?;
-    let only = match (is_bound(a), is_bound(b)) {
+    let only = match (a.is_open(), b.is_open()) {
         // The hardware is at least as good as a bound.
         (false, true) => Some(ChangeVerdict::Better),
         (true, false) => Some(ChangeVerdict::Worse),

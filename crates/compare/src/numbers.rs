@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use tiermark_model::{ComparedNumber, Experiment, Finding, Label, Labels, Observation, Run, Step, Unit};
+use tiermark_model::{
+    ComparedNumber, Experiment, Finding, Grade, Label, Labels, Observation, ReasonCode, Run, Step, Unit, Verdict,
+};
 
+use crate::basis::{Basis, pings};
 use crate::roles::{self, Used};
 
 /// Labels that say how something was measured, not what. A hypervisor moves cpus; their number counts.
@@ -54,9 +57,25 @@ impl Number<'_> {
         labels.0.contains_key(Labels::REGION) || (self.is_guest && [Labels::FROM, Labels::TO].iter().any(is_cpu))
     }
 
-    /// Whether it is the middle of its windows; `None` where no step shows it.
-    pub(crate) fn is_middle(&self) -> Option<bool> {
-        self.seen.map(|seen| seen.edge.is_none())
+    /// Whether it is a bound that says on one side only where the number is. A figure below the record of its own machine is as sharp as
+    /// any other: that it was better before is what a comparison looks for.
+    pub(crate) fn is_open(&self) -> bool {
+        let Verdict { grade, reasons } = &self.finding.verdict;
+        let is_only_below = !reasons.is_empty() && reasons.iter().all(|r| r.code() == ReasonCode::BelowRecord);
+        *grade == Grade::Bound && !is_only_below
+    }
+
+    /// What it rests on.
+    pub(crate) fn basis(&self) -> Basis<'_> {
+        Basis {
+            method: self.experiment.method,
+            size: self.finding.labels.size(),
+            tier: self.finding.labels.get(Labels::TIER),
+            is_middle: self.seen.map(|seen| seen.edge.is_none()),
+            state: self.seen.and_then(|seen| seen.state),
+            // Only where no state is named do they tell; a document may hold many.
+            pings: self.seen.filter(|seen| seen.state.is_none()).and_then(pings),
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Keeps run documents.
 //!
-//! A [`Store`] saves finished runs and finds them again, [`parse`] reads every released version of the document, and a
-//! [`Journal`] keeps what a run under way has seen, so that a signal, a crash or SIGKILL loses at most the step under way.
+//! A [`Store`] saves finished runs and finds them again, [`parse`] reads every released version of the document, an
+//! [`Index`] keeps what a list and a trend need of each document, and a [`Journal`] keeps what a run under way has seen, so that a signal, a crash or SIGKILL loses at most the step under way.
 
 #![forbid(unsafe_code)]
 
 mod baselines;
 mod document;
+mod index;
 mod journal;
 mod load;
 mod migrate;
@@ -18,6 +19,7 @@ mod weigh;
 
 pub use baselines::Baselines;
 pub use document::{MAX_DOCUMENT_BYTES, SCHEMAS, data_fits, malformed, parse};
+pub use index::{Describe, Index, RunHead, read_index};
 pub use journal::{Journal, Record};
 pub use record::{Best, MachineKey, MachineRecord, hold_again};
 pub use recover::recover;

@@ -106,6 +106,11 @@ impl<S: Storage> Appender<S> {
         Self { storage, survives, length: 0, torn: false }
     }
 
+    /// Bytes of the whole lines: where the next line begins.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Appends lines, all or none of them, by one write.
     ///
     /// # Errors

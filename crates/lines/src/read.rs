@@ -29,8 +29,13 @@ impl Lines {
         {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        Ok(Self::of_bytes(text))
+    }
+
+    /// The whole lines of what was read of a file.
+    pub fn of_bytes(mut text: Vec<u8>) -> Self {
         text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
-        Ok(Self(text))
+        Self(text)
     }
 
     /// Bytes of the whole lines; 0 where no line is whole.

@@ -175,6 +175,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (LIST_SCHEMA, schema_for!(Document<'_, List>)),
         (crate::CHECK_SCHEMA, schema_for!(Document<'_, crate::Check>)),
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),
+        (crate::HISTORY_SCHEMA, schema_for!(Document<'_, crate::History>)),
     ];
     let identified = |(name, mut schema): (&'static str, schemars::Schema)| {
         schema.insert("$id".to_owned(), format!("urn:{}", name.replace('/', ":")).into());

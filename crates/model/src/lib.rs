@@ -14,6 +14,7 @@ mod exit;
 mod expect;
 mod file_memory;
 mod health;
+pub mod history;
 pub mod idset;
 pub mod kernel;
 pub mod labels;
@@ -62,6 +63,10 @@ pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
 pub use file_memory::FileMemory;
 pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
+pub use history::{
+    FactValue, FigureChange, FigureHistory, FigurePoint, FigureTrend, GradeCounts, HISTORY_SCHEMA, History, HistoryRun,
+    RunFigure, RunFigures,
+};
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};

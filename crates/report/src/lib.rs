@@ -11,6 +11,7 @@ mod curves;
 mod doctor;
 mod findings;
 mod header;
+mod history;
 mod hmat;
 mod html;
 mod json;
@@ -59,12 +60,13 @@ pub use check::{check, named_figures};
 pub use comments::comments;
 pub use compare::{compare, compare_markdown};
 pub use doctor::doctor;
+pub use history::{history, history_figure_name, history_of_figures};
 pub use hmat::hmat;
 pub use html::{Sheet, html};
 pub use json::json;
 pub use lists::{
     Equivalent, ProbeLine, RunLine, RunSummary, equivalents, groups, kernels, names, plan_page, primitive, primitives,
-    probes, runs,
+    probes, runs, shown_grades,
 };
 pub use load::{LoadLine, LoadView, load};
 pub use loaded::curves as loaded_curves;

@@ -1,7 +1,7 @@
 //! Lists of kernels, probes, primitives, runs and commands of other tools.
 
 use tiermark_model::{
-    Bytes, Grade, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
+    Bytes, Grade, GradeCounts, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
 };
 
 use crate::number::seconds;
@@ -189,6 +189,11 @@ impl RunSummary {
             machine: format!("{name}{simulated}{incomplete}"),
         }
     }
+}
+
+/// The numbers of a run that reports show, by their grades.
+pub fn shown_grades(run: &Run) -> GradeCounts {
+    GradeCounts::of(numbers(run).iter().map(|finding| finding.verdict.grade))
 }
 
 /// Renders saved runs, one line each.

@@ -28,7 +28,7 @@ mod trend;
 mod two_samples;
 
 pub use bootstrap::bootstrap_median;
-pub use change::{ChangePoint, change_point};
+pub use change::{ChangePoint, LevelChange, change_point, level_change, level_changes};
 pub use edge::{
     APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows,
     bare_edge, edge,
@@ -46,7 +46,7 @@ pub use rank_interval::{BEYOND, QuantileRanks, normal_beyond, quantile_ranks};
 pub use rng::Rng;
 pub use spread::{Spread, spread};
 pub use transition::{Bend, Sample, Transition, bend, transition};
-pub use trend::{MannKendall, mann_kendall};
+pub use trend::{MannKendall, mann_kendall, theil_sen};
 pub use two_samples::{Between, fisher_exact, holm, mann_whitney, ratio, ratio_p};
 
 /// Whether `values` is non-empty and every one is finite: the entry condition of this crate.

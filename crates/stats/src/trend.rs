@@ -38,6 +38,21 @@ pub fn mann_kendall(values: &[f64]) -> Option<MannKendall> {
     Some(MannKendall { s, p_value, exact })
 }
 
+/// Slope of the values over x: the median of the slopes of all pairs (Theil, "A rank-invariant method of linear and
+/// polynomial regression analysis", Proc. Kon. Ned. Akad. v. Wetensch. A 53, 1950; Sen, "Estimates of the Regression
+/// Coefficient Based on Kendall's Tau", J. Amer. Stat. Assoc. 63, 1968). Pairs with the same x have none.
+///
+/// `None` for slices of different lengths, no two different x, or a number that is not finite.
+#[must_use]
+pub fn theil_sen(x: &[f64], values: &[f64]) -> Option<f64> {
+    if x.len() != values.len() || !usable(x) || !usable(values) {
+        return None;
+    }
+    let later = |i: usize| (i + 1..x.len()).map(move |j| (x[j] - x[i], values[j] - values[i]));
+    let pairs = (0..x.len()).flat_map(later).filter(|(run, _)| *run != 0.0);
+    crate::median(&pairs.map(|(run, rise)| rise / run).collect::<Vec<f64>>())
+}
+
 /// 1 where the later value is larger, −1 where it is smaller.
 fn rise(earlier: f64, later: f64) -> f64 {
     match later.partial_cmp(&earlier) {
@@ -124,6 +139,16 @@ mod tests {
         // The exact test is a little below its level; both within four standard deviations of a count of 50.
         assert!((20..80).contains(&found(0.0, 10)) && (20..80).contains(&found(0.0, 60)));
         assert!(found(0.5, 10) > 900);
+    }
+
+    #[test]
+    fn a_slope_ignores_an_outlier() {
+        // numpy: median of (y[j]-y[i])/(x[j]-x[i]) over all pairs.
+        near(theil_sen(&[0.0, 1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 5.0, 90.0, 9.0]).unwrap(), 2.0);
+        near(theil_sen(&[0.0, 0.0, 2.0], &[1.0, 3.0, 6.0]).unwrap(), 2.0);
+        assert_eq!(theil_sen(&[1.0, 1.0], &[1.0, 2.0]), None);
+        assert_eq!(theil_sen(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(theil_sen(&[0.0, f64::NAN], &[1.0, 2.0]), None);
     }
 
     #[test]

@@ -24,7 +24,10 @@ const GROUPS: [(&str, Members); 7] = [
     ("Tenants", Members::Named(&["capacity", "load"])),
     ("This machine", Members::Named(&["doctor", "machine", "tune", "selftest"])),
     ("Plans", Members::Named(&["run", "plan"])),
-    ("Results", Members::Named(&["show", "report", "compare", "check", "baseline", "rerun", "list", "schema"])),
+    (
+        "Results",
+        Members::Named(&["show", "report", "compare", "history", "check", "baseline", "rerun", "list", "schema"]),
+    ),
     ("Shell", Members::Named(&["help", "completions", "man"])),
 ];
 

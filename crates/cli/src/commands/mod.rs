@@ -7,6 +7,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod help;
+mod history;
 mod list;
 pub(crate) mod load;
 mod machine;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Check(args)) => check::run(args),
         Some(Command::Baseline(args)) => baseline::run(args),
+        Some(Command::History(args)) => history::run(args, simulation),
         Some(Command::Rerun(args)) => rerun::run(args, simulation),
         Some(Command::List(args)) => list::run(args, simulation),
         Some(Command::Schema(args)) => schema::run(args),

@@ -43,6 +43,11 @@ impl MachineKey {
             cpu,
         }
     }
+
+    /// Whether both are of one computer, whatever kernel it runs and how much memory and how many cpus it has today.
+    pub fn is_same_computer(&self, other: &Self) -> bool {
+        self.machine == other.machine
+    }
 }
 
 fn cpu_text(model: &CpuModel) -> String {

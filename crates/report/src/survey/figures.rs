@@ -82,17 +82,22 @@ impl<'a> Figure<'a> {
 
     /// `L3 latency`, `DRAM write, all cores`.
     pub(crate) fn name(&self) -> String {
-        let labels = &self.finding.labels;
-        match (row_name(labels), &self.finding.metric, labels.get(Labels::OP), labels.get(Labels::SPAN)) {
-            (Some(tier), Quantity::Latency, ..) if is_random(self.finding) => format!("{tier} latency"),
-            (Some(tier), Quantity::Bandwidth, Some(op), Some("one")) => format!("{tier} {op}, one core"),
-            (Some(tier), Quantity::Bandwidth, Some(op), Some("all")) => format!("{tier} {op}, all cores"),
-            (None, metric, ..) if metric.family() != metric.part() => {
-                let words = words(labels, &[Labels::KERNEL, Labels::PURPOSE, Labels::CPUS, Labels::GROUP]);
-                if words.is_empty() { subject(self.finding) } else { words }
-            }
-            _ => subject(self.finding),
+        figure_name(self.finding)
+    }
+}
+
+/// The name of a number: of a figure of a tier, `L3 latency`, `DRAM write, all cores`.
+pub(crate) fn figure_name(finding: &Finding) -> String {
+    let labels = &finding.labels;
+    match (row_name(labels), &finding.metric, labels.get(Labels::OP), labels.get(Labels::SPAN)) {
+        (Some(tier), Quantity::Latency, ..) if is_random(finding) => format!("{tier} latency"),
+        (Some(tier), Quantity::Bandwidth, Some(op), Some("one")) => format!("{tier} {op}, one core"),
+        (Some(tier), Quantity::Bandwidth, Some(op), Some("all")) => format!("{tier} {op}, all cores"),
+        (None, metric, ..) if metric.family() != metric.part() => {
+            let words = words(labels, &[Labels::KERNEL, Labels::PURPOSE, Labels::CPUS, Labels::GROUP]);
+            if words.is_empty() { subject(finding) } else { words }
         }
+        _ => subject(finding),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::header::counts;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, items};
 use figures::Survey;
+pub(crate) use figures::figure_name;
 pub(crate) use places::table as places;
 use states::labelled;
 pub(crate) use views::view_body;

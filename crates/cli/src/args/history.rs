@@ -1,0 +1,120 @@
+//! The options of `history`.
+
+use clap::Args;
+
+use super::View;
+use crate::parse;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tiermark history
+  tiermark history --since 30d
+  tiermark history latency DRAM
+  tiermark history read L3 one --json
+Exit codes: 0 shown, 2 bad usage.";
+
+/// Runs that are listed without `--limit`.
+const LISTED: usize = 20;
+
+/// Arguments of `history`.
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// Show one figure run by run: words of its name, as in latency DRAM
+    #[arg(value_name = "FIGURE")]
+    pub(crate) figure: Vec<String>,
+    /// Only runs since then: 7d (also h, w), a day (2026-11-01), or a run
+    #[arg(long, value_name = "WHEN", value_parser = since)]
+    pub(crate) since: Option<Since>,
+    /// List so many runs, or all
+    #[arg(long, value_name = "RUNS", default_value_t = Limit(Some(LISTED)), value_parser = limit)]
+    pub(crate) limit: Limit,
+    /// List the runs of all machines, without figures
+    #[arg(long, conflicts_with = "figure")]
+    pub(crate) all: bool,
+    /// Make the index of the saved runs again from their documents
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+    /// Print the history as JSON, with its schema
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// How many runs are listed; `None` for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit(pub(crate) Option<usize>);
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(runs) => write!(f, "{runs}"),
+            None => f.write_str("all"),
+        }
+    }
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    if text == "all" {
+        return Ok(Limit(None));
+    }
+    parse::within(1..=u64::MAX)(text).map(|runs| Limit(Some(runs))).map_err(|why| format!("{why}, or `all`"))
+}
+
+/// The beginning of a span of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// So many seconds ago.
+    Seconds(u64),
+    /// A day or a moment, as RFC 3339 begins.
+    Day(String),
+    /// The start of a run, by its id or the beginning of it.
+    Run(String),
+}
+
+/// Reads `7d`, `12h`, `2w`, `2026-11-01`, or the id of a run.
+fn since(text: &str) -> Result<Since, String> {
+    let text = text.trim();
+    let span = text.char_indices().last().and_then(|(at, unit)| {
+        let seconds = match unit {
+            'h' => 3_600u64,
+            'd' => 86_400,
+            'w' => 7 * 86_400,
+            _ => return None,
+        };
+        text[..at].parse::<u64>().ok()?.checked_mul(seconds)
+    });
+    let is_day = text.len() >= 10
+        && text.bytes().zip(0..10).all(|(byte, at)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    match span {
+        Some(seconds) => Ok(Since::Seconds(seconds)),
+        None if is_day => Ok(Since::Day(text.to_owned())),
+        None if text.is_empty() => Err("write 7d, 2026-11-01, or the id of a run".into()),
+        None => Ok(Since::Run(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_days_and_runs_are_told_apart() {
+        let day = |text: &str| Ok(Since::Day(text.to_owned()));
+        for (text, read) in [
+            ("7d", Ok(Since::Seconds(7 * 86_400))),
+            ("12h", Ok(Since::Seconds(12 * 3_600))),
+            (" 2w ", Ok(Since::Seconds(14 * 86_400))),
+            ("2026-11-01", day("2026-11-01")),
+            ("2026-11-01T10:00:00Z", day("2026-11-01T10:00:00Z")),
+            ("20261101T100000-00000d", Ok(Since::Run("20261101T100000-00000d".to_owned()))),
+            ("99999999999999999999d", Ok(Since::Run("99999999999999999999d".to_owned()))),
+        ] {
+            assert_eq!(since(text), read, "{text}");
+        }
+        assert!(since(" ").is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! `tiermark history`: the saved runs of this machine over time.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tiermark_compare::{OneRun, histories, run_figures};
+use tiermark_history::{Index, MachineKey, RunHead, Store};
+use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, Run, RunFigure, RunFigures};
+use tiermark_report::{history_figure_name, shown_grades};
+
+use super::list;
+use crate::args::Simulation;
+use crate::args::history::{HistoryArgs, Since};
+use crate::output::{Failure, document, print, style, tell};
+use crate::{orphans, shell};
+
+/// The newest runs with figures of tiers that the brief lines are made of: reading the figures of a survey takes 0.2 ms.
+const MOST_BRIEF: usize = 200;
+/// The newest runs that one figure is searched in.
+const MOST_SEARCHED: usize = 2_000;
+/// Figures that are shown run by run; more are a mistake in the words.
+const MOST_SHOWN: usize = 6;
+/// Names in a message.
+const NAMED: usize = 8;
+
+/// Runs the command.
+pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let store = shell::store();
+    orphans::adopt(&store, false);
+    if args.rebuild {
+        Index::forget(&store);
+    }
+    let describe = |run: &Run| (shown_grades(run), run_figures(run));
+    let index = Index::open(&store, &describe, progress())?;
+    let chosen = Chosen::of(&index, args, simulation)?;
+    let figures = match (args.all, args.figure.as_slice()) {
+        (true, _) => Vec::new(),
+        (false, []) => brief(&index, &chosen.runs),
+        (false, words) => searched(&index, &chosen.runs, words)?,
+    };
+    let listed = args.limit.0.unwrap_or(usize::MAX).min(chosen.runs.len());
+    let found = History {
+        all_machines: args.all,
+        runs: chosen.runs[chosen.runs.len() - listed..].iter().map(|head| described(head)).collect(),
+        total: chosen.runs.len() as u64,
+        elsewhere: chosen.elsewhere,
+        simulated: chosen.simulated,
+        figures,
+    };
+    let style = style(&args.view);
+    let text = if args.json {
+        document(HISTORY_SCHEMA, &found)?
+    } else if found.runs.is_empty() {
+        nothing(&store, &found)
+    } else if args.figure.is_empty() {
+        tiermark_report::history(&found, &style)
+    } else {
+        tiermark_report::history_of_figures(&found, &style)
+    };
+    print(&text).map(|()| Exit::Done)
+}
+
+/// Says how many documents are read, once that takes long.
+fn progress() -> impl FnMut(usize, usize) {
+    /// Silence before the first line, and between two.
+    const SILENCE: Duration = Duration::from_secs(1);
+    const BETWEEN: Duration = Duration::from_secs(5);
+    let (begun, mut next) = (Instant::now(), SILENCE);
+    move |read, unknown| {
+        if begun.elapsed() >= next {
+            next = begun.elapsed() + BETWEEN;
+            tell(format_args!("tiermark: note: {read} of {unknown} new run documents read; the next list is quick"));
+        }
+    }
+}
+
+/// The runs of a history, oldest first.
+struct Chosen<'a> {
+    runs: Vec<&'a RunHead>,
+    /// Runs of other machines.
+    elsewhere: u64,
+    /// Runs on simulated machines.
+    simulated: u64,
+}
+
+impl<'a> Chosen<'a> {
+    fn of(index: &'a Index<'_>, args: &HistoryArgs, simulation: &Simulation) -> Result<Self, Failure> {
+        let heads = index.heads();
+        let since = args.since.as_ref().map(|since| begin(since, heads)).transpose()?.unwrap_or_default();
+        let here = if args.all { None } else { Some(computer(simulation)?) };
+        let mut chosen = Self { runs: Vec::new(), elsewhere: 0, simulated: 0 };
+        // What cannot be read may be of any machine and time.
+        for head in heads.iter().filter(|head| head.started >= since || head.problem.is_some()) {
+            let is_here = |here: &MachineKey| head.computer.as_ref().is_none_or(|key| key.is_same_computer(here));
+            if head.simulated.is_some() != simulation.simulate.is_some() && head.problem.is_none() {
+                chosen.simulated += u64::from(head.simulated.is_some());
+            } else if here.as_ref().is_none_or(is_here) {
+                chosen.runs.push(head);
+            } else {
+                chosen.elsewhere += 1;
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+/// This computer as documents name it: by its host name, since they do not hold the machine's id.
+fn computer(simulation: &Simulation) -> Result<MachineKey, Failure> {
+    let machine = list::machine(simulation)?;
+    Ok(MachineKey::of(&machine, machine.system.hostname.as_deref().unwrap_or_default()))
+}
+
+/// The first moment of `--since`, in the form of the starts of runs.
+fn begin(since: &Since, heads: &[RunHead]) -> Result<String, Failure> {
+    let text = match since {
+        Since::Seconds(ago) => {
+            let now = Timestamp::now().as_second();
+            let then = now.checked_sub_unsigned(*ago).and_then(|then| Timestamp::from_second(then).ok());
+            then.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        }
+        Since::Day(day) => day.clone(),
+        Since::Run(id) => {
+            let named: Vec<&RunHead> = heads.iter().filter(|head| head.id.starts_with(id.as_str())).collect();
+            match named.as_slice() {
+                [] => {
+                    return Err(Failure::usage(format!(
+                        "--since '{id}' is no span (7d), no day (2026-11-01) and no run: `tiermark history --limit all` lists the runs"
+                    )));
+                }
+                [first, ..] => first.started.clone(),
+            }
+        }
+    };
+    Ok(text)
+}
+
+/// Figures of tiers over the newest runs that have any.
+fn brief(index: &Index<'_>, runs: &[&RunHead]) -> Vec<FigureHistory> {
+    let with_figures: Vec<&RunHead> = runs.iter().copied().filter(|head| head.headlines > 0).collect();
+    let newest = &with_figures[with_figures.len().saturating_sub(MOST_BRIEF)..];
+    over(index, newest, |figure| figure.is_headline())
+}
+
+/// The figures whose names hold the words.
+fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Vec<FigureHistory>, Failure> {
+    let newest = &runs[runs.len().saturating_sub(MOST_SEARCHED)..];
+    let asked: Vec<String> = words.iter().flat_map(|words| words.split([' ', ','])).map(str::to_lowercase).collect();
+    let asked: Vec<&str> = asked.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    let named = |figure: &RunFigure| history_figure_name(&figure.probe, &figure.metric, &figure.labels).to_lowercase();
+    let found = over(index, newest, |figure| asked.iter().all(|word| named(figure).contains(word)));
+    let name = |figure: &FigureHistory| history_figure_name(&figure.probe, &figure.metric, &figure.labels);
+    // "L1" is in "L12" as well: whole words are meant where they fit.
+    let is_whole = |figure: &FigureHistory| {
+        let name = name(figure).to_lowercase();
+        asked.iter().all(|word| name.split([' ', ',', '(', ')']).any(|own| own == *word))
+    };
+    let (whole, part): (Vec<FigureHistory>, Vec<FigureHistory>) = found.into_iter().partition(is_whole);
+    let found = if whole.is_empty() { part } else { whole };
+    let mut names: Vec<String> = found.iter().filter(|figure| figure.apart.is_none()).map(name).collect();
+    names.dedup();
+    match names.len() {
+        0 if runs.is_empty() => Ok(found),
+        0 => Err(Failure::usage(format!(
+            "no run of this machine has a figure named '{}': `tiermark history` lists the figures of tiers, `tiermark show last` those of a run",
+            words.join(" ")
+        ))),
+        1..=MOST_SHOWN => Ok(found),
+        many => {
+            let more = if many > NAMED { format!(" and {} more", many - NAMED) } else { String::new() };
+            names.truncate(NAMED);
+            Err(Failure::usage(format!(
+                "'{}' names {many} figures: {}{more}; add words of the one that is meant",
+                words.join(" "),
+                names.join("; ")
+            )))
+        }
+    }
+}
+
+/// The figures of some runs over time.
+fn over(index: &Index<'_>, runs: &[&RunHead], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<FigureHistory> {
+    const DAY: f64 = 86_400.0;
+    let second = |head: &RunHead| head.started.parse::<Timestamp>().ok().map(Timestamp::as_second);
+    let first = runs.iter().find_map(|head| second(head)).unwrap_or_default();
+    let day = |head: &RunHead| second(head).map(|second| (second - first) as f64 / DAY);
+    // All figures of thousands of runs would take a gigabyte.
+    let kept = |head: &RunHead| {
+        let mut about: RunFigures = index.figures(head);
+        about.figures.retain(&is_asked);
+        about
+    };
+    let about: Vec<RunFigures> = runs.iter().map(|head| kept(head)).collect();
+    let one = |(head, about)| {
+        let head: &&RunHead = head;
+        OneRun { id: &head.id, started: &head.started, day: day(head), about }
+    };
+    histories(&runs.iter().zip(&about).map(one).collect::<Vec<_>>(), |_| true)
+}
+
+fn described(head: &RunHead) -> HistoryRun {
+    HistoryRun {
+        id: head.id.clone(),
+        started: head.started.clone(),
+        seconds: head.seconds,
+        title: head.title.clone(),
+        complete: head.complete,
+        simulated: head.simulated.clone(),
+        cpu: head.cpu.clone(),
+        version: head.version.clone(),
+        grades: head.grades,
+        problem: head.problem.clone(),
+    }
+}
+
+/// What there is instead of a history.
+fn nothing(store: &Store, found: &History) -> String {
+    let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
+    let mut others = Vec::new();
+    if found.elsewhere > 0 {
+        others.push(format!("{} of other machines (--all lists them)", found.elsewhere));
+    }
+    if found.simulated > 0 {
+        others.push(format!("{} on simulated machines", found.simulated));
+    }
+    let others = if others.is_empty() { String::new() } else { format!(" Not listed: {}.", others.join(", ")) };
+    format!("No run of this machine is saved in {place}; `tiermark survey` makes one.{others}")
+}

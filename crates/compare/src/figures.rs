@@ -1,0 +1,67 @@
+//! The numbers of a run as its history keeps them.
+
+use std::collections::HashSet;
+
+use tiermark_model::{FactValue, Grade, Interval, Label, Labels, Run, RunFigure, RunFigures, less_is_better};
+
+use crate::basis::is_of_the_hour;
+use crate::facts::facts;
+use crate::numbers::{self, Number};
+
+/// Numbers of a run that are kept: a survey has about a hundred, and a matrix of a large server thousands.
+const MOST: usize = 400;
+/// Bytes of a text of a document that are kept; longer labels are no label that a probe makes.
+const LONGEST: usize = 200;
+
+/// The numbers of a run that are comparable with those of other runs, figures of tiers first, and its facts. What a run measured several
+/// times is there once.
+#[must_use]
+pub fn run_figures(run: &Run) -> RunFigures {
+    let mut figures: Vec<RunFigure> = numbers::of(run, false).iter().filter_map(figure).collect();
+    let mut seen = HashSet::new();
+    figures.retain(|figure| seen.insert(figure.key.clone()));
+    figures.sort_by_key(|figure| !figure.is_headline());
+    figures.truncate(MOST);
+    let short = |(fact, value): FactValue| (fact, value.map(|text| clipped(&text)));
+    RunFigures { figures, facts: facts(run).into_iter().map(short).collect() }
+}
+
+/// The number, where other runs may have one that is comparable.
+fn figure(number: &Number<'_>) -> Option<RunFigure> {
+    let finding = number.finding;
+    let is_judged = less_is_better(&finding.metric, finding.unit).is_some() && !is_of_the_hour(&finding.metric);
+    let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Bound);
+    // Points draw shapes, and a place may be another piece of the machine in the next run.
+    let is_figure = is_judged && is_sound && !finding.labels.is_point() && !number.is_of_a_place();
+    let value = finding.value.filter(|value| is_figure && value.is_finite() && *value > 0.0)?;
+    if number.key.len() > LONGEST * 2 || !fits(&finding.labels) {
+        return None;
+    }
+    let basis = number.basis();
+    let is_finite = |interval: &Interval| [interval.low, interval.high, interval.level].iter().all(|v| v.is_finite());
+    Some(RunFigure {
+        key: number.key.clone(),
+        probe: tiermark_model::present_probe_id(&number.experiment.request.probe).to_owned(),
+        metric: finding.metric.clone(),
+        labels: finding.labels.clone(),
+        unit: finding.unit,
+        method: basis.method,
+        value,
+        interval: finding.interval.filter(is_finite),
+        grade: finding.verdict.grade,
+        is_open: number.is_open(),
+        is_middle: basis.is_middle,
+        state: basis.state,
+        pings: basis.pings,
+    })
+}
+
+fn fits(labels: &Labels) -> bool {
+    let length =
+        |(key, label): (&String, &Label)| key.len() + if let Label::Text(text) = label { text.len() } else { 8 };
+    labels.0.iter().map(length).sum::<usize>() <= LONGEST * 2
+}
+
+fn clipped(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}

@@ -1,0 +1,159 @@
+//! Figures over the runs of one machine: which values are one series, its trend, and where its level changed.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{FigureChange, FigureHistory, FigurePoint, FigureTrend, Labels, Obstacle, RunFigure, RunFigures};
+use tiermark_stats::{LevelChange, level_changes, mann_kendall, theil_sen};
+
+use crate::basis::Basis;
+use crate::facts::differences;
+use crate::{LEVEL, THRESHOLD};
+
+/// Values on each side of a change. With four on each side the smallest possible p-value (2/70) is above [`LEVEL`]; with five it is 2/252.
+pub const FEWEST: usize = 5;
+/// The newest values of a series that a trend is computed of: the cost grows with the square of their number.
+const MOST: usize = 500;
+
+/// A run of a history.
+#[derive(Debug, Clone, Copy)]
+pub struct OneRun<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its start, RFC 3339 in UTC.
+    pub started: &'a str,
+    /// Days from the first of the runs to its start; `None` where the document does not say it.
+    pub day: Option<f64>,
+    /// Its figures and facts.
+    pub about: &'a RunFigures,
+}
+
+/// A value of a figure with its run.
+type Reading<'a> = (&'a OneRun<'a>, &'a RunFigure);
+
+/// The figures of some runs, oldest first: each series of comparable values, in the order of the newest run that has them. The series of a
+/// figure's newest value comes first.
+#[must_use]
+pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<FigureHistory> {
+    let mut by_key: BTreeMap<&str, Vec<Reading<'_>>> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    for run in runs.iter().rev() {
+        for figure in run.about.figures.iter().filter(|figure| is_asked(figure)) {
+            let readings = by_key.entry(&figure.key).or_default();
+            if readings.is_empty() {
+                order.push(&figure.key);
+            }
+            readings.push((run, figure));
+        }
+    }
+    order.iter().filter_map(|key| by_key.get(key)).flat_map(|readings| series_of(readings)).collect()
+}
+
+/// The series of one figure whose readings are given newest first.
+fn series_of(readings: &[Reading<'_>]) -> Vec<FigureHistory> {
+    let mut all: Vec<Vec<Reading<'_>>> = Vec::new();
+    for reading in readings {
+        // The newest value of a series stands for it: what is comparable with it is comparable with the machine of today.
+        let fits = |series: &&mut Vec<Reading<'_>>| basis(series[0].1).obstacle(&basis(reading.1), false).is_none();
+        match all.iter_mut().find(fits) {
+            Some(series) => series.push(*reading),
+            None => all.push(vec![*reading]),
+        }
+    }
+    let newest = all.first().map(|series| series[0].1);
+    let apart = |figure: &RunFigure| newest.and_then(|newest| basis(figure).obstacle(&basis(newest), false));
+    let one = |mut series: Vec<Reading<'_>>| {
+        let apart = apart(series[0].1);
+        series.reverse();
+        judged(&series, apart)
+    };
+    all.into_iter().map(one).collect()
+}
+
+fn basis(figure: &RunFigure) -> Basis<'_> {
+    Basis {
+        method: figure.method,
+        size: figure.labels.size(),
+        tier: figure.labels.get(Labels::TIER),
+        is_middle: figure.is_middle,
+        state: figure.state,
+        pings: figure.pings,
+    }
+}
+
+/// A series, oldest first, with its trend and its changes.
+fn judged(series: &[Reading<'_>], apart: Option<Obstacle>) -> FigureHistory {
+    let point = |(run, figure): &Reading<'_>| FigurePoint {
+        run: run.id.to_owned(),
+        started: run.started.to_owned(),
+        day: run.day,
+        value: figure.value,
+        interval: figure.interval,
+        grade: figure.grade,
+        counts: !figure.is_open,
+    };
+    let newest = series[series.len() - 1].1;
+    // A bound says on one side only where the number is.
+    let counted: Vec<Reading<'_>> = series.iter().filter(|(_, figure)| !figure.is_open).copied().collect();
+    let values: Vec<f64> = counted.iter().map(|(_, figure)| figure.value).collect();
+    let found = level_changes(&values, FEWEST, is_change);
+    let level_since = found.last().map_or(0, |change| change.index);
+    FigureHistory {
+        probe: newest.probe.clone(),
+        metric: newest.metric.clone(),
+        labels: newest.labels.clone(),
+        unit: newest.unit,
+        method: newest.method,
+        points: series.iter().map(point).collect(),
+        trend: trend(&counted[level_since..]),
+        changes: found.iter().map(|change| described(change, &counted)).collect(),
+        apart,
+    }
+}
+
+/// Whether a change of level is one: beyond chance, and larger than what two runs of an unchanged machine may differ by.
+fn is_change(change: &LevelChange) -> bool {
+    change.p_value <= LEVEL && is_large(change.after / change.before - 1.0)
+}
+
+/// Whether a change exceeds the threshold in either direction: a fall to 1/1.03 is as large as a rise to 1.03.
+fn is_large(change: f64) -> bool {
+    (1.0 + change).ln().abs() > (1.0 + THRESHOLD).ln()
+}
+
+fn described(change: &LevelChange, counted: &[Reading<'_>]) -> FigureChange {
+    let ((last, _), (run, _)) = (counted[change.index - 1], counted[change.index]);
+    FigureChange {
+        last: last.id.to_owned(),
+        run: run.id.to_owned(),
+        started: run.started.to_owned(),
+        before: change.before,
+        after: change.after,
+        change: change.after / change.before - 1.0,
+        p_value: change.p_value,
+        facts: differences(&last.about.facts, &run.about.facts),
+    }
+}
+
+/// The trend of values of one level: beyond chance, and larger over the whole time than what two runs may differ by.
+fn trend(counted: &[Reading<'_>]) -> Option<FigureTrend> {
+    let dated: Vec<(f64, Reading<'_>)> =
+        counted.iter().filter_map(|reading| Some((reading.0.day?, *reading))).collect();
+    let dated = &dated[dated.len().saturating_sub(MOST)..];
+    if dated.len() < 2 * FEWEST {
+        return None;
+    }
+    let days: Vec<f64> = dated.iter().map(|(day, _)| *day).collect();
+    let values: Vec<f64> = dated.iter().map(|(_, (_, figure))| figure.value).collect();
+    let p_value = mann_kendall(&values)?.p_value;
+    let slope = theil_sen(&days, &values)?;
+    let change = slope * (days[days.len() - 1] - days[0]) / tiermark_stats::median(&values)?;
+    let is_trend = p_value <= LEVEL && change > -1.0 && is_large(change);
+    let first = dated[0].1.0;
+    is_trend.then(|| FigureTrend {
+        change,
+        p_value,
+        since: first.id.to_owned(),
+        started: first.started.to_owned(),
+        values: values.len() as u64,
+    })
+}

@@ -1,0 +1,182 @@
+//! Figures over many runs: an unchanged machine hardly ever has a change of level, a step of 5 % is found, and values that are not
+//! comparable are no series.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(clippy::print_stderr, reason = "the simulations report what they saw")]
+
+use tiermark_compare::{FEWEST, OneRun, histories};
+use tiermark_model::*;
+use tiermark_stats::Rng;
+
+/// A figure of memory with this value.
+fn figure(value: f64) -> RunFigure {
+    RunFigure {
+        key: "survey latency Ns tier=DRAM".into(),
+        probe: "survey".into(),
+        metric: Quantity::Latency,
+        labels: Labels::new().text(Labels::TIER, "DRAM").whole(Labels::SIZE, GIB).purpose(Purpose::Ladder),
+        unit: Unit::Ns,
+        method: 3,
+        value,
+        interval: Some(Interval { low: value * 0.99, high: value * 1.01, level: 0.95 }),
+        grade: Grade::Trusted,
+        is_open: false,
+        is_middle: Some(false),
+        state: None,
+        pings: None,
+    }
+}
+
+/// The history of a figure, a run a day.
+fn over(figures: Vec<RunFigure>) -> Vec<FigureHistory> {
+    let about: Vec<RunFigures> = figures
+        .into_iter()
+        .enumerate()
+        .map(|(at, figure)| {
+            let facts = vec![(Fact::Kernel, Some(format!("6.{}", at / 10))), (Fact::Thp, Some("always".to_owned()))];
+            RunFigures { figures: vec![figure], facts }
+        })
+        .collect();
+    let ids: Vec<String> = (0..about.len()).map(|at| format!("run-{at}")).collect();
+    let runs: Vec<OneRun<'_>> = about
+        .iter()
+        .zip(&ids)
+        .enumerate()
+        .map(|(at, (about, id))| OneRun { id, started: id, day: Some(at as f64), about })
+        .collect();
+    histories(&runs, |_| true)
+}
+
+/// What a shared machine does to a figure from run to run.
+#[derive(Clone, Copy)]
+struct Noise {
+    /// Standard deviation of each run's own error: half of an interval of a percent or so.
+    own: f64,
+    /// Half the height of a drift over the hours, of 7 runs to 40.
+    drift: f64,
+    /// Share of the runs that have a bound, which may be off by much.
+    bounds: f64,
+}
+
+/// Values of a machine whose figure changes by a factor from a run on.
+fn made(runs: usize, noise: Noise, change: Option<(usize, f64)>, rng: &mut Rng) -> Vec<RunFigure> {
+    let (period, phase) = (7.0 + 33.0 * rng.unit(), rng.unit());
+    let mut one = |at: usize| {
+        let hour = (std::f64::consts::TAU * (at as f64 / period + phase)).sin();
+        let level = change.filter(|(from, _)| at >= *from).map_or(100.0, |(_, factor)| 100.0 * factor);
+        let value = level * (1.0 + noise.own * rng.normal() + noise.drift * hour);
+        if rng.unit() < noise.bounds {
+            let value = value * (1.0 + 0.3 * rng.unit());
+            return RunFigure { grade: Grade::Bound, is_open: true, ..figure(value) };
+        }
+        figure(value)
+    };
+    (0..runs).map(&mut one).collect()
+}
+
+const NOISES: [Noise; 4] = [
+    Noise { own: 0.005, drift: 0.0, bounds: 0.0 },
+    Noise { own: 0.01, drift: 0.0, bounds: 0.3 },
+    Noise { own: 0.005, drift: 0.01, bounds: 0.2 },
+    Noise { own: 0.01, drift: 0.01, bounds: 0.3 },
+];
+
+#[test]
+fn an_unchanged_machine_has_hardly_ever_a_change_or_a_trend() {
+    const SERIES: usize = 1_000;
+    let mut rng = Rng::new(16);
+    let (mut changed, mut trends) = ([0; NOISES.len()], [0; NOISES.len()]);
+    for at in 0..SERIES {
+        let kind = at % NOISES.len();
+        let found = over(made(10 + rng.below(91), NOISES[kind], None, &mut rng));
+        changed[kind] += usize::from(found.iter().any(|figure| !figure.changes.is_empty()));
+        trends[kind] += usize::from(found.iter().any(|figure| figure.trend.is_some()));
+    }
+    eprintln!("of {SERIES} series: changes {changed:?}, trends {trends:?}");
+    assert!(changed.iter().sum::<usize>() * 100 <= SERIES, "{changed:?}");
+    assert!(trends.iter().sum::<usize>() * 100 <= SERIES, "{trends:?}");
+}
+
+#[test]
+fn a_step_of_five_percent_is_found_with_five_runs_on_each_side() {
+    const SERIES: usize = 250;
+    let mut rng = Rng::new(17);
+    for (noise, least) in [(NOISES[0], 0.95), (Noise { own: 0.01, ..NOISES[0] }, 0.8)] {
+        for factor in [1.05, 1.0 / 1.05] {
+            let mut found = 0;
+            for _ in 0..SERIES {
+                let history = over(made(2 * FEWEST, noise, Some((FEWEST, factor)), &mut rng));
+                found += usize::from(history[0].changes.iter().any(|change| change.run == "run-5"));
+            }
+            eprintln!("noise {} %, factor {factor:.3}: {found} of {SERIES} found", noise.own * 100.0);
+            assert!(found as f64 >= least * SERIES as f64, "{found}");
+        }
+    }
+    // More runs, with drift and bounds between them.
+    let mut found = 0;
+    for _ in 0..SERIES {
+        let history = over(made(60, NOISES[2], Some((30, 1.05)), &mut rng));
+        found += usize::from(!history[0].changes.is_empty());
+    }
+    eprintln!("60 runs with drift and bounds: {found} of {SERIES} found");
+    assert!(found * 10 >= SERIES * 8, "{found}");
+}
+
+#[test]
+fn a_change_names_its_runs_and_the_facts_that_differ() {
+    let values = (0..20).map(|at| figure(if at < 10 { 100.0 } else { 110.0 } + 0.01 * f64::from(at)));
+    let found = over(values.collect());
+    assert_eq!(found.len(), 1);
+    let [change] = &found[0].changes[..] else { panic!("{:?}", found[0].changes) };
+    assert_eq!((change.last.as_str(), change.run.as_str()), ("run-9", "run-10"));
+    assert!((change.change - 0.1).abs() < 0.01 && change.p_value < 0.001, "{change:?}");
+    let kernel = FactDifference { fact: Fact::Kernel, first: Some("6.0".into()), other: Some("6.1".into()) };
+    assert_eq!(change.facts, [kernel]);
+    assert!(found[0].trend.is_none(), "within a level there is none");
+}
+
+#[test]
+fn a_slow_decline_is_a_trend() {
+    let values = (0..30).map(|at| figure(100.0 + 0.2 * f64::from(at) + 0.3 * f64::from(at % 3)));
+    let found = over(values.collect());
+    // Level changes of 3 % cut a decline of 6 % at most once.
+    assert!(found[0].changes.len() <= 1);
+    let short = over((0..12).map(|at| figure(100.0 + 0.4 * f64::from(at))).collect());
+    let trend = short[0].trend.as_ref().unwrap();
+    assert!((trend.change - 0.043).abs() < 0.003 && trend.since == "run-0" && trend.values == 12, "{trend:?}");
+}
+
+#[test]
+fn bounds_are_shown_and_decide_nothing() {
+    let bound = |value: f64| RunFigure { grade: Grade::Bound, is_open: true, ..figure(value) };
+    let mut values: Vec<RunFigure> = (0..8).map(|at| figure(100.0 + 0.01 * f64::from(at))).collect();
+    values.extend((0..12).map(|at| bound(130.0 + f64::from(at))));
+    let found = over(values);
+    assert_eq!((found.len(), found[0].points.len(), found[0].changes.len()), (1, 20, 0));
+    assert!(found[0].points[..8].iter().all(|p| p.counts) && found[0].points[8..].iter().all(|p| !p.counts));
+    // Below the record of its machine it is as sharp as any other.
+    let held = |value: f64| RunFigure { grade: Grade::Bound, ..figure(value) };
+    let values = (0..20)
+        .map(|at| if at < 10 { figure(100.0 + 0.01 * f64::from(at)) } else { held(110.0 + 0.01 * f64::from(at)) });
+    assert_eq!(over(values.collect())[0].changes.len(), 1);
+}
+
+#[test]
+fn values_that_are_not_comparable_are_a_series_of_their_own() {
+    let sized = |bytes: u64| RunFigure { labels: figure(100.0).labels.whole(Labels::SIZE, bytes), ..figure(100.0) };
+    let cases: [(RunFigure, fn(&Obstacle) -> bool); 4] = [
+        (RunFigure { method: 2, ..figure(100.0) }, |why| matches!(why, Obstacle::Method { first: 2, other: 3 })),
+        (sized(4 * GIB), |why| matches!(why, Obstacle::WorkingSet { .. })),
+        (RunFigure { is_middle: Some(true), ..figure(100.0) }, |why| *why == Obstacle::Estimate),
+        (RunFigure { pings: Some([300.0, 400.0]), ..figure(100.0) }, |why| *why == Obstacle::State),
+    ];
+    for (other, is_why) in cases {
+        let near = RunFigure { pings: Some([50.0, 60.0]), ..figure(100.0) };
+        let found = over(vec![other.clone(), other.clone(), near.clone(), other, near]);
+        assert_eq!(found.iter().map(|figure| figure.points.len()).collect::<Vec<_>>(), [2, 3]);
+        assert!(found[0].apart.is_none() && found[1].apart.as_ref().is_some_and(is_why), "{:?}", found[1].apart);
+    }
+    // Memory depends a little on what happens to be free.
+    assert_eq!(over(vec![sized(GIB + GIB / 10), sized(GIB)]).len(), 1);
+    assert!(over(Vec::new()).is_empty());
+}

@@ -1,0 +1,153 @@
+//! What a list and a trend need of each run document, in two files beside the runs, so that 10,000 runs are listed without reading 10,000
+//! documents.
+//!
+//! The documents are the truth: the index holds a document's name, size and time, and what it says of any other document is not used. Only
+//! readers write it, so that a run saves one document and nothing else: whatever happens to a writer of the index, no run is lost. Two files,
+//! because a list needs 300 bytes of a run and a trend thousands: a line of the first says where the second has the figures of its run.
+
+mod files;
+mod head;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use tiermark_model::{GradeCounts, Refusal, Run, RunFigures};
+
+use crate::document::read_file;
+use crate::store::{Entry, Store};
+use files::Writer;
+pub use head::RunHead;
+use head::{Details, Stamp, short};
+
+/// What the index keeps of a document: its numbers by grade, and its figures.
+pub type Describe<'a> = dyn Fn(&Run) -> (GradeCounts, RunFigures) + 'a;
+
+/// Lines of documents that are gone or were changed, beyond the number of documents, from which on the files are written anew.
+const MOST_DEAD: usize = 64;
+
+/// The saved runs of a store.
+pub struct Index<'a> {
+    store: &'a Store,
+    describe: &'a Describe<'a>,
+    heads: Vec<RunHead>,
+}
+
+impl<'a> Index<'a> {
+    /// Reads the index and the documents that it does not know, and adds these where the files can be written. `progress` gets how many of
+    /// the unknown documents are read, and how many there are.
+    ///
+    /// A missing, damaged or foreign index costs time, and is no error.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the directory of the runs is there and cannot be read.
+    pub fn open(
+        store: &'a Store,
+        describe: &'a Describe<'a>,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Self, Refusal> {
+        let entries = store.list()?;
+        let files = files::Files::beside(store);
+        let (mut known, lines, is_sound) = known(&files, entries.len());
+        let unknown = entries.iter().filter(|entry| !is_known(&known, entry)).count();
+        let mut writer = None;
+        if unknown > 0 || !is_sound {
+            writer = files.as_ref().and_then(Writer::open);
+            // Another reader may have written what this one would: it had the lock.
+            known = self::known(&files, entries.len()).0;
+        }
+        let mut index = Self { store, describe, heads: Vec::with_capacity(entries.len()) };
+        let mut read = 0;
+        for entry in &entries {
+            let head = match known.remove(file_name(entry)).filter(|head| head.is_of(&Stamp::of(entry))) {
+                Some(head) => head,
+                None => {
+                    let head = index.added(entry, writer.as_mut());
+                    read += 1;
+                    progress(read, unknown);
+                    head
+                }
+            };
+            index.heads.push(head);
+        }
+        let is_long = lines > index.heads.len() + index.heads.len() / 2 + MOST_DEAD;
+        if let Some(writer) = writer.or_else(|| is_long.then(|| files.as_ref().and_then(Writer::open)).flatten())
+            && (is_long || !is_sound)
+        {
+            // What cannot be written is read from the documents the next time.
+            let _ = writer.replace(&mut index.heads);
+        }
+        // Starts are RFC 3339 in UTC, whose order is that of their text; those of one second are in the order of their files' times.
+        index.heads.sort_by(|a, b| (&a.started, a.stamp.modified, &a.id).cmp(&(&b.started, b.stamp.modified, &b.id)));
+        Ok(index)
+    }
+
+    /// Deletes the files of the index, so that the next reading makes them of the documents.
+    pub fn forget(store: &Store) {
+        if let Some(files) = files::Files::beside(store) {
+            files.remove();
+        }
+    }
+
+    /// The runs, oldest first.
+    pub fn heads(&self) -> &[RunHead] {
+        &self.heads
+    }
+
+    /// Figures and facts of a run: from the index, else from its document; none of a document that cannot be read.
+    pub fn figures(&self, head: &RunHead) -> RunFigures {
+        let files = files::Files::beside(self.store);
+        let kept = files.and_then(|files| files.details(head)).filter(|details| details.stamp == head.stamp);
+        kept.map(|details| details.about).or_else(|| self.from_document(head)).unwrap_or_default()
+    }
+
+    fn from_document(&self, head: &RunHead) -> Option<RunFigures> {
+        let run = read_file(&self.path(head)?).ok()?;
+        Some((self.describe)(&run).1)
+    }
+
+    /// The document of a run.
+    pub fn path(&self, head: &RunHead) -> Option<PathBuf> {
+        self.store.directory().map(|directory| directory.join(&head.stamp.file))
+    }
+
+    /// The head of a document, which is read, and written to the index where that is possible.
+    fn added(&self, entry: &Entry, writer: Option<&mut Writer>) -> RunHead {
+        let stamp = Stamp::of(entry);
+        let (mut head, about) = match read_file(&entry.path) {
+            Ok(run) => {
+                let (grades, about) = (self.describe)(&run);
+                (RunHead::of(stamp, &run, grades, &about), about)
+            }
+            Err(refusal) => (RunHead::unreadable(stamp, short(&entry.id), short(&refusal.why)), RunFigures::default()),
+        };
+        if let Some(writer) = writer {
+            let details = Details { stamp: head.stamp.clone(), about };
+            // The index is a help: what cannot be written is read again.
+            let _ = writer.append(&mut head, &details);
+        }
+        head
+    }
+}
+
+/// What the file holds by the names of documents, the number of its lines, and whether it is whole.
+fn known(files: &Option<files::Files>, documents: usize) -> (HashMap<String, RunHead>, usize, bool) {
+    files.as_ref().map_or_else(|| (HashMap::new(), 0, true), |files| files.heads(documents))
+}
+
+fn is_known(known: &HashMap<String, RunHead>, entry: &Entry) -> bool {
+    known.get(file_name(entry)).is_some_and(|head| head.is_of(&Stamp::of(entry)))
+}
+
+fn file_name(entry: &Entry) -> &str {
+    entry.path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Reads the two files of an index as an index of a store does, whatever they hold: for fuzzing.
+pub fn read_index(heads: &[u8], figures: &[u8]) -> usize {
+    let found = files::parse(heads);
+    found
+        .heads
+        .values()
+        .filter(|head| head.place.is_some_and(|place| files::details_in(figures, place).is_some()))
+        .count()
+}

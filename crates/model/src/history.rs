@@ -1,0 +1,237 @@
+//! Saved runs over time: the figures of each, their trends, and where their level changed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::{Fact, FactDifference, Obstacle};
+use crate::labels::Labels;
+use crate::observation::Interval;
+use crate::purpose::Purpose;
+use crate::quantity::Quantity;
+use crate::state::StateKind;
+use crate::units::Unit;
+use crate::verdict::Grade;
+
+/// Schema of a history ([`History`]).
+pub const HISTORY_SCHEMA: &str = "tiermark/history/1";
+
+/// Numbers of a run by their grades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GradeCounts {
+    /// Trusted numbers.
+    pub trusted: u32,
+    /// Bounds.
+    pub bound: u32,
+    /// Suspect numbers.
+    pub suspect: u32,
+    /// Numbers that are withheld or were not measured.
+    pub invalid: u32,
+}
+
+impl GradeCounts {
+    /// Counts grades.
+    pub fn of(grades: impl IntoIterator<Item = Grade>) -> Self {
+        let mut counts = Self::default();
+        for grade in grades {
+            *match grade {
+                Grade::Trusted => &mut counts.trusted,
+                Grade::Bound => &mut counts.bound,
+                Grade::Suspect => &mut counts.suspect,
+                Grade::Invalid => &mut counts.invalid,
+            } += 1;
+        }
+        counts
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        [self.trusted, self.bound, self.suspect, self.invalid].map(u64::from).iter().sum()
+    }
+}
+
+/// A number of a run with all that decides whether the numbers of other runs are compared with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunFigure {
+    /// Its coordinates: numbers of the same coordinates describe one thing.
+    pub key: String,
+    /// The probe that measured it.
+    pub probe: String,
+    /// The quantity.
+    pub metric: Quantity,
+    /// Its labels.
+    pub labels: Labels,
+    /// Unit of value and interval.
+    pub unit: Unit,
+    /// Version of the probe's method.
+    pub method: u32,
+    /// The value, positive.
+    pub value: f64,
+    /// Its interval.
+    pub interval: Option<Interval>,
+    /// Trusted or a bound.
+    pub grade: Grade,
+    /// Whether it is a bound because its edge is not sharp: the hardware may be better. A bound that is only below the machine's record is
+    /// as sharp as a trusted number.
+    pub is_open: bool,
+    /// Whether it is the middle of its windows; `None` where no step shows it.
+    pub is_middle: Option<bool>,
+    /// The state of the cpus that it is of; `None` where the run saw one state only.
+    pub state: Option<StateKind>,
+    /// 10th and 90th percentile of the round trips between its cpus, ns; `None` where there were none.
+    pub pings: Option<[f64; 2]>,
+}
+
+impl RunFigure {
+    /// Whether it is a figure of a tier: latency, or the rate of an operation.
+    pub fn is_headline(&self) -> bool {
+        self.labels.is_for(Purpose::Ladder) && matches!(self.metric, Quantity::Latency | Quantity::Bandwidth)
+    }
+}
+
+/// A fact of the machine or the program of a run; `None` where not reported.
+pub type FactValue = (Fact, Option<String>);
+
+/// The figures of one run, and the facts to compare where they change.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunFigures {
+    /// The numbers that are comparable with those of other runs.
+    pub figures: Vec<RunFigure>,
+    /// All facts, in the same order for every run.
+    pub facts: Vec<FactValue>,
+}
+
+/// Saved runs of one machine, oldest first, and their figures over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct History {
+    /// Whether the runs are of all machines; then there are no figures.
+    pub all_machines: bool,
+    /// The newest runs, as many as asked for, oldest first.
+    pub runs: Vec<HistoryRun>,
+    /// How many runs fit, those that are not listed included.
+    pub total: u64,
+    /// Saved runs of other machines, which are not listed.
+    pub elsewhere: u64,
+    /// Saved runs on simulated machines, which are not listed.
+    pub simulated: u64,
+    /// The figures. Each figure whose values are not all comparable is there several times, the series of the newest value first.
+    pub figures: Vec<FigureHistory>,
+}
+
+/// A saved run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HistoryRun {
+    /// Its id.
+    pub id: String,
+    /// Its start, RFC 3339 in UTC.
+    pub started: String,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// Its command, or its plan.
+    pub title: String,
+    /// Whether everything planned was measured.
+    pub complete: bool,
+    /// Name of the simulated machine; `None` on a real one.
+    pub simulated: Option<String>,
+    /// Name of the processor, where known.
+    pub cpu: Option<String>,
+    /// Version of the program.
+    pub version: String,
+    /// Its numbers by their grades.
+    pub grades: GradeCounts,
+    /// Why its document cannot be read; all else but the id is empty then.
+    pub problem: Option<String>,
+}
+
+/// The comparable values of a figure over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FigureHistory {
+    /// The probe that measured it.
+    pub probe: String,
+    /// The quantity.
+    pub metric: Quantity,
+    /// Its labels in the newest run that has it.
+    pub labels: Labels,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Version of the probe's method.
+    pub method: u32,
+    /// Its values, oldest first.
+    pub points: Vec<FigurePoint>,
+    /// The trend since the last change of level; `None` where none is shown.
+    pub trend: Option<FigureTrend>,
+    /// Where its level changed, oldest first.
+    pub changes: Vec<FigureChange>,
+    /// Why its values are not compared with the series of the newest value; `None` of that series itself.
+    pub apart: Option<Obstacle>,
+}
+
+/// A value of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FigurePoint {
+    /// Id of the run.
+    pub run: String,
+    /// Start of the run, RFC 3339 in UTC.
+    pub started: String,
+    /// Days from the first of the runs to this one; `None` where its start is not known.
+    pub day: Option<f64>,
+    /// The value in the base unit.
+    pub value: f64,
+    /// Its interval.
+    pub interval: Option<Interval>,
+    /// Trusted or a bound.
+    pub grade: Grade,
+    /// Whether it counts for trend and changes: it is trusted, or a bound only because it is below the machine's record.
+    pub counts: bool,
+}
+
+/// A trend.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FigureTrend {
+    /// Relative change from the first to the last value by the slope: 0.1 is 10 % more.
+    pub change: f64,
+    /// p-value of "no trend".
+    pub p_value: f64,
+    /// Id of the first run that counts.
+    pub since: String,
+    /// Start of that run.
+    pub started: String,
+    /// Values that count.
+    pub values: u64,
+}
+
+/// A change of level between two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FigureChange {
+    /// Id of the last run before it.
+    pub last: String,
+    /// Id of the first run after it.
+    pub run: String,
+    /// Start of that run.
+    pub started: String,
+    /// Median before the change.
+    pub before: f64,
+    /// Median after the change.
+    pub after: f64,
+    /// Relative change: −0.1 is 10 % less.
+    pub change: f64,
+    /// p-value of "no change".
+    pub p_value: f64,
+    /// Facts of machine and program that differ between the two runs.
+    pub facts: Vec<FactDifference>,
+}
+
+impl FigureHistory {
+    /// Whether less of it is better; `None` where neither more nor less is.
+    pub fn less_is_better(&self) -> Option<bool> {
+        crate::less_is_better(&self.metric, self.unit)
+    }
+}

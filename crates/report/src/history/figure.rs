@@ -1,0 +1,111 @@
+//! A figure run by run.
+
+use tiermark_model::{FigureHistory, History};
+
+use super::{changes, day, is_worse, name, signed, when};
+use crate::number::{bound_sign, unit_name, with_interval};
+use crate::plot::{Plot, ROWS, Series, plot_over};
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, hanging, heading};
+
+use tiermark_model::{FigurePoint, Grade, Unit};
+
+/// Renders the figures of a history, each with a plot over time and a line for each run.
+pub fn history_of_figures(history: &History, style: &Style) -> String {
+    let newest = history.figures.iter().filter(|figure| figure.apart.is_none());
+    let all = newest.map(|figure| one(figure, &history.figures, style)).collect::<String>();
+    all.trim_start_matches('\n').to_owned()
+}
+
+fn one(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> String {
+    let unit = unit_name(figure.unit, style);
+    let mut out = heading(&format!("{}, {unit}, method version {}", name(figure), figure.method), style);
+    out.push_str(&plot(figure, style));
+    out.push_str(&table(figure, style));
+    if let Some(trend) = &figure.trend {
+        let text = format!(
+            "Trend: {} since {} ({} values, p = {:.1e})",
+            signed(trend.change),
+            day(&trend.started),
+            trend.values,
+            trend.p_value
+        );
+        let ink = if is_worse(figure, trend.change) { Ink::Bad } else { Ink::Good };
+        out.push_str(&hanging("  ", &text, ink, style));
+    }
+    out.push_str(&changes(figure.changes.iter().map(|change| (figure, change)), style));
+    out.push_str(&others(figure, all, style));
+    out
+}
+
+/// Values over days; empty where fewer than two have a time.
+fn plot(figure: &FigureHistory, style: &Style) -> String {
+    let (scale, unit) = match figure.unit {
+        Unit::BytesPerSecond => style.axis(),
+        _ => (1.0, unit_name(figure.unit, style)),
+    };
+    let drawn = |point: &&FigurePoint| Some((point.day?, point.value / scale));
+    let counted: Vec<&FigurePoint> = figure.points.iter().filter(|point| point.counts).collect();
+    // A bound among sharp values would look like a change.
+    let shown = if counted.len() < 2 { figure.points.iter().collect() } else { counted };
+    let points: Vec<(f64, f64)> = shown.iter().filter_map(drawn).collect();
+    let days = |ends: fn(f64, f64) -> f64| points.iter().map(|(day, _)| *day).reduce(ends).unwrap_or_default();
+    if points.len() < 2 || days(f64::max) - days(f64::min) <= 0.0 {
+        return String::new();
+    }
+    let series = [Series { name: String::new(), points, ..Series::default() }];
+    plot_over(
+        &Plot { unit, log_y: false, series: &series, marks: &[], level: None, rows: ROWS },
+        "days since the first run",
+        style,
+    )
+}
+
+fn table(figure: &FigureHistory, style: &Style) -> String {
+    let mut table = Table::new().column("when (UTC)", Align::Left).column("run", Align::Right);
+    table = table.column("value", Align::Right).column("", Align::Left).column("", Align::Left);
+    for point in &figure.points {
+        let change = figure.changes.iter().find(|change| change.run == point.run);
+        let (text, ink) = match change {
+            Some(change) => (
+                format!("changed {}", signed(change.change)),
+                if is_worse(figure, change.change) { Ink::Bad } else { Ink::Good },
+            ),
+            None => (String::new(), Ink::Plain),
+        };
+        table.row(vec![
+            Cell::new(when(&point.started)),
+            Cell::inked(&point.run, Ink::Head),
+            Cell::new(valued(point, figure.unit, style)),
+            Cell::inked(if point.counts { "" } else { "bound" }, Ink::Dim),
+            Cell::inked(text, ink),
+        ]);
+    }
+    table.render(style)
+}
+
+fn valued(point: &FigurePoint, unit: Unit, style: &Style) -> String {
+    let sign = bound_sign(unit, style).filter(|_| point.grade == Grade::Bound).unwrap_or_default();
+    format!("{sign}{}", with_interval(point.value, point.interval, unit, style))
+}
+
+/// Series of the same figure whose values are not comparable with the newest.
+fn others(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> String {
+    let is_same = |other: &&FigureHistory| {
+        let names = |figure: &FigureHistory| (figure.probe.clone(), name(figure));
+        other.apart.is_some() && names(other) == names(figure)
+    };
+    let one = |other: &FigureHistory| {
+        let why = other.apart.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (first, last) = (other.points.first(), other.points.last());
+        let time = first.zip(last).map_or_else(String::new, |(first, last)| {
+            let (from, to) = (day(&first.started), day(&last.started));
+            if from == to { format!(" of {from}") } else { format!(" of {from} to {to}") }
+        });
+        let changed = if other.changes.is_empty() { "" } else { ", with a change of level (--json has it)" };
+        let text = format!("{} values{time} are not comparable with the newest: {why}{changed}", other.points.len());
+        bullet("?", Ink::Dim, &text, None, style)
+    };
+    all.iter().filter(is_same).map(one).collect()
+}

@@ -1,0 +1,246 @@
+//! Saved runs over time: a line for each run, and for each figure its values, its trend and the changes of its level.
+
+mod figure;
+mod spark;
+
+use tiermark_model::{
+    FactDifference, FigureChange, FigureHistory, FigurePoint, Finding, Grade, History, HistoryRun, Labels, Quantity,
+    Unit,
+};
+
+use crate::number::{bound_sign, seconds, unit_name, value};
+use crate::order::grouped;
+use crate::style::{Ink, Style};
+use crate::survey::figure_name;
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, glued, hanging, heading};
+pub use figure::history_of_figures;
+use spark::{CHANGES, OPEN, spark};
+
+/// Changes that are listed where not all are asked for.
+const LISTED: usize = 6;
+
+/// The name of a figure in reports, by its probe, quantity and labels.
+pub fn history_figure_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
+    let mut labels = labels.clone();
+    // A tier has one footprint, and the operation says more than the kernel.
+    labels.0.remove(Labels::CPUS);
+    let name = figure_name(&Finding::new(metric.clone(), labels, None, Unit::Count));
+    // The figures of a survey are what is meant without another word.
+    if probe == "survey" || name.starts_with(probe) { name } else { format!("{name} ({probe})") }
+}
+
+fn name(figure: &FigureHistory) -> String {
+    history_figure_name(&figure.probe, &figure.metric, &figure.labels)
+}
+
+/// Renders the runs of a history and its figures in brief.
+pub fn history(history: &History, style: &Style) -> String {
+    let mut out = runs(&history.runs, history.all_machines, style);
+    let earlier = history.total.saturating_sub(history.runs.len() as u64);
+    if earlier > 0 {
+        out.push_str(&hanging("", &format!("and {earlier} earlier (--limit all lists them)"), Ink::Dim, style));
+    }
+    out.push_str(&elsewhere(history, style));
+    out.push_str(&figures(history, style));
+    let changed = history.figures.iter().filter(|figure| figure.apart.is_none());
+    out.push_str(&changes(changed.flat_map(|figure| figure.changes.iter().map(move |change| (figure, change))), style));
+    out
+}
+
+/// Other saved runs, with how to list them.
+fn elsewhere(history: &History, style: &Style) -> String {
+    let mut notes = Vec::new();
+    if history.elsewhere > 0 {
+        notes.push(format!("{} of other machines (--all)", history.elsewhere));
+    }
+    if history.simulated > 0 {
+        notes.push(format!("{} on simulated machines", history.simulated));
+    }
+    if notes.is_empty() {
+        return String::new();
+    }
+    hanging("", &format!("Not listed: {}", notes.join(", ")), Ink::Dim, style)
+}
+
+fn runs(runs: &[HistoryRun], all_machines: bool, style: &Style) -> String {
+    // Ids are copied: what is flush right is never broken.
+    let mut table = Table::new().indent(0).column("when (UTC)", Align::Left).column("run", Align::Right);
+    table = table.column("what", Align::Left).column("took", Align::Right).column("trusted", Align::Right);
+    table = table.column(if all_machines { "machine" } else { "" }, Align::Left);
+    for run in runs {
+        let id = Cell::inked(&run.id, Ink::Head);
+        table.row(match &run.problem {
+            None => vec![
+                Cell::new(glued(&when(&run.started))),
+                id,
+                Cell::new(&run.title),
+                Cell::new(seconds(run.seconds)),
+                Cell::new(format!("{} of {}", run.grades.trusted, run.grades.total())),
+                Cell::new(remarks(run, all_machines)),
+            ],
+            Some(_) => {
+                let absent = || Cell::new(style.absent());
+                vec![absent(), id, absent(), absent(), absent(), Cell::inked("unreadable", Ink::Bad)]
+            }
+        });
+    }
+    let reasons = runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, run.problem.as_ref()?)));
+    let reasons = reasons.map(|reason| bullet("!", Ink::Bad, &reason, None, style));
+    table.render(style) + &reasons.take(LISTED).collect::<String>()
+}
+
+fn remarks(run: &HistoryRun, all_machines: bool) -> String {
+    let cpu = run.cpu.clone().filter(|_| all_machines);
+    let simulated = run.simulated.as_ref().filter(|_| all_machines).map(|_| "simulated".to_owned());
+    let part = (!run.complete).then(|| "incomplete".to_owned());
+    [cpu, simulated, part].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `2026-11-25 13:14` of RFC 3339; any other text as it is.
+fn when(started: &str) -> String {
+    match (started.get(..10), started.get(10..11), started.get(11..16)) {
+        (Some(day), Some("T"), Some(minute)) => format!("{day} {minute}"),
+        _ => started.to_owned(),
+    }
+}
+
+/// The day of RFC 3339.
+fn day(started: &str) -> &str {
+    started.get(..10).unwrap_or(started)
+}
+
+/// A line for each figure.
+fn figures(history: &History, style: &Style) -> String {
+    let shown: Vec<&FigureHistory> = history.figures.iter().filter(|figure| figure.apart.is_none()).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().column("", Align::Left).column("newest", Align::Right).column("", Align::Left);
+    table = table.column("runs", Align::Right).column("over time", Align::Left).column("", Align::Left);
+    for figure in &shown {
+        table.row(vec![
+            Cell::new(name(figure)),
+            Cell::new(figure.points.last().map_or_else(String::new, |point| point_text(point, figure.unit, style))),
+            Cell::inked(unit_name(figure.unit, style), Ink::Dim),
+            Cell::new(figure.points.len().to_string()),
+            Cell::new(spark(figure, style)),
+            conclusion(figure, style),
+        ]);
+    }
+    let mut out = heading("Figures of tiers, over these and earlier runs", style) + &table.render(style);
+    let mut notes = Vec::new();
+    if shown.iter().any(|figure| figure.points.iter().any(|point| !point.counts)) {
+        notes.push(format!("{} a bound: it counts for no trend and no change", OPEN.of(style)));
+    }
+    if shown.iter().any(|figure| !figure.changes.is_empty()) {
+        notes.push(format!("{} a change of level", CHANGES.of(style)));
+    }
+    let apart: usize =
+        history.figures.iter().filter(|figure| figure.apart.is_some()).map(|figure| figure.points.len()).sum();
+    if apart > 0 {
+        notes.push(format!("{apart} values are not comparable with the newest: `tiermark history FIGURE` says why"));
+    }
+    if shown.iter().any(|figure| is_short(figure)) {
+        notes.push(format!("a change or a trend needs {FEWEST_VALUES} values that are no bounds"));
+    }
+    if !notes.is_empty() {
+        out.push_str(&hanging("  ", &notes.join("; "), Ink::Dim, style));
+    }
+    out
+}
+
+/// What its values say together.
+fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
+    let mut words = Vec::new();
+    let mut worse = false;
+    if let Some(change) = figure.changes.last() {
+        words.push(format!("{} on {}", signed(change.change), day(&change.started)));
+        worse |= is_worse(figure, change.change);
+    }
+    if let Some(trend) = &figure.trend {
+        words.push(format!("trend {} since {}", signed(trend.change), day(&trend.started)));
+        worse |= is_worse(figure, trend.change);
+    }
+    if words.is_empty() {
+        return Cell::inked(if is_short(figure) { "" } else { "no change" }, Ink::Dim);
+    }
+    Cell::inked(words.join(style.glyph(" · ", ", ")), if worse { Ink::Bad } else { Ink::Good })
+}
+
+/// Values that a change or a trend needs (`compare::FEWEST` on each side).
+const FEWEST_VALUES: usize = 10;
+
+/// Whether a figure has too few values to show a change.
+fn is_short(figure: &FigureHistory) -> bool {
+    figure.points.iter().filter(|point| point.counts).count() < FEWEST_VALUES
+}
+
+fn is_worse(figure: &FigureHistory, change: f64) -> bool {
+    figure.less_is_better().is_some_and(|less| less == (change > 0.0))
+}
+
+/// The value with the sign of its bound.
+fn point_text(point: &FigurePoint, unit: Unit, style: &Style) -> String {
+    let sign = bound_sign(unit, style).filter(|_| point.grade == Grade::Bound).unwrap_or_default();
+    format!("{sign}{}", value(point.value, unit, style))
+}
+
+/// `+4.1 %`.
+fn signed(change: f64) -> String {
+    let percent = change * 100.0;
+    if percent.abs() < 1e5 { format!("{percent:+.1} %") } else { format!("{percent:+.1e} %") }
+}
+
+/// Changes of level, those between the same two runs together, the newest first, with the facts that differ.
+fn changes<'a>(found: impl Iterator<Item = (&'a FigureHistory, &'a FigureChange)>, style: &Style) -> String {
+    let mut groups =
+        grouped(found.map(|(figure, change)| ((&change.started, &change.last, &change.run), (figure, change))));
+    if groups.is_empty() {
+        return String::new();
+    }
+    groups.sort_by(|(a, _), (b, _)| b.cmp(a));
+    let listed = if style.verbose { groups.len() } else { LISTED.min(groups.len()) };
+    let mut out = heading("Changes of level, the newest first", style);
+    for ((started, last, run), members) in &groups[..listed] {
+        let one = |(figure, change): &(&FigureHistory, &FigureChange)| {
+            let numbers = [change.before, change.after].map(|of| value(of, figure.unit, style));
+            let arrow = style.glyph("→", "->");
+            let (unit, signed) = (unit_name(figure.unit, style), glued(&signed(change.change)));
+            format!("{} {} {arrow} {} {unit} ({signed})", name(figure), numbers[0], numbers[1])
+        };
+        let text = format!(
+            "{}, between {last} and {run}: {}",
+            day(started),
+            members.iter().map(one).collect::<Vec<_>>().join(", ")
+        );
+        let worse = members.iter().any(|(figure, change)| is_worse(figure, change.change));
+        let facts = facts(&members[0].1.facts, style);
+        out.push_str(&bullet(
+            style.glyph("•", "*"),
+            if worse { Ink::Bad } else { Ink::Good },
+            &text,
+            Some(&facts),
+            style,
+        ));
+    }
+    if groups.len() > listed {
+        out.push_str(&hanging("  ", &format!("and {} more (-v lists all)", groups.len() - listed), Ink::Dim, style));
+    }
+    out
+}
+
+/// What differs between the machine and the program of two runs.
+fn facts(differences: &[FactDifference], style: &Style) -> String {
+    if differences.is_empty() {
+        return "no recorded fact of machine and program differs".to_owned();
+    }
+    let said = |of: &Option<String>| of.clone().unwrap_or_else(|| "not reported".to_owned());
+    let arrow = style.glyph("→", "->");
+    let one =
+        |fact: &FactDifference| format!("{} {} {arrow} {}", fact.fact.name(), said(&fact.first), said(&fact.other));
+    format!("differs: {}", differences.iter().map(one).collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests;

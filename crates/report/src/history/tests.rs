@@ -1,0 +1,102 @@
+use tiermark_model::*;
+
+use super::*;
+
+fn run(at: u32) -> HistoryRun {
+    HistoryRun {
+        id: format!("202611{at:02}T000000-00000a"),
+        started: format!("2026-11-{at:02}T00:00:00Z"),
+        seconds: 61.0,
+        title: "survey".into(),
+        complete: at != 2,
+        simulated: None,
+        cpu: Some("EPYC | 9R14".into()),
+        version: "0.1.0".into(),
+        grades: GradeCounts { trusted: 40, bound: 3, suspect: 0, invalid: 1 },
+        problem: (at == 3).then(|| "it is not JSON".into()),
+    }
+}
+
+/// A figure with six values, a bound, and a change before the fourth.
+fn figure(metric: Quantity, unit: Unit, scale: f64) -> FigureHistory {
+    let values = [1.0, 1.01, 0.995, 1.08, 1.1, 1.09, 1.2];
+    let points = values.iter().zip(1..).map(|(value, at)| FigurePoint {
+        run: run(at).id,
+        started: run(at).started,
+        day: Some(f64::from(at - 1)),
+        value: value * scale,
+        interval: Some(Interval { low: value * scale * 0.99, high: value * scale * 1.01, level: 0.95 }),
+        grade: if at == 7 { Grade::Bound } else { Grade::Trusted },
+        counts: at != 7,
+    });
+    let facts = vec![FactDifference { fact: Fact::Kernel, first: Some("6.1".into()), other: None }];
+    let change = FigureChange {
+        last: run(3).id,
+        run: run(4).id,
+        started: run(4).started,
+        before: scale,
+        after: 1.09 * scale,
+        change: 0.09,
+        p_value: 0.004,
+        facts,
+    };
+    FigureHistory {
+        probe: "survey".into(),
+        metric,
+        labels: Labels::new()
+            .purpose(Purpose::Ladder)
+            .text(Labels::TIER, "L3")
+            .text(Labels::OP, "read")
+            .text(Labels::SPAN, "one"),
+        unit,
+        method: 2,
+        points: points.collect(),
+        trend: Some(FigureTrend { change: 0.05, p_value: 0.001, since: run(4).id, started: run(4).started, values: 3 }),
+        changes: vec![change],
+        apart: None,
+    }
+}
+
+fn example() -> History {
+    let latency = figure(Quantity::Latency, Unit::Ns, 15.0);
+    let mut older = FigureHistory { apart: Some(Obstacle::Method { first: 1, other: 2 }), ..latency.clone() };
+    (older.changes, older.trend) = (Vec::new(), None);
+    let figures = vec![latency, older, figure(Quantity::Bandwidth, Unit::BytesPerSecond, 30e9)];
+    let runs = (1..=3).map(run).collect();
+    History { all_machines: false, runs, total: 12, elsewhere: 2, simulated: 1, figures }
+}
+
+#[test]
+fn runs_and_figures_have_a_line_each() {
+    insta::assert_snapshot!(history(&example(), &Style::default()));
+}
+
+#[test]
+fn a_figure_has_its_plot_and_its_runs() {
+    insta::assert_snapshot!(history_of_figures(&example(), &Style::default()));
+}
+
+#[test]
+fn every_style_fits() {
+    for width in [40, 60, 80, 120] {
+        let style = Style { width, unicode: false, verbose: true, ..Style::default() };
+        for shown in [history(&example(), &style), history_of_figures(&example(), &style)] {
+            assert!(shown.is_ascii() && shown.lines().all(|line| line.len() <= width), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn any_document_has_a_report() {
+    let mut odd = example();
+    for (at, value) in [f64::NAN, f64::INFINITY, -1.0, 1e300].into_iter().enumerate() {
+        odd.figures[0].points[at].value = value;
+        odd.figures[0].changes[0].change = value;
+    }
+    odd.runs[0].started = "ä".repeat(30);
+    odd.figures[2].points.clear();
+    let style = Style { unicode: false, ..Style::default() };
+    for shown in [history(&odd, &style), history_of_figures(&odd, &style)] {
+        assert!(shown.lines().all(|line| crate::text::width(line) <= 80), "{shown}");
+    }
+}
