@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{IdSet, NamedFigure, Note, Run};
+use tiermark_model::{IdSet, Machine, NamedFigure, Note, Run};
 
 use crate::figures;
 use crate::names::{self, Distance, LATENCY, Name, SystemName};
@@ -62,7 +62,7 @@ impl<'a> Facts<'a> {
             Name::System(name) => system::of(*name, self.run, &self.memories()),
             measured => self.figures.get(measured).cloned().unwrap_or_default(),
         };
-        if found.is_empty() { vec![At::whole(Err(not_measured(name)))] } else { found }
+        if found.is_empty() { vec![At::whole(Err(not_measured(name, &self.run.machine)))] } else { found }
     }
 
     /// The sets of nodes whose memory was measured together.
@@ -91,7 +91,21 @@ impl<'a> Facts<'a> {
 }
 
 /// The reason for a figure that the run does not have, with the command that measures it.
-fn not_measured(name: &Name) -> Note {
+fn not_measured(name: &Name, machine: &Machine) -> Note {
+    let distance = match name {
+        Name::Tier(tier) => tier.distance,
+        Name::Loaded(_, distance) => *distance,
+        Name::System(_) => Distance::Local,
+    };
+    let with_cpus = machine.nodes.iter().filter(|node| !node.cpus.is_empty()).count();
+    let is_there = match distance {
+        Distance::Local => true,
+        Distance::Remote => with_cpus > 1,
+        Distance::Far => with_cpus < machine.nodes.len(),
+    };
+    if !is_there {
+        return says::no_such_memory(&name.text(), machine.nodes.len());
+    }
     let command = match name {
         Name::Loaded(..) => "loaded-latency".to_owned(),
         Name::Tier(tier) if tier.op == LATENCY || ["read", "write", "copy"].contains(&tier.op.as_str()) => {

@@ -166,6 +166,7 @@ fn doubted_and_missing_numbers_are_not_judged() {
     let command = |that: &str| judged(&run, that).reasons[0].data["command"].as_str().unwrap().to_owned();
     assert_eq!(command("latency.dram.remote <= 9 ns"), "matrix");
     assert_eq!(command("triad.dram.all >= 9 GB/s"), "bandwidth --op triad");
+    assert_eq!(reasons(&run, "latency.dram.far <= 9 ns"), [codes::no_such_memory]);
 }
 
 #[test]

@@ -93,8 +93,10 @@ pub(crate) fn command() -> clap::Command {
         }
     }
     let header = STYLES.get_header();
+    // Two lines would say that a command may be left out; a screen has room for one.
+    let command = command.override_usage("tiermark [OPTIONS] <COMMAND>");
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{START}\n\n{text}{header}Options{header:#}\n{{options}}{{after-help}}"
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n{START}\n\n{text}{header}Options{header:#}\n{{options}}{{after-help}}"
     ))
 }
 

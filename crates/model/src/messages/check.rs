@@ -64,6 +64,10 @@ messages! {
     /// A figure that the run does not have.
     Note figure_not_measured(name: &str, command: &str): "{name} was not measured: run `tiermark {command}`";
 
+    /// A figure of memory that the machine does not have.
+    Note no_such_memory(name: &str, nodes: usize):
+        { format!("{name}: this machine has no such memory ({})", count_of(nodes as u64, "node")) };
+
     /// A figure whose proof failed.
     Note figure_withheld(name: &str, reasons: &[String]):
         { format!("{name} was withheld{}", because(reasons)) };
