@@ -164,7 +164,8 @@ fn bounds_are_shown_and_decide_nothing() {
 #[test]
 fn values_that_are_not_comparable_are_a_series_of_their_own() {
     let sized = |bytes: u64| RunFigure { labels: figure(100.0).labels.whole(Labels::SIZE, bytes), ..figure(100.0) };
-    let cases: [(RunFigure, fn(&Obstacle) -> bool); 4] = [
+    type IsWhy = fn(&Obstacle) -> bool;
+    let cases: [(RunFigure, IsWhy); 4] = [
         (RunFigure { method: 2, ..figure(100.0) }, |why| matches!(why, Obstacle::Method { first: 2, other: 3 })),
         (sized(4 * GIB), |why| matches!(why, Obstacle::WorkingSet { .. })),
         (RunFigure { is_middle: Some(true), ..figure(100.0) }, |why| *why == Obstacle::Estimate),

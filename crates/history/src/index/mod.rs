@@ -97,10 +97,10 @@ impl<'a> Index<'a> {
     pub fn figures(&self, head: &RunHead) -> RunFigures {
         let files = files::Files::beside(self.store);
         let kept = files.and_then(|files| files.details(head)).filter(|details| details.stamp == head.stamp);
-        kept.map(|details| details.about).or_else(|| self.from_document(head)).unwrap_or_default()
+        kept.map(|details| details.about).or_else(|| self.read_again(head)).unwrap_or_default()
     }
 
-    fn from_document(&self, head: &RunHead) -> Option<RunFigures> {
+    fn read_again(&self, head: &RunHead) -> Option<RunFigures> {
         let run = read_file(&self.path(head)?).ok()?;
         Some((self.describe)(&run).1)
     }

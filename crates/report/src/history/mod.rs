@@ -65,14 +65,14 @@ fn elsewhere(history: &History, style: &Style) -> String {
 
 fn runs(runs: &[HistoryRun], all_machines: bool, style: &Style) -> String {
     // Ids are copied: what is flush right is never broken.
-    let mut table = Table::new().indent(0).column("when (UTC)", Align::Left).column("run", Align::Right);
+    let mut table = Table::new().indent(0).column("when (UTC)", Align::Right).column("run", Align::Right);
     table = table.column("what", Align::Left).column("took", Align::Right).column("trusted", Align::Right);
     table = table.column(if all_machines { "machine" } else { "" }, Align::Left);
     for run in runs {
         let id = Cell::inked(&run.id, Ink::Head);
         table.row(match &run.problem {
             None => vec![
-                Cell::new(glued(&when(&run.started))),
+                Cell::new(when(&run.started)),
                 id,
                 Cell::new(&run.title),
                 Cell::new(seconds(run.seconds)),
