@@ -55,10 +55,10 @@ pub(crate) enum CompareFormat {
 }
 
 pub(crate) const CHECK_EXAMPLES: &str = "\
-An expectation is a line such as: latency.dram.remote / latency.dram.local <= 2.2
+An expectation is, for example: latency.dram.remote / latency.dram.local <= 2.2
 A file has a table [[expect]] for each, with that = \"...\"; why and source are
-optional. `tiermark help check` explains it. `tiermark check --rules > mine.toml`
-writes the built-in rules, to change.
+optional. `tiermark help check` explains the file.
+`tiermark check --rules > mine.toml` writes the built-in rules, to change.
 Examples:
   tiermark survey && tiermark check
   tiermark check last --expect server.toml
