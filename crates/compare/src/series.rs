@@ -1,4 +1,4 @@
-//! Figures over the runs of one machine: which values are one series, its trend, and where its level changed.
+//! Figures over the runs of one machine: which values are one series, the trend of a series, and where its level changed.
 
 use std::collections::BTreeMap;
 
