@@ -137,7 +137,7 @@ messages! {
 
 /// What was found instead.
 fn instead(found: &str) -> String {
-    if found.is_empty() { ": the text ends".to_owned() } else { format!(", not '{found}'") }
+    if found.is_empty() { ", but the text ends".to_owned() } else { format!(", not '{found}'") }
 }
 
 fn because(reasons: &[String]) -> String {
