@@ -46,6 +46,7 @@ mod run;
 mod scan;
 mod selftest;
 mod shapes;
+mod steps;
 mod stream;
 mod style;
 mod survey;

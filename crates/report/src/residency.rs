@@ -5,6 +5,7 @@ use tiermark_model::{Finding, Labels, Quantity, Unit};
 use crate::number::{graded, measured_size, percent, size, value};
 use crate::pivot::{Pivot, of};
 use crate::reasons::Reasons;
+use crate::steps::Curves;
 use crate::style::{Ink, Style};
 use crate::table::Cell;
 use crate::text::{hanging, heading};
@@ -34,6 +35,14 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
     if !held.is_empty() {
         out.push_str(&heading("Share of the range that still hits", style));
         let share = |f: &Finding| Cell::new(format!("{} ", f.value.map_or_else(String::new, percent)));
+        let curves = Curves {
+            x: &|f| f.labels.number(Labels::WAIT).map(|ns| ns as f64 / 1e6),
+            x_unit: "ms",
+            series: &column,
+            unit: ("%", 0.01),
+            log_y: false,
+        };
+        out.push_str(&curves.drawn(&held, style));
         out.push_str(&table(&held, &share));
     }
     for line in words(findings, style) {

@@ -21,6 +21,7 @@ use crate::published::published;
 use crate::reasons::Reasons;
 use crate::refusals::trouble;
 use crate::shapes::shapes;
+use crate::steps;
 use crate::style::{Ink, Style};
 use crate::survey;
 use crate::tally::summary;
@@ -88,6 +89,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     out.push_str(&ladder(&mut shown, &plain_rates(&run.bench, &observations), only.as_deref(), style));
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
+    out.push_str(&steps::pages(experiments, style));
     out.push_str(&shapes(&mut shown, style));
     out.push_str(&os(&mut shown, run, experiments, style));
     out.push_str(&tails(&mut shown, style));

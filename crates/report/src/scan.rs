@@ -7,6 +7,7 @@ use crate::number::{graded, with_interval};
 use crate::order::grouped;
 use crate::pivot::{label, of};
 use crate::reasons::Reasons;
+use crate::steps::Curves;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
@@ -23,7 +24,18 @@ pub(crate) fn scan(findings: &[&Finding], style: &Style) -> String {
     let slow = of(findings, &Quantity::ScanSlow);
     let is_slow = |f: &Finding| slow.iter().any(|s| region(s) == region(f));
     let is_listed = |f: &Finding| style.verbose || latencies.len() <= LISTED || is_slow(f);
+    let curves = Curves {
+        x: &|f| region(f).map(|region| region as f64),
+        x_unit: "region",
+        series: &|f| format!("node {}", label(f, Labels::NODE)),
+        unit: ("ns", 1.0),
+        log_y: false,
+    };
     let mut out = heading("Memory by region", style) + &table(findings, &is_listed, style);
+    let drawn = curves.drawn(&latencies, style);
+    if !drawn.is_empty() {
+        out.push_str(&(heading("Latency by region, ns", style) + &drawn));
+    }
     for median in of(findings, &Quantity::ScanMedian) {
         let number = median.value.map(|v| with_interval(v, None, median.unit, style)).unwrap_or_default();
         let notes: Vec<&str> = median.notes.iter().map(|note| note.text.as_str()).collect();

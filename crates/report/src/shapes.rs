@@ -9,6 +9,7 @@ use crate::pivot::{Pivot, label, of};
 use crate::reasons::Reasons;
 use crate::residency::{counted, residency};
 use crate::scan::scan;
+use crate::steps::Curves;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
@@ -230,7 +231,15 @@ fn in_flight(findings: &[&Finding], style: &Style) -> String {
         row.push(found.map_or_else(Cell::default, |f| text(f)));
     }
     table.row(row);
+    let curves = Curves {
+        x: &|f| f.labels.number(Labels::CHAINS).map(|chains| chains as f64),
+        x_unit: "chains",
+        series: &|f| label(f, Labels::TIER),
+        unit: ("ns", 1.0),
+        log_y: true,
+    };
     heading("Accesses in flight: ns an access by chains followed at once", style)
+        + &curves.drawn(&times, style)
         + &table.render(style)
         + &remarks(findings, style)
 }

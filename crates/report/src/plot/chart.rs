@@ -1,7 +1,7 @@
 //! Plots as data for the script of a page.
 
 use serde::Serialize;
-use tiermark_model::{Grade, Observation};
+use tiermark_model::{Finding, Grade, Observation};
 
 use super::{Abscissa, Plot};
 use crate::style::Style;
@@ -36,6 +36,18 @@ impl PointAbout {
             high: o.interval.map(|interval| scaled(interval.high)),
             now: o.now.map(|now| scaled(now.median)),
             grade: (o.verdict.grade != Grade::Trusted).then(|| o.verdict.grade.to_string()),
+            of: String::new(),
+        }
+    }
+
+    /// What is known of a finding, in units of the axis.
+    pub(crate) fn of_finding(f: &Finding, scale: f64) -> Self {
+        let scaled = |value: f64| short(value / scale);
+        Self {
+            low: f.interval.map(|interval| scaled(interval.low)),
+            high: f.interval.map(|interval| scaled(interval.high)),
+            now: None,
+            grade: (f.verdict.grade != Grade::Trusted).then(|| f.verdict.grade.to_string()),
             of: String::new(),
         }
     }

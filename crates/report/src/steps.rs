@@ -1,0 +1,86 @@
+//! Curves of findings and observations over something else than size: pages, chains, waits, regions.
+
+use tiermark_model::{Experiment, Finding, Labels, Observation, present_probe_id};
+
+use crate::order::{distinct, grouped};
+use crate::plot::{Plot, PointAbout, ROWS, Series, plot, plot_over};
+use crate::style::Style;
+use crate::text::heading;
+
+/// Points below which a curve says no more than its table.
+const FEWEST: usize = 4;
+/// Curves in one plot: more cannot be distinguished.
+const CURVES: usize = 5;
+
+/// How findings become curves.
+pub(crate) struct Curves<'a> {
+    /// Where a finding is on the x axis.
+    pub(crate) x: &'a dyn Fn(&Finding) -> Option<f64>,
+    /// What x counts.
+    pub(crate) x_unit: &'a str,
+    /// The curve that a finding belongs to.
+    pub(crate) series: &'a dyn Fn(&Finding) -> String,
+    /// The unit of y, and its size in the unit of the findings.
+    pub(crate) unit: (&'a str, f64),
+    /// Whether y is logarithmic.
+    pub(crate) log_y: bool,
+}
+
+impl Curves<'_> {
+    /// The plots; empty where there are too few points.
+    pub(crate) fn drawn(&self, findings: &[&Finding], style: &Style) -> String {
+        let series: Vec<Series> = grouped(findings.iter().map(|f| ((self.series)(f), *f)))
+            .into_iter()
+            .map(|(name, of)| {
+                let scale = self.unit.1;
+                let point = |f: &Finding| Some((((self.x)(f)?, f.value? / scale), PointAbout::of_finding(f, scale)));
+                let (points, about) = of.into_iter().filter_map(point).unzip();
+                Series { name, points, about }
+            })
+            .filter(|series| series.points.len() >= FEWEST)
+            .collect();
+        let one = |series: &[Series]| {
+            // In a text the heading has the unit.
+            let unit = if style.markup { self.unit.0 } else { "" };
+            let plot = Plot { unit, log_y: self.log_y, series, marks: &[], level: None, rows: ROWS };
+            plot_over(&plot, self.x_unit, style)
+        };
+        series.chunks(CURVES).map(one).collect()
+    }
+}
+
+/// Latency over the number of pages of which one line each is touched: it rises where a TLB ends.
+pub(crate) fn pages(experiments: &[&Experiment], style: &Style) -> String {
+    let of_probe = experiments.iter().filter(|e| present_probe_id(&e.request.probe) == "tlb");
+    let points = of_probe.flat_map(|e| &e.observations).filter_map(|o| Some((page(o)?, o)));
+    let series: Vec<Series> = grouped(points)
+        .into_iter()
+        .map(|(name, of)| {
+            let point = |o: &Observation| Some(((pages_of(o)?, o.value?), PointAbout::of(o, 1.0)));
+            let (points, about) = of.into_iter().filter_map(point).unzip();
+            Series { name: format!("{name} pages"), points, about }
+        })
+        .filter(|series| distinct(series.points.iter().map(|(x, _)| *x as u64)).len() >= FEWEST)
+        .collect();
+    let unit = if style.markup { "ns" } else { "" };
+    let drawn = plot(&Plot { unit, log_y: true, series: &series, marks: &[], level: None, rows: ROWS }, style);
+    if drawn.is_empty() {
+        return drawn;
+    }
+    heading("Latency by the number of pages touched, one line a page, ns", style) + &drawn
+}
+
+/// The size of the pages of an observation that touches one line of each.
+fn page(o: &Observation) -> Option<String> {
+    let page = o.labels.get(Labels::PAGE)?;
+    stride(o).filter(|stride| *stride >= 4096).map(|_| page.to_owned())
+}
+
+fn stride(o: &Observation) -> Option<u64> {
+    o.labels.get(Labels::LAYOUT)?.strip_prefix("scatter:")?.parse().ok()
+}
+
+fn pages_of(o: &Observation) -> Option<f64> {
+    let stride = stride(o).filter(|stride| *stride > 0)?;
+    Some((o.labels.number(Labels::SIZE)? / stride) as f64)
+}
