@@ -24,9 +24,8 @@ Sizes: 64, 32K, 2M, 1G (K is 1024, kB is 1000). Cpus: 0-3,8, node:1, socket:0,
 core:5, llc:2, all, !2.
 Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), a number
 is worse (compare --fail-over) or an expectation failed (check), 4 refused:
-nothing was measured, changed or judged,
-5 partial, 6 a number is not trusted (--strict), 129, 130, 143 stopped by a
-signal.
+nothing was measured, changed or judged, 5 partial, 6 a number is not trusted
+(--strict), 129, 130, 143 stopped by a signal.
 Reports are for people and may change; programs read --json.";
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.

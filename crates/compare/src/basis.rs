@@ -1,15 +1,15 @@
-//! What a number rests on: two numbers of one thing are compared only where this agrees.
+//! The conditions under which a number was measured: two numbers are compared only if their conditions agree.
 
 use tiermark_model::{Bytes, Observation, Obstacle, Quantity, StateKind};
 use tiermark_stats::quantiles;
 
-/// Footprints that differ by less are one: the finder of tiers puts a rung somewhere on a measured plateau.
+/// Footprints that differ by less than this factor are the same: the finder of tiers puts a rung anywhere on a measured plateau.
 const ALIKE: f64 = 1.01;
 /// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an
 /// octave. Those of caches must be alike; larger ones are memory where no tier is named.
 const MEMORY_BYTES: u64 = 32 << 20;
 const QUARTER_OCTAVE: f64 = 1.19;
-/// Round trips that differ by this factor are of different states of the cpus, as within a run.
+/// Round trips that differ by at least this factor show different states of the cpus, as within a run.
 const OTHER_STATE: f64 = 1.6;
 
 /// What decides whether two numbers of the same coordinates are comparable.

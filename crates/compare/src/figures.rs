@@ -13,8 +13,8 @@ const MOST: usize = 400;
 /// Bytes of a text of a document that are kept; longer labels are no label that a probe makes.
 const LONGEST: usize = 200;
 
-/// The numbers of a run that are comparable with those of other runs, figures of tiers first, and its facts. What a run measured several
-/// times is there once.
+/// The facts of a run, and its numbers that are comparable with those of other runs, figures of tiers first. A number that the run
+/// measured several times is there once.
 #[must_use]
 pub fn run_figures(run: &Run) -> RunFigures {
     let mut figures: Vec<RunFigure> = numbers::of(run, false).iter().filter_map(figure).collect();

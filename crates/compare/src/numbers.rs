@@ -57,15 +57,15 @@ impl Number<'_> {
         labels.0.contains_key(Labels::REGION) || (self.is_guest && [Labels::FROM, Labels::TO].iter().any(is_cpu))
     }
 
-    /// Whether it is a bound that says on one side only where the number is. A figure below the record of its own machine is as sharp as
-    /// any other: that it was better before is what a comparison looks for.
+    /// Whether it is a bound that limits the number on one side only. A figure below the record of its own machine does not count as one: its
+    /// edge is sharp, and that the machine was better before is what a comparison looks for.
     pub(crate) fn is_open(&self) -> bool {
         let Verdict { grade, reasons } = &self.finding.verdict;
         let is_only_below = !reasons.is_empty() && reasons.iter().all(|r| r.code() == ReasonCode::BelowRecord);
         *grade == Grade::Bound && !is_only_below
     }
 
-    /// What it rests on.
+    /// The conditions under which it was measured.
     pub(crate) fn basis(&self) -> Basis<'_> {
         Basis {
             method: self.experiment.method,

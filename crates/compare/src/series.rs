@@ -1,4 +1,4 @@
-//! Figures over the runs of one machine: which values are one series, its trend, and where its level changed.
+//! Figures over the runs of one machine: which values are one series, the trend of a series, and where its level changed.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::basis::Basis;
 use crate::facts::differences;
 use crate::{LEVEL, THRESHOLD};
 
-/// Values on each side of a change. With four on each side the smallest possible p-value (2/70) is above [`LEVEL`]; with five it is 2/252.
+/// The fewest values on each side of a change. With four on each side the smallest possible p-value (2/70) is above [`LEVEL`]; with five it is 2/252.
 pub const FEWEST: usize = 5;
 /// The newest values of a series that a trend is computed of: the cost grows with the square of their number.
 const MOST: usize = 500;
@@ -21,7 +21,7 @@ pub struct OneRun<'a> {
     pub id: &'a str,
     /// Its start, RFC 3339 in UTC.
     pub started: &'a str,
-    /// Days from the first of the runs to its start; `None` where the document does not say it.
+    /// Days from the start of the first run to its own; `None` if the document does not have it.
     pub day: Option<f64>,
     /// Its figures and facts.
     pub about: &'a RunFigures,
@@ -30,8 +30,8 @@ pub struct OneRun<'a> {
 /// A value of a figure with its run.
 type Reading<'a> = (&'a OneRun<'a>, &'a RunFigure);
 
-/// The figures of some runs, oldest first: each series of comparable values, in the order of the newest run that has them. The series of a
-/// figure's newest value comes first.
+/// The figures of some runs, which are given oldest first: one entry for each series of comparable values. Figures are in the order of the
+/// newest run that has them; of the series of a figure, that of its newest value comes first.
 #[must_use]
 pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<FigureHistory> {
     let mut by_key: BTreeMap<&str, Vec<Reading<'_>>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn judged(series: &[Reading<'_>], apart: Option<Obstacle>) -> FigureHistory {
     }
 }
 
-/// Whether a change of level is one: beyond chance, and larger than what two runs of an unchanged machine may differ by.
+/// Whether a change of level is shown: beyond chance, and larger than the difference that two runs of an unchanged machine may have.
 fn is_change(change: &LevelChange) -> bool {
     change.p_value <= LEVEL && is_large(change.after / change.before - 1.0)
 }

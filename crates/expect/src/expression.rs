@@ -43,7 +43,7 @@ impl Expectation {
     /// Reads an expectation.
     ///
     /// # Errors
-    /// The first mistake, with the character that it is at and what to write instead.
+    /// The first mistake, with its character and what to write instead.
     pub fn parse(text: &str) -> Result<Self, Note> {
         let tokens = tokens(text)?;
         let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
@@ -66,7 +66,7 @@ impl Expectation {
     }
 }
 
-/// Reads a product. `end` is what stands behind it.
+/// Reads a product. `end` is what follows it.
 fn side(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side, Note> {
     let behind = || match (end, tokens.last()) {
         (Some(token), _) => (token.at, token.text),

@@ -33,7 +33,7 @@ struct Candidate {
     at: At,
 }
 
-/// The figures of a run by name. Of several measurements of one thing the one that says most counts: on huge pages, trusted, fast.
+/// The figures of a run by name. Of several measurements of one thing, one on huge pages is used first, then a trusted one, then the fastest.
 pub(crate) fn of(run: &Run) -> BTreeMap<Name, Vec<At>> {
     let mut best: BTreeMap<Name, HashMap<Place, Candidate>> = BTreeMap::new();
     let cores = Cores::of(&run.machine);

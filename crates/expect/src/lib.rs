@@ -27,7 +27,7 @@ pub use judge::check;
 /// The file of the built-in rules of thumb, each with its source.
 pub const AUTO: &str = include_str!("auto.toml");
 
-/// Every figure of a run that an expectation can name; of names that the run has nothing for, the reason.
+/// Every figure of a run that an expectation can name. If the run does not have a figure, its value is the reason.
 #[must_use]
 pub fn figures(run: &Run) -> Vec<NamedFigure> {
     facts::Facts::of(run).all()

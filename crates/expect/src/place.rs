@@ -9,7 +9,7 @@ pub(crate) struct Place {
     pub(crate) from: Option<IdSet>,
     /// Nodes of the memory.
     pub(crate) nodes: Option<IdSet>,
-    /// Nodes whose theoretical limit this is: it belongs to figures of the memory of exactly these.
+    /// Nodes whose theoretical limit this is; it is compared only with figures of the memory of exactly these nodes.
     pub(crate) limit_of: Option<IdSet>,
     /// The memory module.
     pub(crate) module: Option<String>,

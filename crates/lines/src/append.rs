@@ -106,7 +106,7 @@ impl<S: Storage> Appender<S> {
         Self { storage, survives, length: 0, torn: false }
     }
 
-    /// Bytes of the whole lines: where the next line begins.
+    /// Bytes of all whole lines: the offset of the next line.
     pub fn length(&self) -> u64 {
         self.length
     }

@@ -32,7 +32,7 @@ impl Lines {
         Ok(Self::of_bytes(text))
     }
 
-    /// The whole lines of what was read of a file.
+    /// The whole lines of these bytes of a file.
     pub fn of_bytes(mut text: Vec<u8>) -> Self {
         text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
         Self(text)

@@ -51,9 +51,10 @@ impl HealthCounts {
         Self { controllers, cpus }
     }
 
-    /// The counters of a run that began with these; `None` if the system has none. Without an `after`, the run has not ended.
+    /// The counters of a run: these are the values before it, `after` those after it (`None` while the run goes on). `None` if the system
+    /// has no counters.
     ///
-    /// Cpus that were offline at one end are left out: their counters say nothing about the run.
+    /// Cpus that were offline before or after the run are left out: their counters say nothing about the run.
     pub fn run(&self, after: Option<&Self>, machine: &Machine) -> Option<RunHealth> {
         let memory: Vec<MemoryErrors> =
             self.controllers.iter().map(|errors| pair(errors, after.map(|after| &after.controllers[..]))).collect();

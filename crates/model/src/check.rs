@@ -69,21 +69,21 @@ pub struct CheckedValue {
     pub place: Option<String>,
     /// The left side of the expectation.
     pub value: f64,
-    /// How far the value is known.
+    /// Whether the value is exact or a bound.
     pub value_is: Known,
-    /// How the value has to stand to the limit.
+    /// The comparison that the value must satisfy.
     pub comparator: Comparator,
     /// The right side of the expectation.
     pub limit: f64,
-    /// How far the limit is known.
+    /// Whether the limit is exact or a bound.
     pub limit_is: Known,
     /// Unit of both.
     pub unit: CheckUnit,
-    /// By which share of the limit the value is on the right side of it; negative on the wrong side. `None` if the limit is 0.
+    /// Distance from the limit as a share of it: negative if the expectation fails. `None` if the limit is 0.
     pub margin: Option<f64>,
 }
 
-/// How far a number is known.
+/// Whether a number is exact or a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -96,7 +96,7 @@ pub enum Known {
     AtMost,
 }
 
-/// How a value has to stand to its limit.
+/// The comparison of a value with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -133,7 +133,7 @@ pub struct NamedFigure {
     pub name: String,
     /// The place; `None` for the whole machine.
     pub place: Option<String>,
-    /// The number and how far it is known; else why it is not known.
+    /// The number, and whether it is exact or a bound; else why it is not known.
     pub value: Result<(f64, Known), Note>,
     /// Its unit.
     pub unit: CheckUnit,

@@ -59,13 +59,12 @@ pub struct HealthCount {
     pub before: u64,
     /// Its value after the run; `None` if it could no longer be read, or if the run was killed.
     pub after: Option<u64>,
-    /// By how much it grew at least; `None` without a value after the run.
+    /// The least number by which it grew; `None` without a value after the run.
     pub grew: Option<u64>,
 }
 
 impl HealthCount {
-    /// The counter with these values. One that went down was reset, or its 32 bits wrapped: then at least the new value was counted during
-    /// the run.
+    /// The counter with these values. A counter that went down was reset, or its 32 bits wrapped; it then grew by at least the new value.
     pub fn new(before: u64, after: Option<u64>) -> Self {
         Self { before, after, grew: after.map(|after| after.checked_sub(before).unwrap_or(after)) }
     }
@@ -113,12 +112,12 @@ impl MemoryErrors {
 }
 
 impl RunHealth {
-    /// By how much the errors of one kind grew, over all controllers; `None` if no controller says.
+    /// By how much the errors of one kind grew, over all controllers; `None` if no controller reports it.
     pub fn errors_grown(&self, kind: ErrorKind) -> Option<u64> {
         sum(self.memory.iter().flatten().map(|errors| errors.count(kind).and_then(|count| count.grew)))
     }
 
-    /// Errors of one kind since the counters began, at the end of the run; `None` if no controller says.
+    /// Errors of one kind since the counters began, at the end of the run; `None` if no controller reports them.
     pub fn errors_counted(&self, kind: ErrorKind) -> Option<u64> {
         sum(self.memory.iter().flatten().map(|errors| errors.count(kind).map(|count| count.last())))
     }
@@ -135,7 +134,7 @@ impl RunHealth {
         self.memory.iter().flatten().flat_map(|errors| errors.named(counted)).collect()
     }
 
-    /// The number of a counter of throttling, over all packages; `None` if no package says.
+    /// The number of a counter of throttling, over all packages; `None` if no package reports it.
     pub fn throttled(
         &self,
         counter: fn(&Throttling) -> Option<HealthCount>,

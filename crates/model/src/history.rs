@@ -50,11 +50,11 @@ impl GradeCounts {
     }
 }
 
-/// A number of a run with all that decides whether the numbers of other runs are compared with it.
+/// A number of a run, with everything that decides whether it is comparable with numbers of other runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFigure {
-    /// Its coordinates: numbers of the same coordinates describe one thing.
+    /// Its coordinates: numbers with the same coordinates describe the same thing.
     pub key: String,
     /// The probe that measured it.
     pub probe: String,
@@ -77,7 +77,7 @@ pub struct RunFigure {
     pub is_open: bool,
     /// Whether it is the middle of its windows; `None` where no step shows it.
     pub is_middle: Option<bool>,
-    /// The state of the cpus that it is of; `None` where the run saw one state only.
+    /// The state of the cpus in which it was measured; `None` if the run saw one state only.
     pub state: Option<StateKind>,
     /// 10th and 90th percentile of the round trips between its cpus, ns; `None` where there were none.
     pub pings: Option<[f64; 2]>,
@@ -93,7 +93,7 @@ impl RunFigure {
 /// A fact of the machine or the program of a run; `None` where not reported.
 pub type FactValue = (Fact, Option<String>);
 
-/// The figures of one run, and the facts to compare where they change.
+/// The figures of one run, and the facts to compare at a change of level.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFigures {
@@ -111,13 +111,13 @@ pub struct History {
     pub all_machines: bool,
     /// The newest runs, as many as asked for, oldest first.
     pub runs: Vec<HistoryRun>,
-    /// How many runs fit, those that are not listed included.
+    /// How many runs match, including those that are not listed.
     pub total: u64,
     /// Saved runs of other machines, which are not listed.
     pub elsewhere: u64,
     /// Saved runs on simulated machines, which are not listed.
     pub simulated: u64,
-    /// The figures. Each figure whose values are not all comparable is there several times, the series of the newest value first.
+    /// The figures. A figure whose values are not all comparable has several entries, first the series of the newest value.
     pub figures: Vec<FigureHistory>,
 }
 
@@ -143,7 +143,7 @@ pub struct HistoryRun {
     pub version: String,
     /// Its numbers by their grades.
     pub grades: GradeCounts,
-    /// Why its document cannot be read; all else but the id is empty then.
+    /// Why its document cannot be read; then all fields except the id are empty.
     pub problem: Option<String>,
 }
 
@@ -167,7 +167,7 @@ pub struct FigureHistory {
     pub trend: Option<FigureTrend>,
     /// Where its level changed, oldest first.
     pub changes: Vec<FigureChange>,
-    /// Why its values are not compared with the series of the newest value; `None` of that series itself.
+    /// Why its values are not compared with the series of the newest value; `None` for that series itself.
     pub apart: Option<Obstacle>,
 }
 
@@ -187,7 +187,7 @@ pub struct FigurePoint {
     pub interval: Option<Interval>,
     /// Trusted or a bound.
     pub grade: Grade,
-    /// Whether it counts for trend and changes: it is trusted, or a bound only because it is below the machine's record.
+    /// Whether trend and changes use it: it is trusted, or a bound only because it is below the machine's record.
     pub counts: bool,
 }
 
@@ -195,15 +195,15 @@ pub struct FigurePoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureTrend {
-    /// Relative change from the first to the last value by the slope: 0.1 is 10 % more.
+    /// Relative change from the time of the first value to that of the last, computed from the slope: 0.1 is 10 % more.
     pub change: f64,
     /// p-value of "no trend".
     pub p_value: f64,
-    /// Id of the first run that counts.
+    /// Id of the first run of the trend.
     pub since: String,
     /// Start of that run.
     pub started: String,
-    /// Values that count.
+    /// Number of values of the trend.
     pub values: u64,
 }
 
@@ -211,9 +211,9 @@ pub struct FigureTrend {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureChange {
-    /// Id of the last run before it.
+    /// Id of the last run before the change.
     pub last: String,
-    /// Id of the first run after it.
+    /// Id of the first run after the change.
     pub run: String,
     /// Start of that run.
     pub started: String,
@@ -230,7 +230,7 @@ pub struct FigureChange {
 }
 
 impl FigureHistory {
-    /// Whether less of it is better; `None` where neither more nor less is.
+    /// Whether a lower value is better; `None` if neither is.
     pub fn less_is_better(&self) -> Option<bool> {
         crate::less_is_better(&self.metric, self.unit)
     }

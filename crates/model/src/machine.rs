@@ -282,10 +282,10 @@ pub struct TheoreticalPeak {
     pub bytes_per_second: f64,
     /// How it was computed, in one line (`8 channels x 4800 MT/s x 8 bytes (one channel per populated …)`).
     pub how: String,
-    /// Whether the true peak may be lower: the modules of a channel, or the wired links, are not known.
+    /// Whether the true peak may be lower, because the modules of a channel, or the wired links, are not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upper_bound: bool,
-    /// The memory channels behind it; `None` of links, and where slot names do not tell them.
+    /// The memory channels that it is computed from; `None` for links, and if slot names do not show the channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<MemoryChannels>,
 }

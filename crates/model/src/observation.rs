@@ -271,9 +271,9 @@ pub struct PlacementProof {
 }
 
 impl PlacementProof {
-    /// The nodes that hold the pages, without those that hold a few stray ones; empty where the nodes could not be read.
+    /// The nodes that hold more than 5 % of the pages; empty if the nodes could not be read.
     pub fn nodes(&self) -> IdSet {
-        /// One page in so many elsewhere is a stray one.
+        /// A node with at most one page in this many holds only stray pages.
         const STRAY: u64 = 20;
         let all = crate::units::total(self.by_node.values().copied());
         self.by_node.iter().filter(|(_, pages)| pages.saturating_mul(STRAY) > all).map(|(node, _)| *node).collect()

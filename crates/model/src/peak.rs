@@ -26,7 +26,7 @@ impl Machine {
         Some(if even { whole / own.len() as f64 * named.len() as f64 } else { whole })
     }
 
-    /// The part of the theoretical peak that some nodes have by themselves; `None` where it is not known apart from that of other nodes.
+    /// The theoretical peak of the memory of these nodes alone; `None` if only the peak of more nodes together is known.
     pub fn own_memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let peak = self.memory_peak(nodes)?;
         let whole = self.theoretical_peak.as_ref()?.bytes_per_second;

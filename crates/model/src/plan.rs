@@ -52,7 +52,7 @@ pub struct PlanPage {
     /// Whether the report shows the machine before the numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub machine: bool,
-    /// Figures of others, which the report shows beside those of the run.
+    /// Published figures, which the report shows beside those of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
 }
@@ -67,7 +67,7 @@ pub struct Published {
     pub figures: Vec<PublishedFigure>,
 }
 
-/// A published figure, or a row of them.
+/// A published figure, or a curve of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedFigure {
@@ -75,12 +75,12 @@ pub struct PublishedFigure {
     pub name: String,
     /// Latency or bandwidth.
     pub metric: Metric,
-    /// Labels that the same number of a run has.
+    /// Labels of the number of a run that is shown beside it.
     pub labels: Labels,
-    /// The label that the points of a row differ in; `None` for a single figure.
+    /// The label in which the points of a curve differ; `None` for a single figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The points, or the one figure.
+    /// The points of the curve, or the single figure.
     pub points: Vec<PublishedPoint>,
 }
 
@@ -88,7 +88,7 @@ pub struct PublishedFigure {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedPoint {
-    /// The value of the label that the row is by; `None` for a single figure.
+    /// The value of the label `by` of the curve; `None` for a single figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     /// The number in the base unit of the metric.

@@ -148,7 +148,7 @@ fn scaled(bytes_per_second: f64, style: &Style) -> f64 {
 struct Lines {
     /// The knee of each curve, where it has one.
     knees: Vec<Option<f64>>,
-    /// The latency that was asked about.
+    /// The target latency (`--target-ns`), ns, and its label.
     target: Option<(f64, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! Figures of others beside those of a run.
+//! Published figures beside those of a run.
 
 use tiermark_model::{Bytes, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run};
 
@@ -8,7 +8,7 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
 
-/// Points of a row below which it is no curve.
+/// The fewest points that are drawn as a curve.
 const CURVE: usize = 4;
 
 /// The section; empty for a run whose plan has none.
@@ -33,12 +33,12 @@ pub(crate) fn published(run: &Run, style: &Style) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let title = format!("Published figures, of {}, beside those of this run", published.machine);
+    let title = format!("Figures published for {}, beside those of this run", published.machine);
     let note = "The machines differ: compare the shapes, not the values.";
     heading(&title, style) + &table.render(style) + &hanging("  ", note, Ink::Dim, style) + &charts
 }
 
-/// The same number in a run.
+/// The observation of the run that has the same labels.
 fn here<'a>(figure: &PublishedFigure, at: Option<u64>, observations: &[&'a Observation]) -> Option<&'a Observation> {
     let fits = |o: &&&Observation| {
         let has_labels = figure.labels.0.iter().all(|(key, label)| o.labels.0.get(key) == Some(label));
@@ -80,7 +80,7 @@ fn row(figure: &PublishedFigure, point: &PublishedPoint, observations: &[&Observ
     ]
 }
 
-/// A row as curves: theirs and ours.
+/// Two curves: the published figures and those of the run.
 fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Observation], style: &Style) -> String {
     let (scale, name) = style.axis();
     let (scale, unit) = if figure.metric == Metric::Latency { (1.0, "ns") } else { (scale, name) };
@@ -102,5 +102,5 @@ fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Obser
         Some("size") => plot(&of, style),
         by => plot_over(&of, by.unwrap_or_default(), style),
     };
-    heading(&format!("{}: published and here", figure.name), style) + &drawn
+    heading(&format!("{}: published, and of this run", figure.name), style) + &drawn
 }

@@ -59,13 +59,13 @@ pub struct LevelChange {
     pub after: f64,
 }
 
-/// The most likely single change of level with at least `fewest` values on both sides, for series that are too short for
-/// [`change_point`], whose p-value is an approximation: of 5 values before and 5 after a step it says 0.07 at best.
+/// The most likely single change of level with at least `fewest` values on both sides. It is for series that are too short
+/// for [`change_point`], whose approximate p-value is 0.07 at best for 5 values before a step and 5 after.
 ///
 /// The index is that of the largest standardised rank sum (maximally selected rank statistics: Lausen & Schumacher,
-/// Biometrics 48(1), 1992), its p-value that of Mann & Whitney there, exact for short
-/// series with ties too, times the number of indices that were
-/// looked at (Bonferroni). Assumes values that do not depend on each other but for the change.
+/// Biometrics 48(1), 1992). The p-value is that of Mann & Whitney at this index, times the number of possible indices
+/// (Bonferroni). It is exact for short series, with ties too. Assumes that the values are independent except for the
+/// change.
 ///
 /// `None` for a series that is too short, or has a value that is not finite.
 #[must_use]
@@ -94,9 +94,10 @@ pub fn level_change(series: &[f64], fewest: usize) -> Option<LevelChange> {
     Some(LevelChange { index, p_value, before: median(&series[..index])?, after: median(&series[index..])? })
 }
 
-/// All changes of level of a series, oldest first: the most likely one, then those of the stretches before and after it,
-/// as long as `is_one` says so of what is found (binary segmentation: Vostrikova, "Detecting disorder in multidimensional
-/// random processes", Soviet Mathematics Doklady 24, 1981). The medians are of the stretches between the changes.
+/// All changes of level of a series, oldest first. The most likely change is found first, then those of the stretches
+/// before and after it, as long as `is_one` accepts what is found (binary segmentation: Vostrikova, "Detecting disorder in
+/// multidimensional random processes", Soviet Mathematics Doklady 24, 1981). The medians are those of the stretches
+/// between the changes.
 #[must_use]
 pub fn level_changes(series: &[f64], fewest: usize, is_one: impl Fn(&LevelChange) -> bool) -> Vec<LevelChange> {
     let mut found: Vec<LevelChange> = Vec::new();

@@ -40,9 +40,9 @@ pub fn mann_kendall(values: &[f64]) -> Option<MannKendall> {
 
 /// Slope of the values over x: the median of the slopes of all pairs (Theil, "A rank-invariant method of linear and
 /// polynomial regression analysis", Proc. Kon. Ned. Akad. v. Wetensch. A 53, 1950; Sen, "Estimates of the Regression
-/// Coefficient Based on Kendall's Tau", J. Amer. Stat. Assoc. 63, 1968). Pairs with the same x have none.
+/// Coefficient Based on Kendall's Tau", J. Amer. Stat. Assoc. 63, 1968). Pairs with the same x are left out.
 ///
-/// `None` for slices of different lengths, no two different x, or a number that is not finite.
+/// `None` if the slices have different lengths, all x are the same, or a number is not finite.
 #[must_use]
 pub fn theil_sen(x: &[f64], values: &[f64]) -> Option<f64> {
     if x.len() != values.len() || !usable(x) || !usable(values) {

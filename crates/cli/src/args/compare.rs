@@ -55,15 +55,15 @@ pub(crate) enum CompareFormat {
 }
 
 pub(crate) const CHECK_EXAMPLES: &str = "\
-An expectation is a line such as: latency.dram.remote / latency.dram.local <= 2.2
-A file holds, for each: [[expect]], then that = \"...\", and why and source if you
-like. `tiermark help check` explains it; `tiermark check --rules > mine.toml`
-prints the built-in ones, to copy and change.
+An expectation is, for example: latency.dram.remote / latency.dram.local <= 2.2
+A file has a table [[expect]] for each, with that = \"...\"; why and source are
+optional. `tiermark help check` explains the file.
+`tiermark check --rules > mine.toml` writes the built-in rules, to change.
 Examples:
   tiermark survey && tiermark check
   tiermark check last --expect server.toml
   tiermark check --list
-Exit codes: 0 all that were judged passed, 2 bad usage, 3 one failed, 4 none
+Exit codes: 0 all that could be judged passed, 2 bad usage, 3 one failed, 4 none
 could be judged.";
 
 /// Arguments of `check`.

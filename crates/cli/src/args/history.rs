@@ -22,16 +22,16 @@ pub(crate) struct HistoryArgs {
     /// Show one figure run by run: words of its name, as in latency DRAM
     #[arg(value_name = "FIGURE")]
     pub(crate) figure: Vec<String>,
-    /// Only runs since then: 7d (also h, w), a day (2026-11-01), or a run
+    /// Only runs since 7d ago (also h, w), a day (2026-11-01), or a run
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub(crate) since: Option<Since>,
-    /// List so many runs, or all
+    /// List this many runs, or `all`
     #[arg(long, value_name = "RUNS", default_value_t = Limit(Some(LISTED)), value_parser = limit)]
     pub(crate) limit: Limit,
     /// List the runs of all machines, without figures
     #[arg(long, conflicts_with = "figure")]
     pub(crate) all: bool,
-    /// Make the index of the saved runs again from their documents
+    /// Build the index of the saved runs again from their documents
     #[arg(long)]
     pub(crate) rebuild: bool,
     /// Print the history as JSON, with its schema
@@ -61,12 +61,12 @@ fn limit(text: &str) -> Result<Limit, String> {
     parse::within(1..=u64::MAX)(text).map(|runs| Limit(Some(runs))).map_err(|why| format!("{why}, or `all`"))
 }
 
-/// The beginning of a span of time.
+/// The moment from which on runs are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Since {
-    /// So many seconds ago.
+    /// This many seconds ago.
     Seconds(u64),
-    /// A day or a moment, as RFC 3339 begins.
+    /// A day or a time: the beginning of an RFC 3339 text.
     Day(String),
     /// The start of a run, by its id or the beginning of it.
     Run(String),

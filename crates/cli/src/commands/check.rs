@@ -53,7 +53,9 @@ fn exit(found: &Check) -> Exit {
         (1.., _) => Exit::Regression,
         (0, 1..) => Exit::Done,
         (0, 0) => {
-            complain("no expectation could be judged: measure what they name (`tiermark survey`, `tiermark matrix`)");
+            complain(
+                "no expectation could be judged: measure the figures that they name (`tiermark survey`, `tiermark matrix`)",
+            );
             Exit::Refused
         }
     }

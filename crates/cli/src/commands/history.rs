@@ -70,7 +70,9 @@ fn progress() -> impl FnMut(usize, usize) {
     move |read, unknown| {
         if begun.elapsed() >= next {
             next = begun.elapsed() + BETWEEN;
-            tell(format_args!("tiermark: note: {read} of {unknown} new run documents read; the next list is quick"));
+            tell(format_args!(
+                "tiermark: note: {read} of {unknown} new run documents read; the next `tiermark history` is faster"
+            ));
         }
     }
 }
@@ -125,7 +127,7 @@ fn begin(since: &Since, heads: &[RunHead]) -> Result<String, Failure> {
             match named.as_slice() {
                 [] => {
                     return Err(Failure::usage(format!(
-                        "--since '{id}' is no span (7d), no day (2026-11-01) and no run: `tiermark history --limit all` lists the runs"
+                        "--since '{id}' is not a span (7d), a day (2026-11-01) or a saved run: `tiermark history --limit all` lists the runs"
                     )));
                 }
                 [first, ..] => first.started.clone(),
@@ -170,7 +172,7 @@ fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Ve
             let more = if many > NAMED { format!(" and {} more", many - NAMED) } else { String::new() };
             names.truncate(NAMED);
             Err(Failure::usage(format!(
-                "'{}' names {many} figures: {}{more}; add words of the one that is meant",
+                "'{}' names {many} figures: {}{more}; add words of the name",
                 words.join(" "),
                 names.join("; ")
             )))

@@ -22,7 +22,7 @@ pub(crate) struct PlanFile {
     pub(crate) about: String,
     /// Whether the report shows the machine before the numbers.
     pub(crate) machine: bool,
-    /// Figures of others to show beside those of the run.
+    /// Published figures to show beside those of the run.
     pub(crate) published: Option<Published>,
     /// The experiments, in the order in which they run.
     pub(crate) experiments: Vec<Planned>,

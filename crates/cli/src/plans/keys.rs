@@ -43,7 +43,7 @@ pub(super) const OF_A_PLAN: [(&str, &str, &str); 6] = [
     ("title", "text, required", "A description in one line"),
     ("about", "text", "A page for readers: the question, and what to look for in the results"),
     ("machine", "true or false", "Show the machine before the numbers: topology, memory modules, distances of nodes"),
-    ("published", "table", "Figures of others to show beside those of the run: machine, and [[published.figure]]"),
+    ("published", "table", "Published figures to show beside those of the run: machine, and [[published.figure]]"),
     (EXPERIMENT, "table, one or more", "Written [[experiment]]; they run in the order of the file"),
 ];
 /// The probe of an experiment, and a remark on it: its keys that are no options.

@@ -19,7 +19,7 @@ pub(crate) struct Stamp {
     pub(crate) file: String,
     /// Its size.
     pub(crate) bytes: u64,
-    /// Its time of modification, ns since 1970; 0 where the system does not say it.
+    /// Its time of modification, ns since 1970; 0 if the system does not report it.
     pub(crate) modified: u64,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Place {
     pub(crate) length: u64,
 }
 
-/// What a list needs of a run.
+/// What a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunHead {
@@ -58,7 +58,7 @@ pub struct RunHead {
     pub complete: bool,
     /// Name of the simulated machine; `None` on a real one.
     pub simulated: Option<String>,
-    /// The computer, by its host name; `None` of a document that cannot be read. Documents do not hold the machine's id.
+    /// The computer, by its host name, because documents do not hold the machine's id; `None` if the document cannot be read.
     pub computer: Option<MachineKey>,
     /// Name of the processor, where known.
     pub cpu: Option<String>,

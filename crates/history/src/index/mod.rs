@@ -1,9 +1,9 @@
-//! What a list and a trend need of each run document, in two files beside the runs, so that 10,000 runs are listed without reading 10,000
-//! documents.
+//! The index: what a list and a trend need of each run document, in two files beside the runs, so that 10,000 runs are listed without
+//! reading 10,000 documents.
 //!
-//! The documents are the truth: the index holds a document's name, size and time, and what it says of any other document is not used. Only
-//! readers write it, so that a run saves one document and nothing else: whatever happens to a writer of the index, no run is lost. Two files,
-//! because a list needs 300 bytes of a run and a trend thousands: a line of the first says where the second has the figures of its run.
+//! A line of the index holds the name, size and time of its document, and is used only while these are the same. Only readers write the
+//! index: a run saves one document and nothing else, so no run is lost if a writer of the index dies. There are two files, because a list
+//! needs about 600 bytes of a run and a trend thousands: a line of the first file says where the second has the figures of the run.
 
 mod files;
 mod head;
@@ -33,13 +33,13 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Reads the index and the documents that it does not know, and adds these where the files can be written. `progress` gets how many of
-    /// the unknown documents are read, and how many there are.
+    /// Reads the index, and the documents that are not in it, and adds these to the index if its files can be written. `progress` gets the
+    /// number of these documents that are read, and the number of all of them.
     ///
-    /// A missing, damaged or foreign index costs time, and is no error.
+    /// A missing or damaged index, or one of another version, costs time, but is not an error.
     ///
     /// # Errors
-    /// A [`Refusal`] if the directory of the runs is there and cannot be read.
+    /// A [`Refusal`] if the directory of the runs exists and cannot be read.
     pub fn open(
         store: &'a Store,
         describe: &'a Describe<'a>,
@@ -81,7 +81,7 @@ impl<'a> Index<'a> {
         Ok(index)
     }
 
-    /// Deletes the files of the index, so that the next reading makes them of the documents.
+    /// Deletes the files of the index, so that the next [`Index::open`] builds them from the documents.
     pub fn forget(store: &Store) {
         if let Some(files) = files::Files::beside(store) {
             files.remove();
@@ -93,7 +93,7 @@ impl<'a> Index<'a> {
         &self.heads
     }
 
-    /// Figures and facts of a run: from the index, else from its document; none of a document that cannot be read.
+    /// Figures and facts of a run: from the index, else from its document; empty if the document cannot be read.
     pub fn figures(&self, head: &RunHead) -> RunFigures {
         let files = files::Files::beside(self.store);
         let kept = files.and_then(|files| files.details(head)).filter(|details| details.stamp == head.stamp);

@@ -44,7 +44,7 @@ impl MachineKey {
         }
     }
 
-    /// Whether both are of one computer, whatever kernel it runs and how much memory and how many cpus it has today.
+    /// Whether both are the same computer; its kernel, memory and number of cpus may differ.
     pub fn is_same_computer(&self, other: &Self) -> bool {
         self.machine == other.machine
     }

@@ -12,36 +12,36 @@ messages! {
                 Some(_) => nearest(name, known),
                 None => "; `tiermark check --list` shows the names".to_owned(),
             };
-            format!("character {at}: '{name}' is no name{meant}")
+            format!("character {at}: unknown name '{name}'{meant}")
         };
 
     /// A bandwidth without the number of its cores.
     Note span_missing(at: usize, name: &str):
         "character {at}: '{name}' lacks its cores: write {name}.one (one core) or {name}.all (all cores)";
 
-    /// Something else than a number or a name.
+    /// Something other than a number or a name.
     Note operand_expected(at: usize, found: &str):
-        { format!("character {at}: a number or a name is wanted{}", instead(found)) };
+        { format!("character {at}: expected a number or a name{}", instead(found)) };
 
-    /// Something else than a sign between two operands.
+    /// Something other than a sign between two operands.
     Note operator_expected(at: usize, found: &str):
-        { format!("character {at}: x, / or one of <= >= < > is wanted{}", instead(found)) };
+        { format!("character {at}: expected x, / or one of <= >= < >{}", instead(found)) };
 
     /// An expectation that compares nothing.
-    Note comparison_missing(): "nothing is compared: write for example \"latency.dram <= 120 ns\"";
+    Note comparison_missing(): "no comparison: write, for example, \"latency.dram <= 120 ns\"";
 
     /// An expectation with several comparisons.
     Note comparison_twice(at: usize): "character {at}: compare once; write a second expectation for the second limit";
 
-    /// A number that is none.
-    Note number_wrong(at: usize, text: &str): "character {at}: '{text}' is no number";
+    /// A text that is not a number.
+    Note number_wrong(at: usize, text: &str): "character {at}: '{text}' is not a number";
 
     /// A unit that expectations do not have.
     Note unit_unknown(at: usize, unit: &str, known: &[&str]):
         {
             match near(unit, known) {
-                Some(_) => format!("character {at}: '{unit}' is no unit{}", nearest(unit, known)),
-                None => format!("character {at}: '{unit}' is no unit; units are {}", known.join(", ")),
+                Some(_) => format!("character {at}: unknown unit '{unit}'{}", nearest(unit, known)),
+                None => format!("character {at}: unknown unit '{unit}'; units are {}", known.join(", ")),
             }
         };
 
@@ -50,15 +50,15 @@ messages! {
         "the left side is {left}, the right side {right}: give a number its unit, as in 120 ns, 30 GB/s or 4800 MT/s";
 
     /// An expectation that is too long to be one.
-    Note expectation_too_long(most: usize): "is longer than {most} characters or parts: write several expectations";
+    Note expectation_too_long(most: usize): "longer than {most} characters or parts: write several expectations";
 
     /// A file without expectations.
-    Note no_expectations(): "the file has none: write [[expect]] and below it that = \"latency.dram <= 120 ns\"";
+    Note no_expectations(): "no expectation: write [[expect]], and below it that = \"latency.dram <= 120 ns\"";
 
     /// A file with too many expectations.
-    Note too_many_expectations(most: usize): "a file has at most {most} of them";
+    Note too_many_expectations(most: usize): "a file can have at most {most} expectations: write several files";
 
-    /// Expectations in another form than a list of tables.
+    /// Expectations that are not a list of tables.
     Note expectation_no_table(): "write each expectation as [[expect]]";
 
     /// A figure that the run does not have.
@@ -72,23 +72,23 @@ messages! {
     Note figure_withheld(name: &str, reasons: &[String]):
         { format!("{name} was withheld{}", because(reasons)) };
 
-    /// A figure that could not be proven.
+    /// A figure whose measurement could not be proven.
     Note figure_suspect(name: &str, reasons: &[String]):
         { format!("{name} is suspect{}", because(reasons)) };
 
-    /// Bounds that allow the expectation and its opposite.
-    Note bound_does_not_decide(): "a bound does not decide: measure again on a quiet machine, or with --full";
+    /// A bound that is consistent with both results.
+    Note bound_does_not_decide(): "a bound is too weak to decide: measure again on a quiet machine, or with --full";
 
     /// A rate of all cores that was measured on fewer.
     Note fewer_cores(name: &str, used: u64, cores: u64):
-        { format!("{name} was measured on {used} of {}, so that it is a lower bound", count_of(cores, "core")) };
+        { format!("{name} was measured on {used} of {}, so it is a lower bound", count_of(cores, "core")) };
 
     /// A theoretical peak that may be lower.
-    Note peak_is_upper_bound(): "the theoretical peak is an upper bound: slot names do not tell which modules share a channel";
+    Note peak_is_upper_bound(): "the theoretical peak is an upper bound: slot names do not show which modules share a channel";
 
     /// A machine whose peak is not known.
     Note check_peak_unknown():
-        "the theoretical peak is not known: no data of memory modules (run as root, so that SMBIOS can be read)";
+        "the theoretical peak is not known: no data of memory modules (measure as root: SMBIOS needs root)";
 
     /// A guest, in which the data of memory modules are the hypervisor's.
     Note check_peak_of_guest(hypervisor: &str):
@@ -96,48 +96,48 @@ messages! {
 
     /// Nodes whose part of the peak is not known.
     Note check_peak_of_nodes(nodes: &str):
-        "the theoretical peak of node {nodes} is not known apart from that of the whole machine";
+        "the theoretical peak of node {nodes} alone is not known";
 
     /// Processors whose links are not known.
-    Note link_unknown(): "the links between sockets are not known for this processor, or there is one socket";
+    Note link_unknown(): "the links between sockets are not known for this processor, or the machine has one socket";
 
     /// The number of links that the board wires is not known.
-    Note link_is_upper_bound(): "the limit assumes all links that the processor has: a board may wire fewer";
+    Note link_is_upper_bound(): "the limit assumes that the board wires all links of the processor; it may wire fewer";
 
     /// Modules whose data are not known.
-    Note modules_unknown(what: &str): "{what} of the memory modules is not reported (SMBIOS: run as root; guests have none)";
+    Note modules_unknown(what: &str): "{what} of the memory modules is not reported (SMBIOS needs root: measure as root; guests have no real modules)";
 
     /// Channels that are not known.
     Note channels_unknown():
-        "memory channels are not known: they follow from slot names (SMBIOS, as root) and from the processor's family";
+        "memory channels are not known: they are derived from slot names (SMBIOS: measure as root) and the processor's family";
 
-    /// Counters that the system does not have.
+    /// Counters of memory errors that the run does not have.
     Note errors_not_reported():
-        "memory errors are not reported by this system: no EDAC driver is loaded (guests have none), or the run is older";
+        "the run has no counts of memory errors: no EDAC driver was loaded (guests have none), or an older tiermark made it";
 
-    /// Counters that the system does not have.
+    /// Counters of throttling that the run does not have.
     Note throttling_not_reported():
-        "throttling is not reported by this system (only Intel processors count it, and guests do not), or the run is older";
+        "the run has no counts of throttling: only Intel processors outside of guests have them, or an older tiermark made it";
 
-    /// Counters that were there before the run only.
+    /// A counter that was read only before the run.
     Note counter_lost(name: &str): "{name}: the counter could not be read at the end of the run";
 
     /// Page sizes that were not proven.
-    Note backing_unknown(): "no figure of memory on huge pages has a proof of its page size";
+    Note backing_unknown(): "the page size is not proven for any figure of memory on huge pages";
 
-    /// Figures of two sides that have no place in common.
+    /// Figures of two sides without a common place.
     Note no_common_place(): "the two sides were not measured at the same place";
 
     /// A quotient that has no value.
     Note quotient_undefined(): "the divisor is 0";
 
-    /// More places than are judged.
-    Note too_many_places(most: usize): "more than {most} pairs of places: name one of them";
+    /// More pairs of places than are compared.
+    Note too_many_places(most: usize): "more than {most} pairs of places, the most that `check` compares";
 }
 
 /// What was found instead.
 fn instead(found: &str) -> String {
-    if found.is_empty() { ": the text ends".to_owned() } else { format!(", not '{found}'") }
+    if found.is_empty() { ", but the text ends".to_owned() } else { format!(", not '{found}'") }
 }
 
 fn because(reasons: &[String]) -> String {

@@ -131,7 +131,7 @@ fn figures(history: &History, style: &Style) -> String {
     let mut out = heading("Figures of tiers, over these and earlier runs", style) + &table.render(style);
     let mut notes = Vec::new();
     if shown.iter().any(|figure| figure.points.iter().any(|point| !point.counts)) {
-        notes.push(format!("{} a bound: it counts for no trend and no change", OPEN.of(style)));
+        notes.push(format!("{} a bound: left out of trends and changes", OPEN.of(style)));
     }
     if shown.iter().any(|figure| !figure.changes.is_empty()) {
         notes.push(format!("{} a change of level", CHANGES.of(style)));
@@ -142,7 +142,7 @@ fn figures(history: &History, style: &Style) -> String {
         notes.push(format!("{apart} values are not comparable with the newest: `tiermark history FIGURE` says why"));
     }
     if shown.iter().any(|figure| is_short(figure)) {
-        notes.push(format!("a change or a trend needs {FEWEST_VALUES} values that are no bounds"));
+        notes.push(format!("a change or a trend needs {FEWEST_VALUES} values that are not bounds"));
     }
     if !notes.is_empty() {
         out.push_str(&hanging("  ", &notes.join("; "), Ink::Dim, style));
@@ -233,7 +233,7 @@ fn changes<'a>(found: impl Iterator<Item = (&'a FigureHistory, &'a FigureChange)
 /// What differs between the machine and the program of two runs.
 fn facts(differences: &[FactDifference], style: &Style) -> String {
     if differences.is_empty() {
-        return "no recorded fact of machine and program differs".to_owned();
+        return "no recorded fact of the machine or the program differs".to_owned();
     }
     let said = |of: &Option<String>| of.clone().unwrap_or_else(|| "not reported".to_owned());
     let arrow = style.glyph("→", "->");

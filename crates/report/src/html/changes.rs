@@ -41,9 +41,9 @@ pub(super) fn changes(comparison: &Comparison, other: &Against, style: &Style) -
     }
     let more = match left_out {
         0 => String::new(),
-        n => format!("<p class=\"dim\">{n} more numbers with smaller changes are not drawn.</p>"),
+        n => format!("<p class=\"dim\">{n} more numbers are not drawn; the tables have them.</p>"),
     };
-    let key = "Point: change from the first run to the other, with its interval. Shaded: below the threshold. \
+    let key = "Point: change from the first run to the other. Line: its 95 % interval. Shaded: within the threshold. \
                \u{25b2} better, \u{25bc} worse, \u{25cf} same, \u{25cb} unsure.";
     format!(
         "<figure class=\"machine changes\" role=\"group\" aria-label=\"Changes\" tabindex=\"0\">\

@@ -1,4 +1,4 @@
-//! The machine along a run's time: round trips between cpus, and how near to the figures the visits came.
+//! The course of a run: round trips between cpus, and the speed of the visits as a share of each figure.
 
 use tiermark_model::{Grade, Observation, Run, Unit, Visit};
 
@@ -42,12 +42,10 @@ fn pings(run: &Run, style: &Style) -> String {
         return drawing;
     }
     let key = "the slowest round trip between the cpus of a step: it is long while the cpus are far apart";
-    heading("Round trips between cpus along the run's time (ns)", style)
-        + &drawing
-        + &hanging("  ", key, Ink::Dim, style)
+    heading("Round trips between cpus during the run (ns)", style) + &drawing + &hanging("  ", key, Ink::Dim, style)
 }
 
-/// What the visits to some figures got of them: 100 % is the figure.
+/// The speed of the visits to some figures: 100 % is the figure.
 fn figures(run: &Run, style: &Style) -> String {
     let mut series: Vec<Series> = Vec::new();
     // Times first: each tier has one, and a rate of a tier changes with it.
@@ -64,8 +62,8 @@ fn figures(run: &Run, style: &Style) -> String {
     if drawing.is_empty() {
         return drawing;
     }
-    let key = "100 % is the figure; below it other work, the host or the clock of the cores slowed the visit";
-    heading("Speed of the visits along the run's time, of the figures (%)", style)
+    let key = "100 % is the figure; other work, the host or a lower core clock slows visits below it";
+    heading("Speed of the visits during the run, as a share of each figure (%)", style)
         + &drawing
         + &hanging("  ", key, Ink::Dim, style)
 }

@@ -48,7 +48,7 @@ pub static RUN_VIEWS: [RunView; 5] = [
     },
     RunView {
         name: "over-time",
-        about: "Show the machine along the run's time",
+        about: "Show round trips between cpus and the speed of visits during the run",
         nothing: "This run kept no visits.",
         body: timeline,
     },

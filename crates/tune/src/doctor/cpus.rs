@@ -43,7 +43,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "thermal throttling",
-        why: "a processor that was too hot lowered its clock: numbers of that time are too low",
+        why: "a processor that was too hot lowered its clock: numbers measured then are worse than the hardware",
         examine: throttling,
     },
 ];

@@ -193,7 +193,7 @@ fn errors(input: &CheckInput<'_>) -> CheckResult {
         (None, None) => CheckResult::not_reported(),
         (_, Some(1..)) => CheckResult::problem(value, "replace the module; see `dmesg` and the board's event log"),
         (Some(1..), _) => {
-            let cure = "reseat or replace the module if the number grows: `tiermark check --expect auto` shows growth during a run";
+            let cure = "reseat or replace the module if the number grows: each measuring command warns of growth during its run";
             CheckResult::note(value, cure)
         }
         _ => CheckResult::ok(value),
