@@ -7,7 +7,7 @@ use crate::args::RunArgs;
 use crate::exports::Export;
 use crate::harmless;
 use crate::outcome::{self, Demands};
-use crate::output::{self, Destination, Failure, complain, complain_once, remark, tell};
+use crate::output::{self, Destination, Failure, complain, complain_once, tell};
 use crate::shell;
 use crate::sinks::{JournalSink, Listeners};
 
@@ -36,7 +36,7 @@ pub(crate) fn finish(
     let result = &args.result;
     let measured = run.observations().any(|o| o.value.is_some());
     let (saved, exit_of_saving) = if measured && !result.no_save {
-        save(args, store, run, journal)
+        save(store, run, journal)
     } else {
         journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
         (None, Exit::Done)
@@ -101,14 +101,17 @@ fn said_of_saving(path: &str, reference: &str, is_last: bool, width: usize) -> S
     let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
     let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
     let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
-    format!("{saved}{gap}{again}\nNext: `tiermark report{page} --html FILE` (a page), `tiermark compare RUN {other}`.")
+    format!(
+        "{saved}{gap}{again}\nAs a page: `tiermark report{page} --html FILE`; changes: `tiermark compare RUN {other}`."
+    )
 }
 
 /// Saves a run; the journal is removed once the document is on disk.
-fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<SavedPlace>, Exit) {
+fn save(store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<SavedPlace>, Exit) {
     match store.save(run) {
         Ok(saved) => {
-            saved.notice.iter().for_each(|refusal| remark(args, refusal));
+            // `last` would be another run: --quiet does not hide it.
+            saved.notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
             journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
             (Some(saved), Exit::Done)
         }

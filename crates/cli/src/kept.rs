@@ -99,7 +99,7 @@ impl Kept {
         let ended = Store::at(&directory).list()?;
         let of_probes = runs.list()?;
         if reference == "last" {
-            let newest = |entries: &[Entry]| entries.last().map(|entry| (entry.saved, entry.path.clone()));
+            let newest = |entries: &[Entry]| entries.last().map(|entry| (entry.when(), entry.path.clone()));
             return match newest(&ended) {
                 Some((saved, path)) if newest(&of_probes).is_none_or(|(other, _)| other < saved) => Self::read(&path),
                 _ => Ok(None),

@@ -52,7 +52,12 @@ impl Failure {
                 Exit::Refused
             }
             Self::Mistakes(mistakes) => {
-                mistakes.iter().for_each(|mistake| complain(mistake));
+                /// More are those of a file of another kind.
+                const TOLD: usize = 20;
+                mistakes.iter().take(TOLD).for_each(|mistake| complain(mistake));
+                if mistakes.len() > TOLD {
+                    complain(&format!("and {} more mistakes", mistakes.len() - TOLD));
+                }
                 Exit::Usage
             }
             Self::Wrong(mistakes, refusals) => {

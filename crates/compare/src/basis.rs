@@ -1,6 +1,6 @@
 //! The conditions under which a number was measured: two numbers are compared only if their conditions agree.
 
-use tiermark_model::{Bytes, Observation, Obstacle, Quantity, StateKind};
+use tiermark_model::{Bytes, Observation, Obstacle, StateKind};
 use tiermark_stats::quantiles;
 
 /// Footprints that differ by less than this factor are the same: the finder of tiers puts a rung anywhere on a measured plateau.
@@ -72,17 +72,4 @@ pub(crate) fn pings(seen: &Observation) -> Option<[f64; 2]> {
     let all = seen.visits.list.iter().flat_map(|visit| visit.before.iter().chain(&visit.after)).copied();
     let found = quantiles(&mut all.collect::<Vec<f64>>(), &[0.1, 0.9])?;
     Some([found[0], found[1]])
-}
-
-/// Whether a quantity describes the time of the run: tails, and what neighbours left in a cache.
-pub(crate) fn is_of_the_hour(metric: &Quantity) -> bool {
-    matches!(
-        metric,
-        Quantity::LatencyTail
-            | Quantity::OsTail
-            | Quantity::ResidencyAccess
-            | Quantity::ResidencyMiss
-            | Quantity::ResidencyHeld
-            | Quantity::ResidencyHalfLife
-    )
 }

@@ -7,8 +7,20 @@ pub(crate) fn differences(first: &[FactValue], other: &[FactValue]) -> Vec<FactD
     let pairs = first.iter().zip(other);
     pairs
         .filter(|((fact, a), (same, b))| fact == same && a != b)
-        .map(|((fact, first), (_, other))| FactDifference { fact: *fact, first: first.clone(), other: other.clone() })
+        .map(|((fact, first), (_, other))| match fact {
+            Fact::Mitigations => {
+                FactDifference { fact: *fact, first: without(first, other), other: without(other, first) }
+            }
+            _ => FactDifference { fact: *fact, first: first.clone(), other: other.clone() },
+        })
         .collect()
+}
+
+/// The items of a list that another list has not: most mitigations of two systems are the same.
+fn without(list: &Option<String>, other: &Option<String>) -> Option<String> {
+    let known: Vec<&str> = other.iter().flat_map(|other| other.split("; ")).collect();
+    let own: Vec<&str> = list.as_ref()?.split("; ").filter(|item| !known.contains(item)).collect();
+    Some(if own.is_empty() { "the others alone".to_owned() } else { own.join("; ") })
 }
 
 /// Every fact, in the same order for every run.

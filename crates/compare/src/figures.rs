@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use tiermark_model::{FactValue, Grade, Interval, Label, Labels, Run, RunFigure, RunFigures, less_is_better};
 
-use crate::basis::is_of_the_hour;
 use crate::facts::facts;
 use crate::numbers::{self, Number};
 
@@ -29,7 +28,7 @@ pub fn run_figures(run: &Run) -> RunFigures {
 /// The number, where other runs may have one that is comparable.
 fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let finding = number.finding;
-    let is_judged = less_is_better(&finding.metric, finding.unit).is_some() && !is_of_the_hour(&finding.metric);
+    let is_judged = less_is_better(&finding.metric, finding.unit).is_some() && !finding.metric.is_of_the_hour();
     let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Bound);
     // Points draw shapes, and a place may be another piece of the machine in the next run.
     let is_figure = is_judged && is_sound && !finding.labels.is_point() && !number.is_of_a_place();

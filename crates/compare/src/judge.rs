@@ -6,7 +6,6 @@ use tiermark_model::{
 };
 use tiermark_stats::{Between, ratio};
 
-use crate::basis::is_of_the_hour;
 use crate::numbers::Number;
 use crate::{LEVEL, Rules, evidence};
 
@@ -40,7 +39,7 @@ impl Pair {
             pair.figure.verdict = ChangeVerdict::NotComparable(why);
             return pair;
         };
-        let is_of_the_hour = is_of_the_hour(&pair.figure.metric);
+        let is_of_the_hour = pair.figure.metric.is_of_the_hour();
         if let Some(obstacle) = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;

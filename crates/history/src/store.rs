@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tiermark_model::Refusal;
 use tiermark_model::messages::load as says;
@@ -40,6 +40,31 @@ pub struct Entry {
     pub bytes: u64,
     /// When it was saved.
     pub saved: Option<SystemTime>,
+}
+
+impl Entry {
+    /// When the run began, as its id says; else when the file was saved. A copied or restored store has new times of files.
+    pub fn when(&self) -> Option<SystemTime> {
+        begun(&self.id).or(self.saved)
+    }
+}
+
+/// The time that an id begins with: `20261125T141209`, in UTC.
+fn begun(id: &str) -> Option<SystemTime> {
+    let (day, time) = id.get(..15)?.split_once('T')?;
+    let number = |text: &str, from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    let is_number = day.len() == 8 && day.bytes().chain(time.bytes()).all(|byte| byte.is_ascii_digit());
+    let (year, month, date) = (number(day, 0, 4)?, number(day, 4, 6)?, number(day, 6, 8)?);
+    let seconds = number(time, 0, 2)? * 3600 + number(time, 2, 4)? * 60 + number(time, 4, 6)?;
+    if !is_number || !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&date) {
+        return None;
+    }
+    // Days from civil date: years begin in March, so that the leap day is the last (Hinnant 2013).
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + date - 1;
+    /// 1970-01-01, counted so.
+    const EPOCH: u64 = 719_468;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(days.checked_sub(EPOCH)? * 86_400 + seconds))
 }
 
 impl Store {
@@ -84,7 +109,7 @@ impl Store {
             }
         };
         let mut entries: Vec<Entry> = listing.flatten().filter_map(|file| entry(&file.path(), extension)).collect();
-        entries.sort_by(|a, b| (a.saved, &a.id).cmp(&(b.saved, &b.id)));
+        entries.sort_by(|a, b| (a.when(), &a.id).cmp(&(b.when(), &b.id)));
         Ok(entries)
     }
 
@@ -118,4 +143,20 @@ fn file_stem(id: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' })
         .collect();
     if stem.is_empty() { "run".to_owned() } else { stem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_when_its_run_began() {
+        let seconds = |id: &str| Some(begun(id)?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs());
+        assert_eq!(seconds("19700101T000000-0"), Some(0));
+        assert_eq!(seconds("20000229T000001-0"), Some(951_782_401));
+        assert_eq!(seconds("20261125T141209-76e1cd"), Some(1_795_615_929));
+        for other in ["", "mine", "20261325T141209", "2026112x T141209", "2026-11-25T14:12:09", "€0261125T1412091"] {
+            assert_eq!(seconds(other), None, "{other}");
+        }
+    }
 }

@@ -182,6 +182,19 @@ quantities! {
 }
 
 impl Quantity {
+    /// Whether it describes the time of a run and not the hardware: tails, and what neighbours left in a cache.
+    pub fn is_of_the_hour(&self) -> bool {
+        matches!(
+            self,
+            Self::LatencyTail
+                | Self::OsTail
+                | Self::ResidencyAccess
+                | Self::ResidencyMiss
+                | Self::ResidencyHeld
+                | Self::ResidencyHalfLife
+        )
+    }
+
     /// The first part of its name: the probe it is of, or `latency` and `bandwidth`, which several measure.
     pub fn family(&self) -> &str {
         self.name().split('.').next().unwrap_or_default()

@@ -20,7 +20,11 @@ pub fn check(check: &Check, style: &Style) -> String {
     let count = |outcome| check.count(outcome);
     let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
     let of = count_of(check.results.len() as u64, "expectation");
-    let text = format!("{failed} of {of} failed, {passed} passed, {} not judged", count(CheckOutcome::Unjudged));
+    let unjudged = match count(CheckOutcome::Unjudged) {
+        0 => String::new(),
+        n => format!("; {n} could not be judged"),
+    };
+    let text = format!("{failed} of {of} failed, {passed} passed{unjudged}");
     let ink = match (failed, passed) {
         (1.., _) => Ink::Bad,
         (0, 1..) => Ink::Good,
@@ -46,7 +50,7 @@ fn one(result: &CheckResult, style: &Style) -> String {
         CheckOutcome::Failed => (style.glyph("✘", "x"), Ink::Bad),
         CheckOutcome::Unjudged => (style.absent(), Ink::Dim),
     };
-    let worst = result.worst.as_ref().map(|worst| against(worst, style));
+    let worst = result.worst.as_ref().map(|worst| against(worst, result, style));
     let places = places(result);
     let parts = [worst, places, reasons(result)];
     let text = format!("{}: {}", result.that, parts.into_iter().flatten().collect::<Vec<_>>().join("; "));
@@ -57,14 +61,22 @@ fn one(result: &CheckResult, style: &Style) -> String {
 }
 
 /// `2.41, limit 2.20 (10 % too high), node 1`.
-fn against(of: &CheckedValue, style: &Style) -> String {
-    let margin = of.margin.map(|margin| match (of.comparator, margin < 0.0) {
-        (_, false) => format!(" ({} to spare)", percent(margin)),
-        (Comparator::AtMost | Comparator::Below, true) => format!(" ({} too high)", percent(-margin)),
-        (Comparator::AtLeast | Comparator::Above, true) => format!(" ({} too low)", percent(-margin)),
+fn against(of: &CheckedValue, result: &CheckResult, style: &Style) -> String {
+    // How far a bound is from the limit says nothing where it does not decide.
+    let margin = of.margin.filter(|_| result.outcome != CheckOutcome::Unjudged).map(|margin| {
+        match (of.comparator, margin < 0.0) {
+            (_, false) => format!(" ({} to spare)", percent(margin)),
+            (Comparator::AtMost | Comparator::Below, true) => format!(" ({} too high)", percent(-margin)),
+            (Comparator::AtLeast | Comparator::Above, true) => format!(" ({} too low)", percent(-margin)),
+        }
     });
     let place = of.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
-    let number = |value, known| with_unit(value, known, of.unit, style);
+    // As the expectation is written.
+    let is_share = of.unit == CheckUnit::Number && result.that.contains('%');
+    let number = |value, known| match is_share {
+        true => format!("{}{}", sign(known, style), percent(value)),
+        false => with_unit(value, known, of.unit, style),
+    };
     let (value, limit) = (number(of.value, of.value_is), number(of.limit, of.limit_is));
     format!("{value}, limit {limit}{}{place}", margin.unwrap_or_default())
 }
@@ -88,13 +100,17 @@ fn reasons(result: &CheckResult) -> Option<String> {
     (!said.is_empty() && result.outcome == CheckOutcome::Unjudged).then(|| said.join("; "))
 }
 
-/// A number with its unit, and a sign where it is a bound: `≥30.1 GB/s`.
-fn with_unit(value: f64, known: Known, unit: CheckUnit, style: &Style) -> String {
-    let sign = match known {
+fn sign(known: Known, style: &Style) -> &'static str {
+    match known {
         Known::Exactly => "",
         Known::AtLeast => style.glyph("≥", ">="),
         Known::AtMost => style.glyph("≤", "<="),
-    };
+    }
+}
+
+/// A number with its unit, and a sign where it is a bound: `≥30.1 GB/s`.
+fn with_unit(value: f64, known: Known, unit: CheckUnit, style: &Style) -> String {
+    let sign = sign(known, style);
     let number = match unit {
         CheckUnit::Ns => format!("{} ns", nanoseconds(value)),
         CheckUnit::BytesPerSecond => format!("{} {}", rate(value, style), style.rate_unit()),

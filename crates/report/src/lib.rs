@@ -59,7 +59,7 @@ mod tuning;
 pub use capacity::{capacity, capacity_line};
 pub use check::{check, named_figures};
 pub use comments::comments;
-pub use compare::{compare, compare_markdown};
+pub use compare::{compare, compare_markdown, compared_name};
 pub use doctor::doctor;
 pub use history::{history, history_figure_name, history_of_figures};
 pub use hmat::hmat;

@@ -8,19 +8,21 @@ use crate::parse;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tiermark compare before.json after.json
-  tiermark baseline set good && tiermark survey && tiermark compare --baseline good last
+  tiermark baseline set good
+  tiermark survey && tiermark compare --baseline good --fail-over 5%
   tiermark compare before.json after.json --fail-over 5%
   tiermark compare small.json large.json --machines
   tiermark compare before.json after.json --html changes.html
-Exit codes: 0 compared, 2 bad usage, 3 a number is worse by more than --fail-over.";
+Exit codes: 0 compared, 2 bad usage, 3 a number is worse by more than --fail-over,
+5 --fail-over cannot judge: nothing comparable, other machines, numbers missing.";
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Two or more runs: `last`, an id or its beginning, a file, or -; each is compared with the first
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "RUN", required_unless_present = "baseline")]
     pub(crate) runs: Vec<String>,
-    /// Compare with a run kept by `tiermark baseline set NAME`
+    /// Compare `last`, or the named runs, with a run kept by `tiermark baseline set NAME`
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Compare different machines: tiers by their role, whatever their sizes, and rates by core and socket
@@ -64,7 +66,7 @@ Examples:
   tiermark check last --expect server.toml
   tiermark check --list
 Exit codes: 0 all that could be judged passed, 2 bad usage, 3 one failed, 4 none
-could be judged.";
+could be judged, 5 with --strict: some could not.";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -75,6 +77,9 @@ pub(crate) struct CheckArgs {
     /// A TOML file of expectations, or `auto`: built-in rules of thumb
     #[arg(long, value_name = "FILE|auto", default_value = "auto")]
     pub(crate) expect: String,
+    /// Exit with code 5 if an expectation could not be judged
+    #[arg(long, conflicts_with_all = ["list", "rules"])]
+    pub(crate) strict: bool,
     /// List the names that expectations can use, with their values in this run
     #[arg(long, conflicts_with_all = ["json", "rules"])]
     pub(crate) list: bool,

@@ -18,6 +18,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if args.rules {
         return print(AUTO.trim_end()).map(|()| Exit::Done);
     }
+    if args.run.ends_with(".toml") {
+        return Err(Failure::usage(format!("'{0}' is no run: a file of expectations is --expect {0}", args.run)));
+    }
     // Mistakes of the file are found before a document of megabytes is read.
     let entries = expectations(&args.expect)?;
     let run = run_of_probes(&args.run)?;
@@ -27,7 +30,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let found = check(&args.run, &run, &args.expect, &entries);
     let text =
         if args.json { document(CHECK_SCHEMA, &found)? } else { tiermark_report::check(&found, &style(&args.view)) };
-    let exit = exit(&found);
+    let exit = exit(&found, args.strict);
     match print(&text) {
         // A reader that closed the pipe has not seen all of it, and the result is as it was.
         Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
@@ -47,10 +50,11 @@ fn expectations(name: &str) -> Result<Vec<Entry>, Failure> {
         .map_err(|mistakes| Failure::Mistakes(mistakes.iter().map(|mistake| format!("{name}: {mistake}")).collect()))
 }
 
-fn exit(found: &Check) -> Exit {
+fn exit(found: &Check, strict: bool) -> Exit {
     let count = |outcome| found.count(outcome);
     match (count(CheckOutcome::Failed), count(CheckOutcome::Passed)) {
         (1.., _) => Exit::Regression,
+        (0, 1..) if strict && count(CheckOutcome::Unjudged) > 0 => Exit::Partial,
         (0, 1..) => Exit::Done,
         (0, 0) => {
             complain(

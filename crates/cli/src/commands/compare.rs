@@ -1,7 +1,9 @@
 //! `tiermark compare`: saved runs side by side.
 
 use tiermark_compare::{Document, Rules, THRESHOLD, compare};
-use tiermark_model::{COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Grade, Obstacle, Run};
+use tiermark_model::{
+    Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Fact, Grade, Obstacle, Run,
+};
 use tiermark_report::{Sheet, html};
 
 use super::baseline::baselines;
@@ -19,12 +21,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let mut runs: Vec<(String, Run)> = Vec::new();
     if let Some(name) = &args.baseline {
         runs.push((format!("baseline {name}"), baselines().load(name).map_err(Failure::usage)?));
-    } else if args.runs.len() < 2 {
+    } else if args.runs.len() == 1 {
         return Err(Failure::usage(
             "one run is named, and compare needs two: name another, or --baseline NAME (`tiermark baseline list`)",
         ));
     }
-    for name in &args.runs {
+    let last = ["last".to_owned()];
+    for name in if args.runs.is_empty() { &last[..] } else { &args.runs } {
         runs.push((name.clone(), run_of_probes(name)?));
     }
     if let (Some(limit), Some(threshold)) = (args.fail_over, args.threshold)
@@ -37,6 +40,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let least = args.fail_over.map_or(THRESHOLD, |fail_over| fail_over.min(THRESHOLD));
     let rules = Rules { threshold: args.threshold.unwrap_or(least), by_role: args.machines };
     let documents: Vec<Document<'_>> = runs.iter().map(|(name, run)| Document { name, run }).collect();
+    if let Some(same) = runs[1..].iter().find(|(_, run)| run.id == runs[0].1.id) {
+        tell(format_args!("tiermark: warning: '{}' and '{}' are the same run", runs[0].0, same.0));
+    }
     let found = compare(documents[0], &documents[1..], rules);
     let style = style(&args.view);
     let text = match args.format {
@@ -60,38 +66,70 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The exit code of a gate. One that compared nothing is not open: after a change of methods it would be for ever.
+/// The exit code of a gate, with its result in words. One that compared nothing is not open: after a change of methods it would be for
+/// ever. Nor is one that lacks what the first run measured, or whose runs are of different machines.
 fn gate(found: &Comparison, limit: f64) -> Exit {
-    if has_lost(found, limit) {
+    let lost = names(found, |figure| figure.loss().is_some_and(|loss| loss > limit));
+    let percent = limit * 100.0;
+    if !lost.is_empty() {
+        complain(&format!("gate failed: worse by more than {percent} %: {}", listed(&lost)));
         return Exit::Regression;
+    }
+    let other_machine = |other: &&Against| {
+        let facts = [Fact::CpuModel, Fact::Simulated];
+        other.facts.iter().any(|difference| facts.contains(&difference.fact))
+    };
+    if let Some(other) = found.others.iter().find(other_machine).filter(|_| !found.by_role) {
+        complain(&format!(
+            "gate not judged: {} and {} are of different machines; give runs of one machine, or --machines",
+            found.first.name, other.run.name
+        ));
+        return Exit::Partial;
     }
     let count = |of: &dyn Fn(&&ComparedFigure) -> bool| {
         found.others.iter().map(|other| other.figures.iter().filter(of).count()).min().unwrap_or(0)
     };
     if count(&|figure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_))) == 0 {
-        complain("no number of the runs can be compared, so --fail-over says nothing: measure the first run again");
+        complain("gate not judged: no number of the runs can be compared; measure the first run again");
         return Exit::Partial;
     }
     let was_trusted =
         |figure: &ComparedFigure| figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted);
-    let has_direction = |figure: &ComparedFigure| figure.less_is_better().is_some();
-    let is_lost = |figure: &&ComparedFigure| {
-        let gone = [Obstacle::OnlyInFirst, Obstacle::Suspect, Obstacle::Missing];
-        let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if gone.contains(why));
-        is_gone && was_trusted(figure) && has_direction(figure)
+    let is_judged = |figure: &ComparedFigure| {
+        was_trusted(figure) && figure.less_is_better().is_some() && !figure.metric.is_of_the_hour()
     };
-    match found.others.iter().map(|other| other.figures.iter().filter(is_lost).count()).sum::<usize>() {
-        0 => {}
-        lost => tell(format_args!(
-            "tiermark: warning: {lost} numbers that the first run trusted are missing, withheld or suspect in another: --fail-over does not \
-             judge them"
-        )),
+    let without = |obstacles: &[Obstacle]| {
+        names(found, |figure| {
+            let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if obstacles.contains(why));
+            is_gone && is_judged(figure)
+        })
+    };
+    let missing = without(&[Obstacle::OnlyInFirst]);
+    if !missing.is_empty() {
+        complain(&format!("gate not judged: the other run has not measured {}", listed(&missing)));
+        return Exit::Partial;
     }
+    let doubtful = without(&[Obstacle::Suspect, Obstacle::Missing]);
+    if !doubtful.is_empty() {
+        let text = listed(&doubtful);
+        tell(format_args!("tiermark: warning: --fail-over does not judge numbers without a sound value: {text}"));
+    }
+    tell(format_args!("tiermark: gate passed: nothing comparable is worse by more than {percent} %"));
     Exit::Done
 }
 
-/// Whether a number of any run is worse by more than a share.
-fn has_lost(found: &Comparison, limit: f64) -> bool {
-    let mut figures = found.others.iter().flat_map(|other| &other.figures);
-    figures.any(|figure| figure.loss().is_some_and(|loss| loss > limit))
+/// The names of the numbers that are so, each once.
+fn names(found: &Comparison, is_so: impl Fn(&ComparedFigure) -> bool) -> Vec<String> {
+    let figures = found.others.iter().flat_map(|other| &other.figures).filter(|figure| is_so(figure));
+    let mut names: Vec<String> = figures.map(tiermark_report::compared_name).collect();
+    names.dedup();
+    names
+}
+
+fn listed(names: &[String]) -> String {
+    /// More are in the report.
+    const LISTED: usize = 5;
+    let more = names.len().saturating_sub(LISTED);
+    let shown = names[..names.len() - more].join(", ");
+    if more == 0 { shown } else { format!("{shown}, and {more} more") }
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
     let text = if args.json {
         document(HISTORY_SCHEMA, &found)?
     } else if found.runs.is_empty() {
-        nothing(&store, &found)
+        nothing(&store, &found, args.since.is_some(), index.heads())
     } else if args.figure.is_empty() {
         tiermark_report::history(&found, &style)
     } else {
@@ -147,7 +147,8 @@ fn brief(index: &Index<'_>, runs: &[&RunHead]) -> Vec<FigureHistory> {
 /// The figures whose names hold the words.
 fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Vec<FigureHistory>, Failure> {
     let newest = &runs[runs.len().saturating_sub(MOST_SEARCHED)..];
-    let asked: Vec<String> = words.iter().flat_map(|words| words.split([' ', ','])).map(str::to_lowercase).collect();
+    let asked: Vec<String> =
+        words.iter().flat_map(|words| words.split([' ', ',', '.'])).map(str::to_lowercase).collect();
     let asked: Vec<&str> = asked.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
     let named = |figure: &RunFigure| history_figure_name(&figure.probe, &figure.metric, &figure.labels).to_lowercase();
     let found = over(index, newest, |figure| asked.iter().all(|word| named(figure).contains(word)));
@@ -172,7 +173,7 @@ fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Ve
             let more = if many > NAMED { format!(" and {} more", many - NAMED) } else { String::new() };
             names.truncate(NAMED);
             Err(Failure::usage(format!(
-                "'{}' names {many} figures: {}{more}; add words of the name",
+                "'{}' names {many} figures, and {MOST_SHOWN} can be shown: {}{more}; add words of the name",
                 words.join(" "),
                 names.join("; ")
             )))
@@ -216,7 +217,10 @@ fn described(head: &RunHead) -> HistoryRun {
 }
 
 /// What there is instead of a history.
-fn nothing(store: &Store, found: &History) -> String {
+fn nothing(store: &Store, found: &History, since: bool, heads: &[RunHead]) -> String {
+    if let Some(newest) = heads.iter().map(|head| &head.started).max().filter(|_| since) {
+        return format!("No run of this machine is so new: the newest saved run of any is of {newest}.");
+    }
     let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
     let mut others = Vec::new();
     if found.elsewhere > 0 {

@@ -77,7 +77,7 @@ messages! {
         { format!("{name} is suspect{}", because(reasons)) };
 
     /// A bound that is consistent with both results.
-    Note bound_does_not_decide(): "a bound is too weak to decide: measure again on a quiet machine, or with --full";
+    Note bound_does_not_decide(): "this bound does not decide: measure again on a quiet machine, or with --full";
 
     /// A rate of all cores that was measured on fewer.
     Note fewer_cores(name: &str, used: u64, cores: u64):
@@ -88,7 +88,7 @@ messages! {
 
     /// A machine whose peak is not known.
     Note check_peak_unknown():
-        "the theoretical peak is not known: no data of memory modules (measure as root: SMBIOS needs root)";
+        "the theoretical peak is not known: no data of memory modules (only root can read SMBIOS, and most guests have none)";
 
     /// A guest, in which the data of memory modules are the hypervisor's.
     Note check_peak_of_guest(hypervisor: &str):
@@ -105,11 +105,11 @@ messages! {
     Note link_is_upper_bound(): "the limit assumes that the board wires all links of the processor; it may wire fewer";
 
     /// Modules whose data are not known.
-    Note modules_unknown(what: &str): "{what} of the memory modules is not reported (SMBIOS needs root: measure as root; guests have no real modules)";
+    Note modules_unknown(what: &str): "{what} of the memory modules is not reported (only root can read SMBIOS, and guests have no real modules)";
 
     /// Channels that are not known.
     Note channels_unknown():
-        "memory channels are not known: they are derived from slot names (SMBIOS: measure as root) and the processor's family";
+        "memory channels are not known: they are derived from slot names (SMBIOS, which only root can read) and the processor's family";
 
     /// Counters of memory errors that the run does not have.
     Note errors_not_reported():

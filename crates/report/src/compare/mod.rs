@@ -34,6 +34,7 @@ pub fn compare(comparison: &Comparison, style: &Style) -> String {
 pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
     let mut out = labelled("first", &described(&comparison.first), style);
     out.push_str(&labelled("other", &described(&other.run), style));
+    out.push_str(&other_machine(comparison, other, style));
     let moved = moved(other);
     let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
     let ink = if worse { Ink::Bad } else { Ink::Good };
@@ -50,8 +51,25 @@ pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -
     out.push_str(&tenancy(other, style));
     out.push_str(&reasons("Unsure", "?", other, style));
     out.push_str(&reasons("Not comparable", style.absent(), other, style));
-    out.push_str(&notes(comparison, other, style));
+    out.push_str(&notes(comparison, style));
     out
+}
+
+/// The name of a number, as the tables have it.
+pub fn compared_name(figure: &ComparedFigure) -> String {
+    name(figure, &Style::default())
+}
+
+/// What makes any change one of machines.
+fn other_machine(comparison: &Comparison, other: &Against, style: &Style) -> String {
+    let mut said = Vec::new();
+    if comparison.first.simulated || other.run.simulated {
+        said.push("SIMULATED: numbers from a model, nothing was measured");
+    }
+    if other.facts.iter().any(|fact| fact.fact == Fact::CpuModel) && !comparison.by_role {
+        said.push("the processors differ: `--machines` compares tiers by their role, whatever their sizes");
+    }
+    said.into_iter().map(|text| bullet("!", Ink::Warn, text, None, style)).collect()
 }
 
 /// A run in one line.
@@ -198,7 +216,7 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String 
     let one = |(why, figures): (String, Vec<&ComparedFigure>)| {
         let listed = if style.verbose { figures.len() } else { LISTED.min(figures.len()) };
         let named = |figure: &&ComparedFigure| match figure.change {
-            Some(change) => format!("{} {}", name(figure, style), glued(&words::signed(change))),
+            Some(_) => format!("{} {}", name(figure, style), glued(&change(figure, style))),
             None => name(figure, style),
         };
         let mut names: Vec<String> = figures[..listed].iter().map(named).collect();
@@ -211,17 +229,13 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String 
 }
 
 /// How to read the verdicts, and what limits them here.
-fn notes(comparison: &Comparison, other: &Against, style: &Style) -> String {
+fn notes(comparison: &Comparison, style: &Style) -> String {
     let mut text = format!(
         "Better or worse: a change of more than {} that is not chance. Of pairs of runs of an unchanged machine, \
          at most {} have such a number by the chance of their visits. Between hours a shared machine may differ by more.",
         plain(comparison.threshold),
         plain(comparison.level)
     );
-    let is_other_cpu = other.facts.iter().any(|fact| fact.fact == Fact::CpuModel);
-    if is_other_cpu && !comparison.by_role {
-        text.push_str(" The processors differ: `--machines` compares tiers by their role, whatever their sizes.");
-    }
     text.push_str(" `tiermark help compare` explains.");
     format!("\n{}", hanging("", &text, Ink::Dim, style))
 }

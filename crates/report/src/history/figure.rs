@@ -51,13 +51,21 @@ fn plot(figure: &FigureHistory, style: &Style) -> String {
     let shown = if counted.len() < 2 { figure.points.iter().collect() } else { counted };
     let points: Vec<(f64, f64)> = shown.iter().filter_map(drawn).collect();
     let days = |ends: fn(f64, f64) -> f64| points.iter().map(|(day, _)| *day).reduce(ends).unwrap_or_default();
-    if points.len() < 2 || days(f64::max) - days(f64::min) <= 0.0 {
+    let (first, last) = (days(f64::min), days(f64::max));
+    // The table says as much of fewer.
+    if points.len() < 4 || last <= first {
         return String::new();
     }
+    let (in_a_day, name) = match last - first {
+        days if days < 2.0 / 24.0 => (24.0 * 60.0, "minutes"),
+        days if days < 2.0 => (24.0, "hours"),
+        _ => (1.0, "days"),
+    };
+    let points = points.into_iter().map(|(day, value)| (day * in_a_day, value)).collect();
     let series = [Series { name: String::new(), points, ..Series::default() }];
     plot_over(
         &Plot { unit, log_y: false, series: &series, marks: &[], level: None, rows: ROWS },
-        "days since the first run",
+        &format!("{name} since the first run"),
         style,
     )
 }

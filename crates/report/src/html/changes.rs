@@ -44,7 +44,7 @@ pub(super) fn changes(comparison: &Comparison, other: &Against, style: &Style) -
         n => format!("<p class=\"dim\">{n} more numbers are not drawn; the tables have them.</p>"),
     };
     let key = "Point: change from the first run to the other. Line: its 95 % interval. Shaded: within the threshold. \
-               \u{25b2} better, \u{25bc} worse, \u{25cf} same, \u{25cb} unsure.";
+               \u{25b2} better, \u{25bc} worse, \u{25cf} same, \u{25cb} unsure; \u{25c2} \u{25b8} beyond the axis.";
     format!(
         "<figure class=\"machine changes\" role=\"group\" aria-label=\"Changes\" tabindex=\"0\">\
          <svg role=\"img\" viewBox=\"0 0 {WIDTH} {}\" aria-label=\"Changes of {} numbers with their intervals; \
@@ -97,6 +97,11 @@ impl Axis {
 fn row(figure: &ComparedFigure, axis: &Axis, y: f64, style: &Style) -> String {
     let Some((low, high)) = ends(figure) else { return String::new() };
     let x = axis.x(figure.change.unwrap_or_default());
+    let off = match figure.change.unwrap_or_default() {
+        change if change > axis.reach => " \u{25b8}",
+        change if change < -axis.reach => " \u{25c2}",
+        _ => "",
+    };
     let (class, mark) = match figure.verdict {
         ChangeVerdict::Better => ("better", format!("M{x:.1} {}l5 9h-10Z", y - 5.0)),
         ChangeVerdict::Worse => ("worse", format!("M{x:.1} {}l5 -9h-10Z", y + 5.0)),
@@ -111,7 +116,7 @@ fn row(figure: &ComparedFigure, axis: &Axis, y: f64, style: &Style) -> String {
     format!(
         "<g class=\"{class}\"><title>{}</title><text x=\"0\" y=\"{:.1}\">{}</text>\
          <path class=\"span\" d=\"M{:.1} {y:.1}H{:.1}\"/><path class=\"mark\" d=\"{mark}\"/>\
-         <text x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{} {}</text></g>",
+         <text x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{} {}{off}</text></g>",
         text(&whole),
         y + 4.0,
         text(&short),
