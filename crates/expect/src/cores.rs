@@ -6,27 +6,26 @@ use tiermark_model::{IdSet, Machine, NodeId};
 
 /// Cpus and cores by node.
 pub(crate) struct Cores {
-    cpus: Vec<(NodeId, IdSet)>,
+    nodes: BTreeMap<u32, NodeId>,
     cores: BTreeMap<Option<NodeId>, u64>,
 }
 
 impl Cores {
     pub(crate) fn of(machine: &Machine) -> Self {
-        let mut cpus: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+        let mut nodes: BTreeMap<u32, NodeId> = BTreeMap::new();
         let mut cores: BTreeMap<Option<NodeId>, BTreeSet<u32>> = BTreeMap::new();
         for cpu in &machine.cpus {
             cores.entry(cpu.node).or_default().insert(cpu.core);
-            cpu.node.into_iter().for_each(|node| cpus.entry(node).or_default().push(cpu.id));
+            nodes.extend(cpu.node.map(|node| (cpu.id, node)));
         }
-        Self {
-            cpus: cpus.into_iter().map(|(node, cpus)| (node, cpus.into_iter().collect())).collect(),
-            cores: cores.into_iter().map(|(node, cores)| (node, cores.len() as u64)).collect(),
-        }
+        Self { nodes, cores: cores.into_iter().map(|(node, cores)| (node, cores.len() as u64)).collect() }
     }
 
     /// The nodes of some cpus.
     pub(crate) fn nodes(&self, cpus: &IdSet) -> IdSet {
-        self.cpus.iter().filter(|(_, own)| !own.intersection(cpus).is_empty()).map(|(node, _)| *node).collect()
+        // A list of a document may have more cpus than any machine.
+        let known = cpus.iter().take(self.nodes.len().saturating_mul(2).max(1));
+        known.filter_map(|cpu| self.nodes.get(&cpu)).copied().collect()
     }
 
     /// Cores of some nodes; of the whole machine without nodes.

@@ -61,6 +61,13 @@ impl Expectation {
         } else {
             side(right, None)
         }?;
+        let is_named = |side: &Side| {
+            let operands = std::iter::once(&side.first).chain(side.rest.iter().map(|(_, operand)| operand));
+            operands.into_iter().any(|operand| matches!(operand, Operand::Name(_)))
+        };
+        if !is_named(&left) && !is_named(&right) {
+            return Err(says::expectation_without_name());
+        }
         let unit = common_unit(&left, &right)?;
         Ok(Self { text: text.trim().to_owned(), left, comparator, right, unit })
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Experiment, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Purpose, Quantity, Run, Unit,
+    Experiment, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Purpose, Quantity, ReasonCode, Run,
+    Unit,
 };
 
 use crate::cores::Cores;
@@ -78,7 +79,8 @@ fn candidate(
     let is_memory = !matches!(&name, Name::Tier(tier) if tier.tier != DRAM);
     let nodes = is_memory.then(|| nodes(finding, step, &from));
     let some = |nodes: IdSet| (!nodes.is_empty()).then_some(nodes);
-    let place = Place { from: some(from), nodes: nodes.and_then(some), ..Place::default() };
+    let is_of_all = matches!(&name, Name::Tier(TierName { span: Some(Span::All), .. }));
+    let place = Place { from: some(from), nodes: nodes.and_then(some), is_of_all, ..Place::default() };
     let mut at = At::new(place, term(finding, &name));
     if let (Ok(range), Some((used, cores))) = (&at.term, fewer_cores(&name, labels, &at.place, cores)) {
         at.term = Ok(Range::at_least(range.low));
@@ -156,7 +158,13 @@ fn nodes(finding: &Finding, step: Option<&Observation>, from: &IdSet) -> IdSet {
 fn term(finding: &Finding, name: &Name) -> Result<Range, Note> {
     let reasons = || finding.verdict.reasons.iter().map(ToString::to_string).collect::<Vec<String>>();
     let value = finding.value.filter(|value| value.is_finite() && *value >= 0.0);
+    // A figure below the record of its machine is as sharp as any other: it is worse than it was.
+    let is_sharp = || {
+        let reasons = &finding.verdict.reasons;
+        !reasons.is_empty() && reasons.iter().all(|reason| reason.code() == ReasonCode::BelowRecord)
+    };
     match (finding.verdict.grade, value) {
+        (Grade::Bound, Some(value)) if is_sharp() => Ok(Range::exactly(value)),
         (Grade::Invalid, _) | (_, None) => Err(says::figure_withheld(&name.text(), &reasons())),
         (Grade::Suspect, Some(_)) => Err(says::figure_suspect(&name.text(), &reasons())),
         (Grade::Bound, Some(value)) if finding.unit == Unit::Ns => Ok(Range::at_most(value)),

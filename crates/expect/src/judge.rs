@@ -13,6 +13,8 @@ use crate::range::Range;
 /// 4,032 belong together.
 const MOST_PAIRS: usize = 1 << 22;
 const MOST_JOINED: usize = 1 << 16;
+/// Reasons of one expectation that are kept: a report shows few, and a document may have one for each place.
+const MOST_REASONS: usize = 16;
 
 /// Judges a run by expectations. `name` is the user's name of the run, `expectations` that of the file.
 #[must_use]
@@ -58,6 +60,9 @@ fn result(entry: &Entry, facts: &Facts<'_>) -> CheckResult {
     for reason in judged.iter().filter(|one| one.holds.is_none()).flat_map(|one| &one.reasons) {
         if !reasons.contains(reason) {
             reasons.push(reason.clone());
+        }
+        if reasons.len() >= MOST_REASONS {
+            break;
         }
     }
     let decides = match outcome {
@@ -121,13 +126,24 @@ fn joined<T>(
         };
         Some(Pair { place, term, remarks: a.remarks.iter().chain(&b.remarks).cloned().collect() })
     };
-    let pairs = left.iter().flat_map(|a| right.iter().filter_map(move |b| pair(a, b)));
-    let pairs: Vec<Pair<T>> = pairs.take(MOST_JOINED + 1).collect();
-    match pairs.len() {
-        0 => Err(says::no_common_place()),
-        1..=MOST_JOINED => Ok(pairs),
-        _ => Err(says::too_many_places(MOST_JOINED)),
+    let mut pairs: Vec<Pair<T>> = Vec::new();
+    let mut alone: Vec<Pair<T>> = Vec::new();
+    for a in left {
+        let before = pairs.len();
+        pairs.extend(right.iter().filter_map(|b| pair(a, b)).take(MOST_JOINED + 1 - before));
+        if pairs.len() > MOST_JOINED {
+            return Err(says::too_many_places(MOST_JOINED));
+        }
+        // What was measured and has no partner is no place that passed.
+        if pairs.len() == before {
+            alone.push(Pair { place: a.place.clone(), term: Err(says::no_common_place()), remarks: Vec::new() });
+        }
     }
+    if pairs.is_empty() {
+        return Err(says::no_common_place());
+    }
+    pairs.extend(alone);
+    Ok(pairs)
 }
 
 fn judge(pair: Pair<(Range, Range)>, comparator: Comparator, unit: CheckUnit) -> Judged {

@@ -13,6 +13,8 @@ pub(crate) struct Place {
     pub(crate) limit_of: Option<IdSet>,
     /// The memory module.
     pub(crate) module: Option<String>,
+    /// Whether it is a rate of all cores of `from`.
+    pub(crate) is_of_all: bool,
 }
 
 impl Place {
@@ -22,7 +24,10 @@ impl Place {
             (Some(limit), Some(nodes)) => limit == nodes,
             _ => true,
         };
-        let fits = limit_fits(self, other)
+        // Rates of all cores are of the same cores, or have no quotient.
+        let are_of_same_cores = !(self.is_of_all && other.is_of_all) || self.from == other.from;
+        let fits = are_of_same_cores
+            && limit_fits(self, other)
             && limit_fits(other, self)
             && both(&self.from, &other.from).is_none_or(|(a, b)| !a.intersection(b).is_empty())
             && both(&self.module, &other.module).is_none_or(|(a, b)| a == b);
@@ -31,6 +36,7 @@ impl Place {
             nodes: self.nodes.clone().or_else(|| other.nodes.clone()),
             limit_of: self.limit_of.clone().or_else(|| other.limit_of.clone()),
             module: self.module.clone().or_else(|| other.module.clone()),
+            is_of_all: self.is_of_all || other.is_of_all,
         })
     }
 
@@ -74,6 +80,9 @@ mod tests {
     fn figures_of_one_row_belong_together() {
         assert_eq!(at("0", "1").joined(&at("0", "0")).unwrap(), at("0", "1"));
         assert_eq!(at("0", "1").joined(&at("1", "1")), None);
+        let all = |from: &str, nodes: &str| Place { is_of_all: true, ..at(from, nodes) };
+        assert_eq!(all("0", "1").joined(&all("0-1", "0-1")), None, "half of the cores over all");
+        assert_eq!(all("0", "1").joined(&all("0", "0")).unwrap(), all("0", "1"));
         let peak = Place { limit_of: "0".parse().ok(), ..Place::default() };
         assert!(at("0", "0").joined(&peak).is_some() && peak.joined(&at("0", "0")).is_some());
         assert_eq!((at("0-1", "0-1").joined(&peak), peak.joined(&at("1", "1"))), (None, None));

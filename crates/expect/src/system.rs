@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Purpose, Run, Throttling,
+    Dimm, ErrorKind, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation, Purpose, Run, Throttling,
 };
 
 use crate::facts::At;
@@ -33,15 +33,16 @@ fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
     let whole = match (&machine.system.hypervisor, &machine.theoretical_peak) {
         // A hypervisor makes the table of modules up.
         (Some(hypervisor), _) => Err(says::check_peak_of_guest(hypervisor)),
-        (None, None) => Err(says::check_peak_unknown()),
-        (None, Some(peak)) => Ok(peak),
+        (None, Some(peak)) if peak.bytes_per_second > 0.0 => Ok(peak),
+        (None, _) => Err(says::check_peak_unknown()),
     };
     let peak = match whole {
         Ok(peak) => peak,
         Err(note) => return vec![At::whole(Err(note))],
     };
     let at = |place: Place, rate: Result<f64, Note>| match rate {
-        Ok(rate) if peak.upper_bound => {
+        // A peak whose channels are not known may be lower; older documents say so in words only.
+        Ok(rate) if peak.upper_bound || peak.channels.is_none() => {
             At::new(place, Ok(Range::at_most(rate))).with_remark(says::peak_is_upper_bound())
         }
         rate => At::new(place, rate.map(Range::exactly)),
@@ -98,20 +99,29 @@ fn backing(run: &Run) -> Option<At> {
         labels.is_for(Purpose::Matrix)
             || (labels.is_for(Purpose::Ladder) && labels.get(Labels::TIER).is_some_and(|tier| !tier.starts_with('L')))
     };
-    let wanted = run.observations().filter(|o| of_memory(&o.labels) && !o.labels.is(Labels::PAGE, "base"));
-    let shares = wanted.filter_map(|o| o.placement.as_ref()?.page_share).filter(|share| (0.0..=1.0).contains(share));
-    shares.reduce(f64::min).map(|share| At::whole(Ok(Range::exactly(share))))
+    let (base, wanted): (Vec<&Observation>, Vec<&Observation>) = run
+        .observations()
+        .filter(|o| of_memory(&o.labels) && o.value.is_some())
+        .partition(|o| o.labels.is(Labels::PAGE, "base"));
+    if wanted.is_empty() && !base.is_empty() {
+        // All figures of memory are on base pages: none is on huge ones.
+        return Some(At::whole(Ok(Range::exactly(0.0))));
+    }
+    let shares = wanted.iter().filter_map(|o| o.placement.as_ref()?.page_share);
+    let least = shares.filter(|share| (0.0..=1.0).contains(share)).reduce(f64::min);
+    least.map(|share| At::whole(Ok(Range::exactly(share))))
 }
 
 /// Errors of each memory controller.
 fn errors(run: &Run, kind: ErrorKind, since: Since) -> Vec<At> {
     let controllers = run.health.iter().flat_map(|health| health.memory.iter().flatten());
-    let number = |errors: &MemoryErrors| errors.count(kind).map(|count| counted(&count, since));
     let of = |errors: &MemoryErrors| {
+        let number = |errors: &MemoryErrors| counted(&errors.count(kind)?, since).map(|range| range.low as u64);
         // Modules that had errors name the place.
-        let named = errors.named(|errors| number(errors).flatten());
+        let named = errors.named(number);
         let place = if named.is_empty() { errors.name() } else { named.join(", ") };
-        Some(At::part(place, number(errors)?.map(exactly).ok_or_else(|| says::counter_lost(&errors.name()))))
+        let range = counted(&errors.count(kind)?, since);
+        Some(At::part(place, range.ok_or_else(|| says::counter_lost(&errors.name()))))
     };
     let all: Vec<At> = controllers.filter_map(of).collect();
     if all.is_empty() { vec![At::whole(Err(says::errors_not_reported()))] } else { all }
@@ -126,20 +136,37 @@ fn throttling(run: &Run, part: ThrottledPart, since: Since) -> Vec<At> {
             ThrottledPart::Package => throttling.whole,
         }?;
         let place = format!("socket {}", throttling.package);
-        let number = counted(&count, since).map(exactly).ok_or_else(|| says::counter_lost(&place));
+        let number = counted(&count, since).ok_or_else(|| says::counter_lost(&place));
         Some(At::part(place, number))
     };
     let all: Vec<At> = packages.filter_map(of).collect();
     if all.is_empty() { vec![At::whole(Err(says::throttling_not_reported()))] } else { all }
 }
 
-fn counted(count: &HealthCount, since: Since) -> Option<u64> {
-    match since {
-        Since::Run => count.grew,
-        Since::Boot => Some(count.last()),
+/// A count as far as it is known: one that went down was reset or wrapped, and one that vanished was at least what it was.
+fn counted(count: &HealthCount, since: Since) -> Option<Range> {
+    let exactly = |count: u64| Range::exactly(count as f64);
+    let at_least = |count: u64| Range::at_least(count as f64);
+    match (since, count.after) {
+        (Since::Run, None) => None,
+        (Since::Run, Some(after)) if after < count.before => Some(at_least(after)),
+        (Since::Run, Some(_)) => count.grew.map(exactly),
+        (Since::Boot, Some(after)) if after >= count.before => Some(exactly(after)),
+        (Since::Boot, after) => Some(at_least(after.unwrap_or_default().max(count.before))),
     }
 }
 
-fn exactly(count: u64) -> Range {
-    Range::exactly(count as f64)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_was_reset_or_vanished_is_no_proof_of_few_errors() {
+        let range = |before, after, since| counted(&HealthCount::new(before, after), since);
+        assert_eq!(range(3, Some(5), Since::Run), Some(Range::exactly(2.0)));
+        assert_eq!(range(3, Some(5), Since::Boot), Some(Range::exactly(5.0)));
+        assert_eq!(range(7, Some(0), Since::Run), Some(Range::at_least(0.0)));
+        assert_eq!(range(7, Some(0), Since::Boot), Some(Range::at_least(7.0)));
+        assert_eq!((range(0, None, Since::Run), range(0, None, Since::Boot)), (None, Some(Range::at_least(0.0))));
+    }
 }

@@ -78,7 +78,8 @@ fn span(text: &str, fits: impl Fn(char) -> bool) -> usize {
 
 fn number(text: &str, at: usize) -> Result<(usize, Kind), Note> {
     let digits = span(text, |c| c.is_ascii_digit() || c == '.');
-    let value: f64 = text[..digits].parse().map_err(|_| says::number_wrong(at, &text[..digits]))?;
+    let value = text[..digits].parse::<f64>().ok().filter(|value| value.is_finite());
+    let value = value.ok_or_else(|| says::number_wrong(at, &text[..digits]))?;
     let behind = &text[digits..];
     let gap = behind.len() - behind.trim_start_matches(' ').len();
     let unit = &behind[gap..];
@@ -93,7 +94,9 @@ fn number(text: &str, at: usize) -> Result<(usize, Kind), Note> {
         let unit_at = at + text[..digits + gap].chars().count();
         return Err(says::unit_unknown(unit_at, unit, &UNITS.map(|(name, ..)| name)));
     };
-    Ok((digits + gap + unit.len(), Kind::Number(value * scale, *of)))
+    let value = Some(value * scale).filter(|value| value.is_finite());
+    let value = value.ok_or_else(|| says::number_wrong(at, &text[..digits]))?;
+    Ok((digits + gap + unit.len(), Kind::Number(value, *of)))
 }
 
 fn word(text: &str) -> (usize, Kind) {

@@ -170,6 +170,53 @@ fn doubted_and_missing_numbers_are_not_judged() {
 }
 
 #[test]
+fn a_figure_below_the_record_of_its_machine_is_judged_as_it_is() {
+    let mut below = read_all(0, 60.0);
+    below.verdict.bound(Reason::BelowRecord { record: 170e9, is_time: false, date: String::new() });
+    assert_eq!(outcome(&run(vec![below]), "read.dram.all >= 150 GB/s"), Failed);
+}
+
+#[test]
+fn a_place_without_a_partner_has_not_passed() {
+    let run = run(vec![latency(0, 0, 80.0), latency(0, 1, 150.0), latency(1, 0, 300.0)]);
+    let found = judged(&run, "latency.dram.remote / latency.dram.local <= 2.2");
+    assert_eq!((found.outcome, found.passed, found.unjudged), (Unjudged, 1, 1));
+    assert_eq!(found.reasons[0].code, codes::no_common_place);
+}
+
+#[test]
+fn rates_of_different_cores_have_no_quotient() {
+    let remote = {
+        let mut of = read_all(0, 40.0);
+        of.labels = of.labels.whole(Labels::NODE, 1);
+        of
+    };
+    let all = {
+        let mut of = read_all(0, 170.0);
+        of.labels = of.labels.text(Labels::CPUS, "0-3").whole(Labels::THREADS, 4);
+        of
+    };
+    let run = run(vec![remote, all]);
+    assert_eq!(reasons(&run, "read.dram.remote.all / read.dram.all >= 0.5"), [codes::no_common_place]);
+}
+
+#[test]
+fn a_peak_of_an_older_document_may_be_lower() {
+    let mut old = run(vec![read_all(0, 10.0)]);
+    old.machine.theoretical_peak.as_mut().unwrap().channels = None;
+    assert_eq!(reasons(&old, "read.dram.all >= 0.7 x peak"), [codes::peak_is_upper_bound]);
+    old.machine.theoretical_peak.as_mut().unwrap().bytes_per_second = 0.0;
+    assert_eq!(reasons(&old, "read.dram.all >= 0.7 x peak"), [codes::check_peak_unknown]);
+}
+
+#[test]
+fn expectations_without_a_figure_or_with_endless_numbers_are_refused() {
+    for that in ["50 ns <= 100 ns", &format!("latency.dram <= 1{} ns", "0".repeat(400))] {
+        assert!(read(&format!("[[expect]]\nthat = \"{that}\"\n")).is_err(), "{that}");
+    }
+}
+
+#[test]
 fn a_better_measurement_of_the_same_place_counts() {
     let run = run(vec![graded(latency(0, 0, 300.0), Verdict::suspect), latency(0, 0, 80.0), latency(0, 0, 85.0)]);
     let found = judged(&run, "latency.dram <= 82 ns");

@@ -64,6 +64,16 @@ pub struct HealthCount {
 }
 
 impl HealthCount {
+    /// All counts together, as far as each is known at the end; `None` of no count.
+    fn sum(counts: impl Iterator<Item = Self>) -> Option<Self> {
+        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        counts.reduce(|a, b| Self {
+            before: a.before.saturating_add(b.before),
+            after: add(a.after, b.after),
+            grew: add(a.grew, b.grew),
+        })
+    }
+
     /// The counter with these values. A counter that went down was reset, or its 32 bits wrapped; it then grew by at least the new value.
     pub fn new(before: u64, after: Option<u64>) -> Self {
         Self { before, after, grew: after.map(|after| after.checked_sub(before).unwrap_or(after)) }
@@ -89,10 +99,11 @@ pub enum ErrorKind {
 impl MemoryErrors {
     /// Its counter of one kind.
     pub fn count(&self, kind: ErrorKind) -> Option<HealthCount> {
-        match kind {
+        let own = match kind {
             ErrorKind::Corrected => self.corrected,
             ErrorKind::Uncorrected => self.uncorrected,
-        }
+        };
+        own.or_else(|| HealthCount::sum(self.parts.iter().filter_map(|part| part.count(kind))))
     }
 
     /// The parts, or else the controller itself, for which a number is not 0: `mc0/dimm3 (CPU_SrcID#0_MC#0_Chan#0_DIMM#0)`.

@@ -11,6 +11,10 @@ use crate::text::{hanging, heading};
 /// The fewest points that are drawn as a curve.
 const CURVE: usize = 4;
 
+/// Figures, and points of one, at most: a document may come from anywhere.
+const MOST_FIGURES: usize = 64;
+const MOST_POINTS: usize = 256;
+
 /// The section; empty for a run whose plan has none.
 pub(crate) fn published(run: &Run, style: &Style) -> String {
     let Some(published) = run.plan.as_ref().and_then(|plan| plan.published.as_ref()) else { return String::new() };
@@ -18,12 +22,20 @@ pub(crate) fn published(run: &Run, style: &Style) -> String {
     let mut table = Table::new().column("", Align::Left).column("published ", Align::Right);
     table = table.column("here ", Align::Right).column("", Align::Left);
     let mut charts = String::new();
-    for figure in &published.figures {
+    for figure in published.figures.iter().take(MOST_FIGURES) {
+        let observations = same(figure, &observations);
         let course = figure.points.len() >= CURVE;
         let all = style.verbose || style.markup || !course;
         let last = figure.points.len().saturating_sub(1);
         // The ends of a curve: a page draws it whole.
-        for point in figure.points.iter().enumerate().filter(|(at, _)| all || *at == 0 || *at == last).map(|(_, p)| p) {
+        for point in figure
+            .points
+            .iter()
+            .take(MOST_POINTS)
+            .enumerate()
+            .filter(|(at, _)| all || *at == 0 || *at == last)
+            .map(|(_, p)| p)
+        {
             table.row(row(figure, point, &observations, style));
         }
         if course && style.markup {
@@ -38,15 +50,17 @@ pub(crate) fn published(run: &Run, style: &Style) -> String {
     heading(&title, style) + &table.render(style) + &hanging("  ", note, Ink::Dim, style) + &charts
 }
 
-/// The observation of the run that has the same labels.
+/// What a run measured of a figure.
+fn same<'a>(figure: &PublishedFigure, observations: &[&'a Observation]) -> Vec<&'a Observation> {
+    let has_labels = |o: &Observation| figure.labels.0.iter().all(|(key, label)| o.labels.0.get(key) == Some(label));
+    observations.iter().copied().filter(|o| o.metric == figure.metric && has_labels(o)).collect()
+}
+
+/// The number of a point among them.
 fn here<'a>(figure: &PublishedFigure, at: Option<u64>, observations: &[&'a Observation]) -> Option<&'a Observation> {
-    let fits = |o: &&&Observation| {
-        let has_labels = figure.labels.0.iter().all(|(key, label)| o.labels.0.get(key) == Some(label));
-        let is_there = match (&figure.by, at) {
-            (Some(by), Some(at)) => o.labels.number(by) == Some(at),
-            _ => true,
-        };
-        o.metric == figure.metric && has_labels && is_there
+    let fits = |o: &&&Observation| match (&figure.by, at) {
+        (Some(by), Some(at)) => o.labels.number(by) == Some(at),
+        _ => true,
     };
     let mut found = observations.iter().filter(fits);
     // What was measured comes before what was refused.
@@ -86,7 +100,7 @@ fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Obser
     let (scale, unit) = if figure.metric == Metric::Latency { (1.0, "ns") } else { (scale, name) };
     let mut theirs = Series { name: format!("published: {}", published.machine), ..Series::default() };
     let mut ours = Series { name: "this run".to_owned(), ..Series::default() };
-    for PublishedPoint { at, value } in &figure.points {
+    for PublishedPoint { at, value } in figure.points.iter().take(MOST_POINTS) {
         let Some(at) = at else { continue };
         theirs.points.push((*at as f64, value / scale));
         let seen = here(figure, Some(*at), observations);

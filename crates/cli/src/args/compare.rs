@@ -77,7 +77,7 @@ pub(crate) struct CheckArgs {
     /// A TOML file of expectations, or `auto`: built-in rules of thumb
     #[arg(long, value_name = "FILE|auto", default_value = "auto")]
     pub(crate) expect: String,
-    /// Exit with code 5 if an expectation could not be judged
+    /// Exit with code 5 if an expectation could not be judged, or the run is not complete
     #[arg(long, conflicts_with_all = ["list", "rules"])]
     pub(crate) strict: bool,
     /// List the names that expectations can use, with their values in this run

@@ -54,7 +54,7 @@ fn exit(found: &Check, strict: bool) -> Exit {
     let count = |outcome| found.count(outcome);
     match (count(CheckOutcome::Failed), count(CheckOutcome::Passed)) {
         (1.., _) => Exit::Regression,
-        (0, 1..) if strict && count(CheckOutcome::Unjudged) > 0 => Exit::Partial,
+        (0, 1..) if strict && (count(CheckOutcome::Unjudged) > 0 || !found.run.complete) => Exit::Partial,
         (0, 1..) => Exit::Done,
         (0, 0) => {
             complain(

@@ -30,6 +30,9 @@ messages! {
     /// An expectation that compares nothing.
     Note comparison_missing(): "no comparison: write, for example, \"latency.dram <= 120 ns\"";
 
+    /// An expectation of two numbers.
+    Note expectation_without_name(): "no figure is named: write, for example, \"latency.dram <= 120 ns\" (`tiermark check --list`)";
+
     /// An expectation with several comparisons.
     Note comparison_twice(at: usize): "character {at}: compare once; write a second expectation for the second limit";
 
