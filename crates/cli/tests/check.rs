@@ -41,8 +41,12 @@ fn a_run_is_judged_by_rules_of_thumb() {
     assert_eq!(outcome("pages.huge"), "passed");
     assert_eq!([outcome("read.dram.all"), outcome("edac.corrected")], ["unjudged", "unjudged"]);
     let text = user.run(&["check"]).expect(0).out;
-    assert!(text.contains("0 of 11 expectations failed, 2 passed, 9 not judged"), "{text}");
+    assert!(text.contains("0 of 11 expectations failed, 2 passed; 9 could not be judged"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // Who accepts a server wants all of them judged.
+    user.run(&["check", "--strict"]).expect(5);
+    let told = user.run(&["check", "server.toml"]).expect(2).err;
+    assert!(told.contains("--expect server.toml"), "{told}");
     assert!(user.run(&["check", "--ascii"]).expect(0).out.is_ascii());
     // What the program prints as its rules is a file that it takes.
     fs::write(user.path("rules.toml"), user.run(&["check", "--rules"]).expect(0).out).unwrap();

@@ -49,6 +49,27 @@ fn slower_memory_is_found_and_ends_a_gate() {
 }
 
 #[test]
+fn a_gate_that_cannot_judge_is_not_passed() {
+    let user = measured();
+    let run = |file: &str, sizes: &str, machine: &str| {
+        let (json, sizes) = (format!("--json={file}"), format!("--sizes={sizes}"));
+        let command = ["bandwidth", "--op=read", &sizes, "--threads=1,2", "--simulate", machine, &json];
+        user.run(&[&command[..], &["--sim-memory", "40"]].concat()).expect(0);
+    };
+    run("less.json", "32K", GUEST);
+    let told = user.run(&["compare", "fast.json", "less.json", "--fail-over", "5%"]).expect(5).err;
+    assert!(told.contains("gate not judged") && told.contains("64 MiB"), "{told}");
+    // What only the other run has is no loss.
+    user.run(&["compare", "less.json", "fast.json", "--fail-over", "5%"]).expect(0);
+    run("other.json", "32K,64M", "synth:cores=2,smt=1,l3=8M,mem=8G");
+    let told = user.run(&["compare", "fast.json", "other.json", "--fail-over", "5%"]).expect(5).err;
+    assert!(told.contains("different machines"), "{told}");
+    let told = user.run(&["compare", "fast.json", "slow.json", "--fail-over", "5%"]).expect(3).err;
+    assert!(told.contains("gate failed") && told.contains("64 MiB"), "{told}");
+    assert!(user.run(&["compare", "fast.json", "fast.json"]).expect(0).err.contains("the same run"));
+}
+
+#[test]
 fn a_strict_gate_has_a_strict_threshold() {
     let user = measured();
     let threshold = |more: &[&str]| {
@@ -69,6 +90,7 @@ fn a_baseline_is_compared_by_its_name() {
     user.run(&["baseline", "set", "good", "fast.json"]).expect(0);
     // The newest saved run is the slow one.
     user.run(&["compare", "--baseline", "good", "last", "--fail-over", "5%"]).expect(3);
+    user.run(&["compare", "--baseline", "good", "--fail-over", "5%"]).expect(3);
     let list = user.run(&["baseline", "list", "--json"]).expect(0).json();
     assert_eq!((&list["schema"], &list["what"]), (&"tiermark/list/1".into(), &"baselines".into()));
     assert_eq!(list["items"][0]["name"], "good");
