@@ -43,13 +43,16 @@ fn save(user: &User, run: &Value) {
     fs::write(user.path(&name), run.to_string()).unwrap();
 }
 
-/// A user with a survey a day, the memory of whose machine became 8 % slower on the sixth, with another kernel.
+/// So many values that a change is beyond chance among the figures of a survey.
+const DAYS: usize = 24;
+
+/// A user with a survey a day, the memory of whose machine became 8 % slower on the 13th, with another kernel.
 fn with_a_change() -> User {
     let user = User::new();
     let survey = survey(&user);
-    for day in 1..=12 {
-        let mut run = of_day(&survey, day, if day < 6 { 1.0 } else { 1.08 } + 1e-4 * (day % 3) as f64);
-        if day >= 6 {
+    for day in 1..=DAYS {
+        let mut run = of_day(&survey, day, if day < 13 { 1.0 } else { 1.08 } + 1e-4 * (day % 3) as f64);
+        if day >= 13 {
             run["machine"]["system"]["kernel"] = "6.99.0".into();
         }
         save(&user, &run);
@@ -70,14 +73,14 @@ fn a_change_of_level_is_found_with_its_runs_and_facts() {
     assert_eq!(found["runs"][0]["grades"]["trusted"], 28);
     let dram = figure(&found, "DRAM");
     let change = &dram["changes"][0];
-    assert_eq!((&change["last"], &change["run"]), (&"20261105T000000-000005".into(), &"20261106T000000-000006".into()));
+    assert_eq!((&change["last"], &change["run"]), (&"20261112T000000-00000c".into(), &"20261113T000000-00000d".into()));
     assert!((change["change"].as_f64().unwrap() - 0.08).abs() < 0.001 && change["facts"][0]["fact"] == "kernel");
     assert_eq!((dram["changes"].as_array().unwrap().len(), &dram["trend"]), (1, &Value::Null));
     let rate = found["figures"].as_array().unwrap().iter().find(|figure| figure["metric"] == "bandwidth").unwrap();
-    assert_eq!((&rate["changes"], rate["points"].as_array().unwrap().len()), (&json!([]), 12));
+    assert_eq!((&rate["changes"], rate["points"].as_array().unwrap().len()), (&json!([]), DAYS));
     for more in [&[][..], &["-v"], &["--ascii", "--units=both"], &["latency", "DRAM"], &["read", "l3", "one"]] {
         let out = user.run(&[&["history", HERE[0], HERE[1]], more].concat()).expect(0).out;
-        assert!(out.lines().all(|line| line.chars().count() <= 80) && out.contains("2026-11-12"), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 80) && out.contains("2026-11-24"), "{out}");
         assert_eq!(out.contains("6.99.0"), more != ["read", "l3", "one"], "{out}");
     }
     // A word that many names hold, and one that none does.
@@ -94,12 +97,12 @@ fn runs_are_limited_and_dated() {
         let points = found["figures"].as_array().unwrap().first().map_or(0, |f| f["points"].as_array().unwrap().len());
         (found["runs"].as_array().unwrap().len(), found["total"].as_u64().unwrap(), points)
     };
-    assert_eq!(runs(&["--limit=3"]), (3, 12, 12), "figures are over all runs");
-    assert_eq!(runs(&["--limit=all", "--since=2026-11-04"]), (9, 9, 9));
-    assert_eq!(runs(&["--since", "20261110"]), (3, 3, 3));
-    assert_eq!(runs(&["--since=100000d"]), (12, 12, 12));
+    assert_eq!(runs(&["--limit=3"]), (3, 24, 24), "figures are over all runs");
+    assert_eq!(runs(&["--limit=all", "--since=2026-11-04"]), (21, 21, 21));
+    assert_eq!(runs(&["--since", "20261110"]), (15, 15, 15));
+    assert_eq!(runs(&["--since=100000d"]), (20, 24, 24));
     assert_eq!(runs(&["--since=2099-01-01"]), (0, 0, 0));
-    assert!(user.run(&["history", "--limit=3", HERE[0], HERE[1]]).expect(0).out.contains("and 9 earlier"));
+    assert!(user.run(&["history", "--limit=3", HERE[0], HERE[1]]).expect(0).out.contains("and 21 earlier"));
     for wrong in ["--limit=0", "--limit=few", "--since=yesterday", "--since="] {
         user.run(&["history", wrong, HERE[0], HERE[1]]).expect(2);
     }

@@ -142,7 +142,9 @@ fn figures(history: &History, style: &Style) -> String {
         notes.push(format!("{apart} values are not comparable with the newest: `tiermark history FIGURE` says why"));
     }
     if shown.iter().any(|figure| is_short(figure)) {
-        notes.push(format!("a change or a trend needs {FEWEST_VALUES} values that are not bounds"));
+        notes.push(format!(
+            "a change or a trend needs {FEWEST_VALUES} values that are not bounds, and more among many figures"
+        ));
     }
     if !notes.is_empty() {
         out.push_str(&hanging("  ", &notes.join("; "), Ink::Dim, style));
@@ -168,7 +170,7 @@ fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
     Cell::inked(words.join(style.glyph(" · ", ", ")), if worse { Ink::Bad } else { Ink::Good })
 }
 
-/// Values that a change or a trend needs (`compare::FEWEST` on each side).
+/// Values that a change or a trend of a figure alone needs (`compare::FEWEST` on each side).
 const FEWEST_VALUES: usize = 10;
 
 /// Whether a figure has too few values to show a change.
