@@ -103,7 +103,7 @@ fn runs_are_limited_and_dated() {
     assert_eq!(runs(&["--since=100000d"]), (20, 24, 24));
     assert_eq!(runs(&["--since=2099-01-01"]), (0, 0, 0));
     assert!(user.run(&["history", "--limit=3", HERE[0], HERE[1]]).expect(0).out.contains("and 21 earlier"));
-    for wrong in ["--limit=0", "--limit=few", "--since=yesterday", "--since="] {
+    for wrong in ["--limit=0", "--limit=few", "--since=yesterday", "--since=", "--since=2026-99-99zz"] {
         user.run(&["history", wrong, HERE[0], HERE[1]]).expect(2);
     }
 }
@@ -126,11 +126,27 @@ fn simulated_runs_and_those_of_other_machines_are_apart() {
         let id = |run: &Value| run["id"].as_str().unwrap().split('T').next().unwrap().to_owned();
         found["runs"].as_array().unwrap().iter().map(id).collect::<Vec<_>>()
     };
-    assert_eq!(ids(&HERE), ["torn", "20261101"]);
-    assert_eq!(ids(&["--all"]), ["torn", "20261103"]);
-    assert_eq!(ids(&["--all", HERE[0], HERE[1]]), ["torn", "20261101", "20261102"]);
+    // Another simulated machine, with the same host name and processor.
+    let mut larger = of_day(&survey, 4, 1.0);
+    larger["simulated"] = "synth:cores=2,smt=1,l3=8M,mem=8G".into();
+    save(&user, &larger);
+    let mut unnamed = of_day(&survey, 5, 1.0);
+    (unnamed["simulated"], unnamed["machine"]["system"]["hostname"]) = (Value::Null, Value::Null);
+    save(&user, &unnamed);
+    assert_eq!(ids(&HERE), ["20261101"]);
+    assert_eq!(ids(&["--all"]), ["20261103", "20261105"]);
+    assert_eq!(ids(&["--all", HERE[0], HERE[1]]), ["20261101", "20261102", "20261104"]);
+    for more in [&[][..], &HERE, &["--all"], &["--since=2099-01-01"]] {
+        let out = user.run(&[&["history"], more].concat()).expect(0).out;
+        assert!(out.contains("torn: ") && out.contains("nreadable"), "{out}");
+    }
+    let found = user.run(&["history", "--json"]).expect(0).json();
+    assert_eq!(
+        (&found["unreadable"][0]["id"], &found["unnamed"], &found["elsewhere"]),
+        (&"torn".into(), &1.into(), &1.into())
+    );
     let out = user.run(&["history"]).expect(0).out;
-    assert!(out.contains("of other machines") && out.contains("unreadable"), "{out}");
+    assert!(out.contains("of other machines") && out.contains("without a host name"), "{out}");
     let none = User::new().run(&["history"]).expect(0).out;
     assert!(none.contains("tiermark survey"), "{none}");
 }
@@ -198,5 +214,5 @@ fn ten_thousand_runs_are_listed_soon() {
         eprintln!("warm, best of 5: {best:.2?} {more:?}");
     }
     let bytes = |name: &str| fs::metadata(user.path(name)).unwrap().len();
-    eprintln!("index {} bytes, figures {} bytes", bytes("index-1.jsonl"), bytes("figures-1.jsonl"));
+    eprintln!("index {} bytes, figures {} bytes", bytes("index-2.jsonl"), bytes("figures-2.jsonl"));
 }

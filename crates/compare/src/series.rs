@@ -61,20 +61,28 @@ fn series_of<'a>(readings: &[Reading<'a>]) -> Vec<Series<'a>> {
     let mut all: Vec<Vec<Reading<'a>>> = Vec::new();
     for reading in readings {
         // The newest value of a series stands for it: what is comparable with it is comparable with the machine of today.
-        let fits = |series: &&mut Vec<Reading<'a>>| basis(series[0].1).obstacle(&basis(reading.1), false).is_none();
+        let fits = |series: &&mut Vec<Reading<'a>>| obstacle(series[0].1, reading.1).is_none();
         match all.iter_mut().find(fits) {
             Some(series) => series.push(*reading),
             None => all.push(vec![*reading]),
         }
     }
     let newest = all.first().map(|series| series[0].1);
-    let apart = |figure: &RunFigure| newest.and_then(|newest| basis(figure).obstacle(&basis(newest), false));
+    let apart = |figure: &RunFigure| newest.and_then(|newest| obstacle(figure, newest));
     let one = |mut readings: Vec<Reading<'a>>| {
         let apart = apart(readings[0].1);
         readings.reverse();
         Series { readings, apart }
     };
     all.into_iter().map(one).collect()
+}
+
+/// Why two values of a figure are no series.
+fn obstacle(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
+    match (&first.cpus, &other.cpus) {
+        (Some(a), Some(b)) if a != b => Some(Obstacle::Cpus { first: a.clone(), other: b.clone() }),
+        _ => basis(first).obstacle(&basis(other), false),
+    }
 }
 
 fn basis(figure: &RunFigure) -> Basis<'_> {
@@ -143,6 +151,7 @@ impl<'a> Series<'a> {
         };
         let newest = self.readings[self.readings.len() - 1].1;
         FigureHistory {
+            key: newest.key.clone(),
             probe: newest.probe.clone(),
             metric: newest.metric.clone(),
             labels: newest.labels.clone(),

@@ -24,6 +24,7 @@ fn figure(value: f64) -> RunFigure {
         is_middle: Some(false),
         state: None,
         pings: None,
+        cpus: None,
     }
 }
 
@@ -214,15 +215,17 @@ fn bounds_are_shown_and_decide_nothing() {
 #[test]
 fn values_that_are_not_comparable_are_a_series_of_their_own() {
     let sized = |bytes: u64| RunFigure { labels: figure(100.0).labels.whole(Labels::SIZE, bytes), ..figure(100.0) };
+    let on = |nodes: &str| CpuPlace { nodes: nodes.parse().unwrap(), kinds: Default::default() };
     type IsWhy = fn(&Obstacle) -> bool;
-    let cases: [(RunFigure, IsWhy); 4] = [
+    let cases: [(RunFigure, IsWhy); 5] = [
         (RunFigure { method: 2, ..figure(100.0) }, |why| matches!(why, Obstacle::Method { first: 2, other: 3 })),
         (sized(4 * GIB), |why| matches!(why, Obstacle::WorkingSet { .. })),
         (RunFigure { is_middle: Some(true), ..figure(100.0) }, |why| *why == Obstacle::Estimate),
         (RunFigure { pings: Some([300.0, 400.0]), ..figure(100.0) }, |why| *why == Obstacle::State),
+        (RunFigure { cpus: Some(on("1")), ..figure(100.0) }, |why| matches!(why, Obstacle::Cpus { .. })),
     ];
     for (other, is_why) in cases {
-        let near = RunFigure { pings: Some([50.0, 60.0]), ..figure(100.0) };
+        let near = RunFigure { pings: Some([50.0, 60.0]), cpus: Some(on("0")), ..figure(100.0) };
         let found = over(vec![other.clone(), other.clone(), near.clone(), other, near]);
         assert_eq!(found.iter().map(|figure| figure.points.len()).collect::<Vec<_>>(), [2, 3]);
         assert!(found[0].apart.is_none() && found[1].apart.as_ref().is_some_and(is_why), "{:?}", found[1].apart);
