@@ -43,13 +43,16 @@ fn save(user: &User, run: &Value) {
     fs::write(user.path(&name), run.to_string()).unwrap();
 }
 
-/// A user with a survey a day, the memory of whose machine became 8 % slower on the sixth, with another kernel.
+/// So many values that a change is beyond chance among the figures of a survey.
+const DAYS: usize = 24;
+
+/// A user with a survey a day, the memory of whose machine became 8 % slower on the 13th, with another kernel.
 fn with_a_change() -> User {
     let user = User::new();
     let survey = survey(&user);
-    for day in 1..=12 {
-        let mut run = of_day(&survey, day, if day < 6 { 1.0 } else { 1.08 } + 1e-4 * (day % 3) as f64);
-        if day >= 6 {
+    for day in 1..=DAYS {
+        let mut run = of_day(&survey, day, if day < 13 { 1.0 } else { 1.08 } + 1e-4 * (day % 3) as f64);
+        if day >= 13 {
             run["machine"]["system"]["kernel"] = "6.99.0".into();
         }
         save(&user, &run);
@@ -70,14 +73,14 @@ fn a_change_of_level_is_found_with_its_runs_and_facts() {
     assert_eq!(found["runs"][0]["grades"]["trusted"], 28);
     let dram = figure(&found, "DRAM");
     let change = &dram["changes"][0];
-    assert_eq!((&change["last"], &change["run"]), (&"20261105T000000-000005".into(), &"20261106T000000-000006".into()));
+    assert_eq!((&change["last"], &change["run"]), (&"20261112T000000-00000c".into(), &"20261113T000000-00000d".into()));
     assert!((change["change"].as_f64().unwrap() - 0.08).abs() < 0.001 && change["facts"][0]["fact"] == "kernel");
     assert_eq!((dram["changes"].as_array().unwrap().len(), &dram["trend"]), (1, &Value::Null));
     let rate = found["figures"].as_array().unwrap().iter().find(|figure| figure["metric"] == "bandwidth").unwrap();
-    assert_eq!((&rate["changes"], rate["points"].as_array().unwrap().len()), (&json!([]), 12));
+    assert_eq!((&rate["changes"], rate["points"].as_array().unwrap().len()), (&json!([]), DAYS));
     for more in [&[][..], &["-v"], &["--ascii", "--units=both"], &["latency", "DRAM"], &["read", "l3", "one"]] {
         let out = user.run(&[&["history", HERE[0], HERE[1]], more].concat()).expect(0).out;
-        assert!(out.lines().all(|line| line.chars().count() <= 80) && out.contains("2026-11-12"), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 80) && out.contains("2026-11-24"), "{out}");
         assert_eq!(out.contains("6.99.0"), more != ["read", "l3", "one"], "{out}");
     }
     // A word that many names hold, and one that none does.
@@ -94,13 +97,13 @@ fn runs_are_limited_and_dated() {
         let points = found["figures"].as_array().unwrap().first().map_or(0, |f| f["points"].as_array().unwrap().len());
         (found["runs"].as_array().unwrap().len(), found["total"].as_u64().unwrap(), points)
     };
-    assert_eq!(runs(&["--limit=3"]), (3, 12, 12), "figures are over all runs");
-    assert_eq!(runs(&["--limit=all", "--since=2026-11-04"]), (9, 9, 9));
-    assert_eq!(runs(&["--since", "20261110"]), (3, 3, 3));
-    assert_eq!(runs(&["--since=100000d"]), (12, 12, 12));
+    assert_eq!(runs(&["--limit=3"]), (3, 24, 24), "figures are over all runs");
+    assert_eq!(runs(&["--limit=all", "--since=2026-11-04"]), (21, 21, 21));
+    assert_eq!(runs(&["--since", "20261110"]), (15, 15, 15));
+    assert_eq!(runs(&["--since=100000d"]), (20, 24, 24));
     assert_eq!(runs(&["--since=2099-01-01"]), (0, 0, 0));
-    assert!(user.run(&["history", "--limit=3", HERE[0], HERE[1]]).expect(0).out.contains("and 9 earlier"));
-    for wrong in ["--limit=0", "--limit=few", "--since=yesterday", "--since="] {
+    assert!(user.run(&["history", "--limit=3", HERE[0], HERE[1]]).expect(0).out.contains("and 21 earlier"));
+    for wrong in ["--limit=0", "--limit=few", "--since=yesterday", "--since=", "--since=2026-99-99zz"] {
         user.run(&["history", wrong, HERE[0], HERE[1]]).expect(2);
     }
 }
@@ -123,11 +126,27 @@ fn simulated_runs_and_those_of_other_machines_are_apart() {
         let id = |run: &Value| run["id"].as_str().unwrap().split('T').next().unwrap().to_owned();
         found["runs"].as_array().unwrap().iter().map(id).collect::<Vec<_>>()
     };
-    assert_eq!(ids(&HERE), ["torn", "20261101"]);
-    assert_eq!(ids(&["--all"]), ["torn", "20261103"]);
-    assert_eq!(ids(&["--all", HERE[0], HERE[1]]), ["torn", "20261101", "20261102"]);
+    // Another simulated machine, with the same host name and processor.
+    let mut larger = of_day(&survey, 4, 1.0);
+    larger["simulated"] = "synth:cores=2,smt=1,l3=8M,mem=8G".into();
+    save(&user, &larger);
+    let mut unnamed = of_day(&survey, 5, 1.0);
+    (unnamed["simulated"], unnamed["machine"]["system"]["hostname"]) = (Value::Null, Value::Null);
+    save(&user, &unnamed);
+    assert_eq!(ids(&HERE), ["20261101"]);
+    assert_eq!(ids(&["--all"]), ["20261103", "20261105"]);
+    assert_eq!(ids(&["--all", HERE[0], HERE[1]]), ["20261101", "20261102", "20261104"]);
+    for more in [&[][..], &HERE, &["--all"], &["--since=2099-01-01"]] {
+        let out = user.run(&[&["history"], more].concat()).expect(0).out;
+        assert!(out.contains("torn: ") && out.contains("nreadable"), "{out}");
+    }
+    let found = user.run(&["history", "--json"]).expect(0).json();
+    assert_eq!(
+        (&found["unreadable"][0]["id"], &found["unnamed"], &found["elsewhere"]),
+        (&"torn".into(), &1.into(), &1.into())
+    );
     let out = user.run(&["history"]).expect(0).out;
-    assert!(out.contains("of other machines") && out.contains("unreadable"), "{out}");
+    assert!(out.contains("of other machines") && out.contains("without a host name"), "{out}");
     let none = User::new().run(&["history"]).expect(0).out;
     assert!(none.contains("tiermark survey"), "{none}");
 }
@@ -195,5 +214,5 @@ fn ten_thousand_runs_are_listed_soon() {
         eprintln!("warm, best of 5: {best:.2?} {more:?}");
     }
     let bytes = |name: &str| fs::metadata(user.path(name)).unwrap().len();
-    eprintln!("index {} bytes, figures {} bytes", bytes("index-1.jsonl"), bytes("figures-1.jsonl"));
+    eprintln!("index {} bytes, figures {} bytes", bytes("index-2.jsonl"), bytes("figures-2.jsonl"));
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{FactValue, Grade, Interval, Label, Labels, Run, RunFigure, RunFigures, less_is_better};
+use tiermark_model::{
+    CpuPlace, FactValue, Grade, Interval, Label, Labels, Run, RunFigure, RunFigures, Scope, less_is_better,
+};
 
 use crate::facts::facts;
 use crate::numbers::{self, Number};
@@ -16,7 +18,11 @@ const LONGEST: usize = 200;
 /// measured several times is there once.
 #[must_use]
 pub fn run_figures(run: &Run) -> RunFigures {
-    let mut figures: Vec<RunFigure> = numbers::of(run, false).iter().filter_map(figure).collect();
+    let placed = |number: &Number<'_>| {
+        let figure = figure(number)?;
+        Some(RunFigure { cpus: place(run, &number.experiment.request.scope), ..figure })
+    };
+    let mut figures: Vec<RunFigure> = numbers::of(run, false).iter().filter_map(placed).collect();
     let mut seen = HashSet::new();
     figures.retain(|figure| seen.insert(figure.key.clone()));
     figures.sort_by_key(|figure| !figure.is_headline());
@@ -52,6 +58,22 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
         is_middle: basis.is_middle,
         state: basis.state,
         pings: basis.pings,
+        cpus: None,
+    })
+}
+
+/// Where the cpus lie that a request names, else all that the program may use. The cpus of a guest lie where its hypervisor
+/// puts them.
+fn place(run: &Run, scope: &Scope) -> Option<CpuPlace> {
+    let machine = &run.machine;
+    if machine.system.hypervisor.is_some() {
+        return None;
+    }
+    let asked = scope.cpus.as_ref().unwrap_or(&machine.allowed_cpus);
+    let cpus = || machine.cpus.iter().filter(|cpu| asked.contains(cpu.id));
+    Some(CpuPlace {
+        nodes: cpus().filter_map(|cpu| cpu.node).collect(),
+        kinds: cpus().filter_map(|cpu| cpu.kind).collect(),
     })
 }
 

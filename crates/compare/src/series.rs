@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{FigureChange, FigureHistory, FigurePoint, FigureTrend, Labels, Obstacle, RunFigure, RunFigures};
-use tiermark_stats::{LevelChange, level_changes, mann_kendall, theil_sen};
+use tiermark_stats::{LevelChange, LevelRule, holm_levels, level_changes, mann_kendall, other_level, theil_sen};
 
 use crate::basis::Basis;
 use crate::facts::differences;
 use crate::{LEVEL, THRESHOLD};
 
-/// The fewest values on each side of a change. With four on each side the smallest possible p-value (2/70) is above [`LEVEL`]; with five it is 2/252.
+/// The fewest values on each side of a change. With four on each side the smallest possible p-value (2/70) is above [`LEVEL`]; with five it
+/// is 2/252, which is enough for a figure alone.
 pub const FEWEST: usize = 5;
 /// The newest values of a series that a trend is computed of: the cost grows with the square of their number.
 const MOST: usize = 500;
@@ -45,28 +46,43 @@ pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> 
             readings.push((run, figure));
         }
     }
-    order.iter().filter_map(|key| by_key.get(key)).flat_map(|readings| series_of(readings)).collect()
+    judged(order.iter().filter_map(|key| by_key.get(key)).flat_map(|readings| series_of(readings)).collect())
+}
+
+/// Comparable values of a figure, oldest first.
+struct Series<'a> {
+    readings: Vec<Reading<'a>>,
+    /// Why they are not comparable with the newest value of the figure.
+    apart: Option<Obstacle>,
 }
 
 /// The series of one figure whose readings are given newest first.
-fn series_of(readings: &[Reading<'_>]) -> Vec<FigureHistory> {
-    let mut all: Vec<Vec<Reading<'_>>> = Vec::new();
+fn series_of<'a>(readings: &[Reading<'a>]) -> Vec<Series<'a>> {
+    let mut all: Vec<Vec<Reading<'a>>> = Vec::new();
     for reading in readings {
         // The newest value of a series stands for it: what is comparable with it is comparable with the machine of today.
-        let fits = |series: &&mut Vec<Reading<'_>>| basis(series[0].1).obstacle(&basis(reading.1), false).is_none();
+        let fits = |series: &&mut Vec<Reading<'a>>| obstacle(series[0].1, reading.1).is_none();
         match all.iter_mut().find(fits) {
             Some(series) => series.push(*reading),
             None => all.push(vec![*reading]),
         }
     }
     let newest = all.first().map(|series| series[0].1);
-    let apart = |figure: &RunFigure| newest.and_then(|newest| basis(figure).obstacle(&basis(newest), false));
-    let one = |mut series: Vec<Reading<'_>>| {
-        let apart = apart(series[0].1);
-        series.reverse();
-        judged(&series, apart)
+    let apart = |figure: &RunFigure| newest.and_then(|newest| obstacle(figure, newest));
+    let one = |mut readings: Vec<Reading<'a>>| {
+        let apart = apart(readings[0].1);
+        readings.reverse();
+        Series { readings, apart }
     };
     all.into_iter().map(one).collect()
+}
+
+/// Why two values of a figure are no series.
+fn obstacle(first: &RunFigure, other: &RunFigure) -> Option<Obstacle> {
+    match (&first.cpus, &other.cpus) {
+        (Some(a), Some(b)) if a != b => Some(Obstacle::Cpus { first: a.clone(), other: b.clone() }),
+        _ => basis(first).obstacle(&basis(other), false),
+    }
 }
 
 fn basis(figure: &RunFigure) -> Basis<'_> {
@@ -80,44 +96,78 @@ fn basis(figure: &RunFigure) -> Basis<'_> {
     }
 }
 
-/// A series, oldest first, with its trend and its changes.
-fn judged(series: &[Reading<'_>], apart: Option<Obstacle>) -> FigureHistory {
-    let point = |(run, figure): &Reading<'_>| FigurePoint {
-        run: run.id.to_owned(),
-        started: run.started.to_owned(),
-        day: run.day,
-        value: figure.value,
-        interval: figure.interval,
-        grade: figure.grade,
-        counts: !figure.is_open,
+/// All series of a list with their changes and trends. The more series are searched, the more of them have one by chance:
+/// [`LEVEL`] is the probability that any figure of unchanged machines has a change, and the same for trends.
+fn judged(all: Vec<Series<'_>>) -> Vec<FigureHistory> {
+    let counted: Vec<Vec<Reading<'_>>> = all.iter().map(Series::counted).collect();
+    let first = |series: &Vec<Reading<'_>>| other_level(&values(series), FEWEST).map(|place| place.p_value);
+    let changes: Vec<Vec<LevelChange>> = counted
+        .iter()
+        .zip(levels(counted.iter().map(first)))
+        .map(|(series, level)| {
+            let rule = LevelRule { fewest: FEWEST, search: level?, near: LEVEL, ratio: 1.0 + THRESHOLD };
+            Some(level_changes(&values(series), rule))
+        })
+        .map(Option::unwrap_or_default)
+        .collect();
+    let since = |changes: &[LevelChange]| changes.last().map_or(0, |change| change.index);
+    let trends: Vec<Option<FigureTrend>> =
+        counted.iter().zip(&changes).map(|(series, changes)| trend(&series[since(changes)..])).collect();
+    let trend_levels = levels(trends.iter().map(|trend| trend.as_ref().map(|trend| trend.p_value)));
+    let is_shown = |(trend, level): (Option<FigureTrend>, Option<f64>)| {
+        trend.filter(|trend| level.is_some_and(|level| trend.p_value <= level) && is_large(trend.change))
     };
-    let newest = series[series.len() - 1].1;
-    // A bound says on one side only where the number is.
-    let counted: Vec<Reading<'_>> = series.iter().filter(|(_, figure)| !figure.is_open).copied().collect();
-    let values: Vec<f64> = counted.iter().map(|(_, figure)| figure.value).collect();
-    let found = level_changes(&values, FEWEST, is_change);
-    let level_since = found.last().map_or(0, |change| change.index);
-    FigureHistory {
-        probe: newest.probe.clone(),
-        metric: newest.metric.clone(),
-        labels: newest.labels.clone(),
-        unit: newest.unit,
-        method: newest.method,
-        points: series.iter().map(point).collect(),
-        trend: trend(&counted[level_since..]),
-        changes: found.iter().map(|change| described(change, &counted)).collect(),
-        apart,
-    }
+    let trends = trends.into_iter().zip(trend_levels).map(is_shown);
+    let found = counted.iter().zip(changes).zip(trends);
+    all.iter().zip(found).map(|(series, ((counted, changes), trend))| series.with(counted, &changes, trend)).collect()
 }
 
-/// Whether a change of level is shown: beyond chance, and larger than the difference that two runs of an unchanged machine may have.
-fn is_change(change: &LevelChange) -> bool {
-    change.p_value <= LEVEL && is_large(change.after / change.before - 1.0)
+/// The levels of tests whose p-values are given; `None` of those that were not made.
+fn levels(p_values: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+    let p_values: Vec<Option<f64>> = p_values.collect();
+    let mut levels = holm_levels(&p_values.iter().flatten().copied().collect::<Vec<f64>>(), LEVEL).into_iter();
+    p_values.iter().map(|p| p.and_then(|_| levels.next())).collect()
+}
+
+fn values(series: &[Reading<'_>]) -> Vec<f64> {
+    series.iter().map(|(_, figure)| figure.value).collect()
+}
+
+impl<'a> Series<'a> {
+    /// Without bounds: a bound says on one side only where the number is.
+    fn counted(&self) -> Vec<Reading<'a>> {
+        self.readings.iter().filter(|(_, figure)| !figure.is_open).copied().collect()
+    }
+
+    fn with(&self, counted: &[Reading<'_>], changes: &[LevelChange], trend: Option<FigureTrend>) -> FigureHistory {
+        let point = |(run, figure): &Reading<'_>| FigurePoint {
+            run: run.id.to_owned(),
+            started: run.started.to_owned(),
+            day: run.day,
+            value: figure.value,
+            interval: figure.interval,
+            grade: figure.grade,
+            counts: !figure.is_open,
+        };
+        let newest = self.readings[self.readings.len() - 1].1;
+        FigureHistory {
+            key: newest.key.clone(),
+            probe: newest.probe.clone(),
+            metric: newest.metric.clone(),
+            labels: newest.labels.clone(),
+            unit: newest.unit,
+            method: newest.method,
+            points: self.readings.iter().map(point).collect(),
+            trend,
+            changes: changes.iter().map(|change| described(change, counted)).collect(),
+            apart: self.apart.clone(),
+        }
+    }
 }
 
 /// Whether a change exceeds the threshold in either direction: a fall to 1/1.03 is as large as a rise to 1.03.
 fn is_large(change: f64) -> bool {
-    (1.0 + change).ln().abs() > (1.0 + THRESHOLD).ln()
+    change > -1.0 && (1.0 + change).ln().abs() > (1.0 + THRESHOLD).ln()
 }
 
 fn described(change: &LevelChange, counted: &[Reading<'_>]) -> FigureChange {
@@ -134,7 +184,7 @@ fn described(change: &LevelChange, counted: &[Reading<'_>]) -> FigureChange {
     }
 }
 
-/// The trend of values of one level: beyond chance, and larger over the whole time than what two runs may differ by.
+/// The trend of values of one level, of whatever size.
 fn trend(counted: &[Reading<'_>]) -> Option<FigureTrend> {
     let dated: Vec<(f64, Reading<'_>)> =
         counted.iter().filter_map(|reading| Some((reading.0.day?, *reading))).collect();
@@ -147,9 +197,8 @@ fn trend(counted: &[Reading<'_>]) -> Option<FigureTrend> {
     let p_value = mann_kendall(&values)?.p_value;
     let slope = theil_sen(&days, &values)?;
     let change = slope * (days[days.len() - 1] - days[0]) / tiermark_stats::median(&values)?;
-    let is_trend = p_value <= LEVEL && change > -1.0 && is_large(change);
     let first = dated[0].1.0;
-    is_trend.then(|| FigureTrend {
+    Some(FigureTrend {
         change,
         p_value,
         since: first.id.to_owned(),

@@ -42,6 +42,7 @@ fn figures(of: &Run) -> RunFigures {
         is_middle: None,
         state: None,
         pings: Some([1.0, 2.0]),
+        cpus: None,
     };
     RunFigures { figures: vec![figure], facts: vec![(Fact::Kernel, Some("6.1".into()))] }
 }
@@ -81,8 +82,8 @@ impl Kept {
     }
 }
 
-const HEADS: &str = "index-1.jsonl";
-const FIGURES: &str = "figures-1.jsonl";
+const HEADS: &str = "index-2.jsonl";
+const FIGURES: &str = "figures-2.jsonl";
 
 #[test]
 fn a_document_is_read_once() {
@@ -148,7 +149,7 @@ fn hostile_files_are_no_index() {
     let far = heads.replace("\"offset\":", "\"offset\":18446744073709551");
     for bad in [
         "not an index\n",
-        "{\"schema\":\"tiermark/index/2\"}\n",
+        "{\"schema\":\"tiermark/index/1\"}\n",
         &format!("{title}\n{deep}\n"),
         &format!("{title}\n{{\"stamp\":7}}\n"),
         &format!("{title}\n{}\n", "\"".repeat(9_000_000)),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::history::CpuPlace;
 use crate::labels::Labels;
 use crate::observation::{Interval, Now};
 use crate::quantity::Quantity;
@@ -242,6 +243,13 @@ pub enum Obstacle {
     },
     /// The numbers are of different states of the cpus.
     State,
+    /// The numbers are of cpus of different nodes or kinds.
+    Cpus {
+        /// Those of the first run.
+        first: CpuPlace,
+        /// Those of the other run.
+        other: CpuPlace,
+    },
     /// A proof lacks for at least one.
     Suspect,
     /// At least one was withheld or not measured.
@@ -264,6 +272,7 @@ impl fmt::Display for Obstacle {
             Self::OnlyInOther => write!(f, "only the other run has them"),
             Self::Method { first, other } => write!(f, "method version {first} against {other}"),
             Self::WorkingSet { first, other } => write!(f, "working set {} against {}", size(first), size(other)),
+            Self::Cpus { first, other } => write!(f, "{first} against {other}"),
             Self::State => write!(f, "of different states of the cpus"),
             Self::Suspect => write!(f, "suspect in at least one run"),
             Self::Missing => write!(f, "withheld or not measured in at least one run"),

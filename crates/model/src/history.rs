@@ -1,9 +1,14 @@
 //! Saved runs over time: the figures of each, their trends, and where their level changed.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::{Fact, FactDifference, Obstacle};
+use crate::idset::IdSet;
 use crate::labels::Labels;
+use crate::machine::CoreKind;
 use crate::observation::Interval;
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
@@ -81,6 +86,36 @@ pub struct RunFigure {
     pub state: Option<StateKind>,
     /// 10th and 90th percentile of the round trips between its cpus, ns; `None` where there were none.
     pub pings: Option<[f64; 2]>,
+    /// Where the cpus lie that it was measured on; `None` in a guest, whose cpus a hypervisor moves.
+    pub cpus: Option<CpuPlace>,
+}
+
+/// Where the cpus of a run lie that were asked for: those of other nodes or of another kind have other figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CpuPlace {
+    /// Their nodes.
+    pub nodes: IdSet,
+    /// Their kinds, where the machine has several.
+    pub kinds: BTreeSet<CoreKind>,
+}
+
+impl fmt::Display for CpuPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = |kind: &CoreKind| match kind {
+            CoreKind::Performance => "performance cores",
+            CoreKind::Efficiency => "efficiency cores",
+            CoreKind::LowPower => "low-power cores",
+        };
+        let kinds = self.kinds.iter().map(kind).collect::<Vec<_>>().join(" and ");
+        match (self.nodes.is_empty(), kinds.is_empty()) {
+            (true, true) => f.write_str("cpus without a node"),
+            (true, false) => f.write_str(&kinds),
+            (false, true) => write!(f, "cpus of nodes {}", self.nodes),
+            (false, false) => write!(f, "{kinds} of nodes {}", self.nodes),
+        }
+    }
 }
 
 impl RunFigure {
@@ -115,8 +150,12 @@ pub struct History {
     pub total: u64,
     /// Saved runs of other machines, which are not listed.
     pub elsewhere: u64,
-    /// Saved runs on simulated machines, which are not listed.
+    /// Saved runs on simulated machines, or on other simulated machines, which are not listed.
     pub simulated: u64,
+    /// Saved runs whose documents have no host name, so that their machine is unknown; they are not listed.
+    pub unnamed: u64,
+    /// All saved runs whose documents cannot be read, whatever machine and time they are of.
+    pub unreadable: Vec<HistoryRun>,
     /// The figures. A figure whose values are not all comparable has several entries, first the series of the newest value.
     pub figures: Vec<FigureHistory>,
 }
@@ -143,7 +182,7 @@ pub struct HistoryRun {
     pub version: String,
     /// Its numbers by their grades.
     pub grades: GradeCounts,
-    /// Why its document cannot be read; then all fields except the id are empty.
+    /// Why its document cannot be read; then all fields except the id are empty (see [`History::unreadable`]).
     pub problem: Option<String>,
 }
 
@@ -151,6 +190,8 @@ pub struct HistoryRun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureHistory {
+    /// Its coordinates: series with the same coordinates are of the same figure.
+    pub key: String,
     /// The probe that measured it.
     pub probe: String,
     /// The quantity.

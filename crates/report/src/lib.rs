@@ -61,7 +61,7 @@ pub use check::{check, named_figures};
 pub use comments::comments;
 pub use compare::{compare, compare_markdown, compared_name};
 pub use doctor::doctor;
-pub use history::{history, history_figure_name, history_of_figures};
+pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};
 pub use hmat::hmat;
 pub use html::{Sheet, html};
 pub use json::json;

@@ -28,7 +28,7 @@ mod trend;
 mod two_samples;
 
 pub use bootstrap::bootstrap_median;
-pub use change::{ChangePoint, LevelChange, change_point, level_change, level_changes};
+pub use change::{ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, level_changes, other_level};
 pub use edge::{
     APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows,
     bare_edge, edge,
@@ -47,7 +47,7 @@ pub use rng::Rng;
 pub use spread::{Spread, spread};
 pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall, theil_sen};
-pub use two_samples::{Between, fisher_exact, holm, mann_whitney, ratio, ratio_p};
+pub use two_samples::{Between, fisher_exact, holm, holm_levels, mann_whitney, ratio, ratio_p};
 
 /// Whether `values` is non-empty and every one is finite: the entry condition of this crate.
 fn usable(values: &[f64]) -> bool {

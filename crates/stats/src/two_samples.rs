@@ -34,12 +34,15 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(normal_two_sided((n * m / 2.0 - least - 0.5).max(0.0) / variance.sqrt()))
 }
 
-/// Samples up to this product of their sizes have exact p-values in spite of ties: 2 ms for a sample of 14 and one of 14.
-const EXACT_TIED: usize = 200;
+/// Samples have exact p-values by [`split_p`] up to this number of steps, which 30 and 30 values take: at most 5 ms.
+const MOST_STEPS: usize = 30 * 30 * 30;
+/// The same with ties: values times those of the smaller sample. All samples up to a product of 900 are within it.
+const MOST_TIED: usize = 2 * EXACT;
 
-/// Two-sided p-value of "the first `n` of these values come from the distribution of the others", exact for small samples with ties too:
-/// the share of all choices of `n` values whose rank sum is as far from its mean (the shift algorithm: Streitberg & Röhmel, "Exact
-/// Distributions for Permutation and Rank Tests", Statistical Software Newsletter 12, 1986). Larger ones as [`mann_whitney`].
+/// Two-sided p-value of "the first `n` of these values come from the distribution of the others", as [`mann_whitney`], but
+/// exact with ties too (the shift algorithm: Streitberg & Röhmel, "Exact Distributions for Permutation and Rank Tests",
+/// Statistical Software Newsletter 12, 1986), and for a few values among many: there the normal approximation is far too
+/// careful (5 values above 500 others: 1e-4 instead of 7e-12).
 ///
 /// `None` as there.
 pub(crate) fn split_p(values: &[f64], n: usize) -> Option<f64> {
@@ -47,16 +50,33 @@ pub(crate) fn split_p(values: &[f64], n: usize) -> Option<f64> {
         return None;
     }
     let (ranks, ties) = midranks(values);
-    if ties == 0.0 || n * (values.len() - n) > EXACT_TIED {
+    let of = values.len();
+    let (few, many) = (n.min(of - n), n.max(of - n));
+    if ties == 0.0 && few * few * many <= MOST_STEPS {
+        let sum: f64 = ranks[..n].iter().sum();
+        let u = (sum - (n * (n + 1)) as f64 / 2.0).round() as usize;
+        return Some((2.0 * share_up_to(u.min(n * (of - n) - u), few, many)).min(1.0));
+    }
+    if ties == 0.0 || of * few > MOST_TIED {
         return mann_whitney(&values[..n], &values[n..]);
     }
-    // Twice a shared rank is whole.
+    // Twice a shared rank is whole. Either sample will do: their sums are as far from their means.
     let doubled: Vec<usize> = ranks.iter().map(|rank| (2.0 * rank).round() as usize).collect();
-    let largest: usize = doubled.iter().sum();
+    let sample = if n == few { &doubled[..n] } else { &doubled[n..] };
+    Some(share_as_far(&doubled, sample))
+}
+
+/// Share of all choices of as many ranks as the sample has, whose sum is as far from its mean as that of the sample.
+fn share_as_far(doubled: &[usize], sample: &[usize]) -> f64 {
+    let n = sample.len();
+    // Ranks in order of size: the largest sum of n of them.
+    let mut sorted = doubled.to_vec();
+    sorted.sort_unstable();
+    let largest: usize = sorted.iter().rev().take(n).sum();
     // counts[k][s]: choices of k values with the doubled rank sum s.
     let mut counts = vec![vec![0.0f64; largest + 1]; n + 1];
     counts[0][0] = 1.0;
-    for rank in &doubled {
+    for rank in &sorted {
         for k in (1..=n).rev() {
             let (fewer, more) = counts.split_at_mut(k);
             for (to, from) in more[0][*rank..].iter_mut().zip(&fewer[k - 1]) {
@@ -64,19 +84,18 @@ pub(crate) fn split_p(values: &[f64], n: usize) -> Option<f64> {
             }
         }
     }
-    let mean = n * (values.len() + 1);
-    let apart = |sum: usize| sum.abs_diff(mean);
-    let seen = apart(doubled[..n].iter().sum());
+    let mean = n * (doubled.len() + 1);
+    let seen = sample.iter().sum::<usize>().abs_diff(mean);
     let total: f64 = counts[n].iter().sum();
-    let far: f64 = counts[n].iter().enumerate().filter(|(sum, _)| apart(*sum) >= seen).map(|(_, count)| count).sum();
-    Some((far / total).min(1.0))
+    let far = counts[n].iter().enumerate().filter(|(sum, _)| sum.abs_diff(mean) >= seen);
+    (far.map(|(_, count)| count).sum::<f64>() / total).min(1.0)
 }
 
 /// Share of the arrangements of `n` and `m` values whose U is at most `u`.
 fn share_up_to(u: usize, n: usize, m: usize) -> f64 {
     // counts[k]: arrangements of i values of one sample among m of the other with U = k. One more value of the first
     // sample, the largest of them, stands above 0 to m values of the second: the Gaussian binomial coefficients.
-    let mut counts = vec![0.0; n * m + 1];
+    let mut counts = vec![0.0; u.min(n * m) + 1];
     counts[0] = 1.0;
     for i in 1..=n {
         for k in (i + m..counts.len()).rev() {
@@ -86,8 +105,8 @@ fn share_up_to(u: usize, n: usize, m: usize) -> f64 {
             counts[k] += counts[k - i];
         }
     }
-    let all: f64 = counts.iter().sum();
-    counts[..=u.min(n * m)].iter().sum::<f64>() / all
+    let all: f64 = (1..=n).map(|i| (m + i) as f64 / i as f64).product();
+    counts.iter().sum::<f64>() / all
 }
 
 /// Two-sided p-value of "both samples have the same share of hits": Fisher, "The Logic of Inductive Inference", Journal
@@ -127,15 +146,36 @@ fn log_choose(n: usize, k: usize) -> f64 {
 /// The corrected values are in the order of `p_values`.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let factors = holm_factors(p_values);
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
     let mut adjusted = vec![1.0; p_values.len()];
     let mut largest: f64 = 0.0;
-    for (rank, &index) in order.iter().enumerate() {
-        largest = largest.max((p_values.len() - rank) as f64 * p_values[index]).min(1.0);
+    for index in order {
+        largest = largest.max(factors[index] * p_values[index]).min(1.0);
         adjusted[index] = largest;
     }
     adjusted
+}
+
+/// The factor by which [`holm`] multiplies each p-value: the number of tests less those with a smaller one.
+fn holm_factors(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut factors = vec![1.0; p_values.len()];
+    order.into_iter().enumerate().for_each(|(rank, index)| factors[index] = (p_values.len() - rank) as f64);
+    factors
+}
+
+/// The level at which each of several tests is made, so that the probability that any true hypothesis is rejected is at most
+/// `level` ([`holm`]): for a test of several steps, of which `p_values` has the first. A test that is not rejected, and all
+/// with larger p-values, have the level at which it was not.
+#[must_use]
+pub fn holm_levels(p_values: &[f64], level: f64) -> Vec<f64> {
+    let factors = holm_factors(p_values);
+    let failed = (0..p_values.len()).filter(|at| p_values[*at] * factors[*at] > level);
+    let most = failed.map(|at| factors[at]).fold(0.0, f64::max);
+    factors.into_iter().map(|factor| level / factor.max(most)).collect()
 }
 
 /// A positive value with its interval of some level.
@@ -220,9 +260,36 @@ mod tests {
         assert!(near(split(&a, &b), mann_whitney(&a, &b).unwrap()));
         assert_eq!(split_p(&[1.0, 1.0], 0), None);
         assert_eq!(split_p(&[1.0, f64::NAN, 1.0], 1), None);
+        // Few among many: 2 / C(505, 5), and the same with one tie that changes no sum.
+        let mut few: Vec<f64> = (0..505).map(f64::from).collect();
+        assert!(near(split_p(&few, 500).unwrap(), 2.0 * (-log_choose(505, 5)).exp()));
+        few.truncate(30);
+        let untied = split_p(&few, 25).unwrap();
+        few[3] = few[4];
+        assert!(near(split_p(&few, 25).unwrap(), untied));
         // Beyond the limit as approximated.
-        let many = [vec![1.0; 20], vec![2.0; 20]].concat();
-        assert_eq!(split_p(&many, 20), mann_whitney(&many[..20], &many[20..]));
+        let many = [vec![1.0; 31], vec![2.0; 31]].concat();
+        assert_eq!(split_p(&many, 31), mann_whitney(&many[..31], &many[31..]));
+    }
+
+    #[test]
+    fn ties_are_exact_up_to_thirty_values_and_thirty() {
+        // Apart entirely, of C(n + m, n) choices: 2 of as many values, else 1, since no choice is as far on the other side.
+        for (n, m) in [(15, 15), (20, 20), (30, 30), (5, 180), (180, 5)] {
+            let values = [vec![1.0; n], vec![2.0; m]].concat();
+            let as_far = if n == m { 2.0 } else { 1.0 };
+            assert!(near(split_p(&values, n).unwrap(), as_far * (-log_choose(n + m, n)).exp()), "{n} {m}");
+        }
+    }
+
+    #[test]
+    fn the_levels_of_several_tests_are_those_of_holm() {
+        let p = [0.04, 0.001, 0.03, 0.003];
+        let levels = holm_levels(&p, 0.01);
+        let passed: Vec<bool> = p.iter().zip(&levels).map(|(p, level)| p <= level).collect();
+        assert_eq!(passed, holm(&p).iter().map(|p| *p <= 0.01).collect::<Vec<_>>());
+        assert_eq!(levels, [0.005, 0.0025, 0.005, 0.01 / 3.0]);
+        assert!(holm_levels(&[], 0.01).is_empty());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The options of `history`.
 
 use clap::Args;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use super::View;
 use crate::parse;
@@ -66,8 +69,8 @@ fn limit(text: &str) -> Result<Limit, String> {
 pub(crate) enum Since {
     /// This many seconds ago.
     Seconds(u64),
-    /// A day or a time: the beginning of an RFC 3339 text.
-    Day(String),
+    /// A day or a time in UTC.
+    Moment(Timestamp),
     /// The start of a run, by its id or the beginning of it.
     Run(String),
 }
@@ -91,10 +94,17 @@ fn since(text: &str) -> Result<Since, String> {
         });
     match span {
         Some(seconds) => Ok(Since::Seconds(seconds)),
-        None if is_day => Ok(Since::Day(text.to_owned())),
+        None if is_day => moment(text).map(Since::Moment),
         None if text.is_empty() => Err("write 7d, 2026-11-01, or the id of a run".into()),
         None => Ok(Since::Run(text.to_owned())),
     }
+}
+
+/// Reads RFC 3339, or a day or a time without a zone, in UTC.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let zoned = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
+    let found = text.parse::<Timestamp>().ok().or_else(|| Some(zoned()?.timestamp()));
+    found.ok_or_else(|| "no day or time: write 2026-11-01 or 2026-11-01T10:00:00Z".into())
 }
 
 #[cfg(test)]
@@ -103,18 +113,21 @@ mod tests {
 
     #[test]
     fn spans_days_and_runs_are_told_apart() {
-        let day = |text: &str| Ok(Since::Day(text.to_owned()));
+        let day = |text: &str| Ok(Since::Moment(text.parse().unwrap()));
         for (text, read) in [
             ("7d", Ok(Since::Seconds(7 * 86_400))),
             ("12h", Ok(Since::Seconds(12 * 3_600))),
             (" 2w ", Ok(Since::Seconds(14 * 86_400))),
-            ("2026-11-01", day("2026-11-01")),
+            ("2026-11-01", day("2026-11-01T00:00:00Z")),
+            ("2026-11-01T10:00", day("2026-11-01T10:00:00Z")),
             ("2026-11-01T10:00:00Z", day("2026-11-01T10:00:00Z")),
             ("20261101T100000-00000d", Ok(Since::Run("20261101T100000-00000d".to_owned()))),
             ("99999999999999999999d", Ok(Since::Run("99999999999999999999d".to_owned()))),
         ] {
             assert_eq!(since(text), read, "{text}");
         }
-        assert!(since(" ").is_err());
+        for wrong in [" ", "2026-99-99", "2026-99-99zz", "2026-02-30", "2026-11-01T25:00", "2026-11-01 at noon"] {
+            assert!(since(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tiermark_compare::{OneRun, histories, run_figures};
 use tiermark_history::{Index, MachineKey, RunHead, Store};
 use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, Run, RunFigure, RunFigures};
-use tiermark_report::{history_figure_name, shown_grades};
+use tiermark_report::{FigureNames, history_words, shown_grades};
 
 use super::list;
 use crate::args::Simulation;
@@ -46,13 +46,16 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
         total: chosen.runs.len() as u64,
         elsewhere: chosen.elsewhere,
         simulated: chosen.simulated,
+        unnamed: chosen.unnamed,
+        unreadable: chosen.unreadable.iter().map(|head| described(head)).collect(),
         figures,
     };
     let style = style(&args.view);
     let text = if args.json {
         document(HISTORY_SCHEMA, &found)?
     } else if found.runs.is_empty() {
-        nothing(&store, &found, args.since.is_some(), index.heads())
+        let text = nothing(&store, &found, args.since.is_some(), index.heads());
+        format!("{text}\n{}", tiermark_report::history_unreadable(&found, &style)).trim_end().to_owned()
     } else if args.figure.is_empty() {
         tiermark_report::history(&found, &style)
     } else {
@@ -82,8 +85,12 @@ struct Chosen<'a> {
     runs: Vec<&'a RunHead>,
     /// Runs of other machines.
     elsewhere: u64,
-    /// Runs on simulated machines.
+    /// Runs on simulated machines, or on others of them.
     simulated: u64,
+    /// Runs whose documents have no host name.
+    unnamed: u64,
+    /// Runs whose documents cannot be read: they may be of any machine and time.
+    unreadable: Vec<&'a RunHead>,
 }
 
 impl<'a> Chosen<'a> {
@@ -91,16 +98,24 @@ impl<'a> Chosen<'a> {
         let heads = index.heads();
         let since = args.since.as_ref().map(|since| begin(since, heads)).transpose()?.unwrap_or_default();
         let here = if args.all { None } else { Some(computer(simulation)?) };
-        let mut chosen = Self { runs: Vec::new(), elsewhere: 0, simulated: 0 };
-        // What cannot be read may be of any machine and time.
-        for head in heads.iter().filter(|head| head.started >= since || head.problem.is_some()) {
-            let is_here = |here: &MachineKey| head.computer.as_ref().is_none_or(|key| key.is_same_computer(here));
-            if head.simulated.is_some() != simulation.simulate.is_some() && head.problem.is_none() {
-                chosen.simulated += u64::from(head.simulated.is_some());
-            } else if here.as_ref().is_none_or(is_here) {
-                chosen.runs.push(head);
-            } else {
-                chosen.elsewhere += 1;
+        let (unreadable, heads): (Vec<&RunHead>, Vec<&RunHead>) = heads.iter().partition(|head| head.problem.is_some());
+        let mut chosen = Self { runs: Vec::new(), elsewhere: 0, simulated: 0, unnamed: 0, unreadable };
+        for head in heads.into_iter().filter(|head| head.started >= since) {
+            let Some(here) = &here else {
+                if head.simulated.is_some() == simulation.simulate.is_some() {
+                    chosen.runs.push(head);
+                } else {
+                    chosen.simulated += u64::from(head.simulated.is_some());
+                }
+                continue;
+            };
+            match &head.computer {
+                // Two simulated machines may have one host name and one processor.
+                _ if head.simulated != simulation.simulate => chosen.simulated += u64::from(head.simulated.is_some()),
+                Some(computer) if computer.is_same_computer(here) => chosen.runs.push(head),
+                None if head.simulated.is_some() => chosen.runs.push(head),
+                Some(_) => chosen.elsewhere += 1,
+                None => chosen.unnamed += 1,
             }
         }
         Ok(chosen)
@@ -119,9 +134,9 @@ fn begin(since: &Since, heads: &[RunHead]) -> Result<String, Failure> {
         Since::Seconds(ago) => {
             let now = Timestamp::now().as_second();
             let then = now.checked_sub_unsigned(*ago).and_then(|then| Timestamp::from_second(then).ok());
-            then.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+            start(then.unwrap_or(Timestamp::UNIX_EPOCH))
         }
-        Since::Day(day) => day.clone(),
+        Since::Moment(moment) => start(*moment),
         Since::Run(id) => {
             let named: Vec<&RunHead> = heads.iter().filter(|head| head.id.starts_with(id.as_str())).collect();
             match named.as_slice() {
@@ -137,6 +152,11 @@ fn begin(since: &Since, heads: &[RunHead]) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// A moment as documents have it.
+fn start(moment: Timestamp) -> String {
+    moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// Figures of tiers over the newest runs that have any.
 fn brief(index: &Index<'_>, runs: &[&RunHead]) -> Vec<FigureHistory> {
     let with_figures: Vec<&RunHead> = runs.iter().copied().filter(|head| head.headlines > 0).collect();
@@ -150,18 +170,22 @@ fn searched(index: &Index<'_>, runs: &[&RunHead], words: &[String]) -> Result<Ve
     let asked: Vec<String> =
         words.iter().flat_map(|words| words.split([' ', ',', '.'])).map(str::to_lowercase).collect();
     let asked: Vec<&str> = asked.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
-    let named = |figure: &RunFigure| history_figure_name(&figure.probe, &figure.metric, &figure.labels).to_lowercase();
-    let found = over(index, newest, |figure| asked.iter().all(|word| named(figure).contains(word)));
-    let name = |figure: &FigureHistory| history_figure_name(&figure.probe, &figure.metric, &figure.labels);
-    // "L1" is in "L12" as well: whole words are meant where they fit.
-    let is_whole = |figure: &FigureHistory| {
-        let name = name(figure).to_lowercase();
-        asked.iter().all(|word| name.split([' ', ',', '(', ')']).any(|own| own == *word))
-    };
-    let (whole, part): (Vec<FigureHistory>, Vec<FigureHistory>) = found.into_iter().partition(is_whole);
-    let found = if whole.is_empty() { part } else { whole };
-    let mut names: Vec<String> = found.iter().filter(|figure| figure.apart.is_none()).map(name).collect();
-    names.dedup();
+    let named = |figure: &RunFigure| history_words(&figure.probe, &figure.metric, &figure.labels).to_lowercase();
+    let mut found = over(index, newest, |figure| asked.iter().all(|word| named(figure).contains(word)));
+    // "L1" is in "L12" as well: whole words are meant where they fit, and words of the name before those of labels.
+    let by_key = FigureNames::of(&found);
+    let name_of = |figure: &FigureHistory| by_key.name(figure).to_lowercase();
+    let words_of = |figure: &FigureHistory| history_words(&figure.probe, &figure.metric, &figure.labels).to_lowercase();
+    let are_whole = |name: &str| asked.iter().all(|word| name.split([' ', ',', '(', ')']).any(|own| own == *word));
+    let has = |fits: &dyn Fn(&FigureHistory) -> bool| found.iter().map(fits).collect::<Vec<bool>>();
+    let fitting = [has(&|figure| are_whole(&name_of(figure))), has(&|figure| are_whole(&words_of(figure)))];
+    if let Some(fitting) = fitting.into_iter().find(|fitting| fitting.contains(&true)) {
+        let mut fitting = fitting.into_iter();
+        found.retain(|_| fitting.next().unwrap_or_default());
+    }
+    let by_key = FigureNames::of(&found);
+    let newest = found.iter().filter(|figure| figure.apart.is_none());
+    let mut names: Vec<String> = newest.map(|figure| by_key.name(figure)).collect();
     match names.len() {
         0 if runs.is_empty() => Ok(found),
         0 => Err(Failure::usage(format!(
@@ -228,6 +252,9 @@ fn nothing(store: &Store, found: &History, since: bool, heads: &[RunHead]) -> St
     }
     if found.simulated > 0 {
         others.push(format!("{} on simulated machines", found.simulated));
+    }
+    if found.unnamed > 0 {
+        others.push(format!("{} without a host name (--all lists them)", found.unnamed));
     }
     let others = if others.is_empty() { String::new() } else { format!(" Not listed: {}.", others.join(", ")) };
     format!("No run of this machine is saved in {place}; `tiermark survey` makes one.{others}")

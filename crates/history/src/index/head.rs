@@ -58,7 +58,8 @@ pub struct RunHead {
     pub complete: bool,
     /// Name of the simulated machine; `None` on a real one.
     pub simulated: Option<String>,
-    /// The computer, by its host name, because documents do not hold the machine's id; `None` if the document cannot be read.
+    /// The computer, by its host name, because documents do not hold the machine's id; `None` if the document has no
+    /// host name or cannot be read.
     pub computer: Option<MachineKey>,
     /// Name of the processor, where known.
     pub cpu: Option<String>,
@@ -75,9 +76,11 @@ pub struct RunHead {
 impl RunHead {
     pub(super) fn of(stamp: Stamp, run: &Run, grades: GradeCounts, about: &RunFigures) -> Self {
         let machine = &run.machine;
-        let mut computer = MachineKey::of(machine, machine.system.hostname.as_deref().unwrap_or_default());
-        computer.cpu = short(&computer.cpu);
-        computer.kernel = short(&computer.kernel);
+        let named = machine.system.hostname.as_deref().filter(|name| !name.is_empty());
+        let computer = named.map(|name| {
+            let key = MachineKey::of(machine, name);
+            MachineKey { cpu: short(&key.cpu), kernel: short(&key.kernel), ..key }
+        });
         Self {
             stamp,
             place: None,
@@ -87,7 +90,7 @@ impl RunHead {
             title: short(&run.title),
             complete: run.complete,
             simulated: run.simulated.as_deref().map(short),
-            computer: Some(computer),
+            computer,
             cpu: machine.cpu_model.name.as_deref().map(short),
             version: short(&run.tool.version),
             grades,

@@ -38,7 +38,7 @@ impl MachineKey {
         Self {
             machine: format!("{:016x}", hash(&[machine_id.trim(), &cpu])),
             cpus: machine.allowed_cpus.len() as u64,
-            memory_bytes: (memory + MEMORY_STEP / 2) / MEMORY_STEP * MEMORY_STEP,
+            memory_bytes: memory.saturating_add(MEMORY_STEP / 2) / MEMORY_STEP * MEMORY_STEP,
             kernel: machine.system.kernel.clone().unwrap_or_default(),
             cpu,
         }
@@ -150,6 +150,7 @@ mod tests {
         let same = key(&|_| ());
         assert_eq!(same, key(&|m| m.system.memory_bytes = Some((4 << 30) - (1 << 20))), "reserved at boot");
         assert_ne!(same, key(&|m| m.system.memory_bytes = Some(8 << 30)));
+        assert_ne!(same, key(&|m| m.system.memory_bytes = Some(u64::MAX)), "a document may hold any number");
         assert_ne!(same, key(&|m| m.allowed_cpus = "0-2".parse().unwrap()));
         assert_ne!(same, key(&|m| m.system.kernel = Some("6.12".into())));
         assert_ne!(same, key(&|m| m.cpu_model.name = Some("EPYC".into())));

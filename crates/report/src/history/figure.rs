@@ -2,7 +2,7 @@
 
 use tiermark_model::{FigureHistory, History};
 
-use super::{changes, day, is_worse, name, signed, when};
+use super::{FigureNames, changes, day, is_worse, signed, when};
 use crate::number::{bound_sign, unit_name, with_interval};
 use crate::plot::{Plot, ROWS, Series, plot_over};
 use crate::style::{Ink, Style};
@@ -13,14 +13,15 @@ use tiermark_model::{FigurePoint, Grade, Unit};
 
 /// Renders the figures of a history, each with a plot over time and a line for each run.
 pub fn history_of_figures(history: &History, style: &Style) -> String {
+    let names = FigureNames::of(&history.figures);
     let newest = history.figures.iter().filter(|figure| figure.apart.is_none());
-    let all = newest.map(|figure| one(figure, &history.figures, style)).collect::<String>();
+    let all = newest.map(|figure| one(figure, &history.figures, &names, style)).collect::<String>();
     all.trim_start_matches('\n').to_owned()
 }
 
-fn one(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> String {
+fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, style: &Style) -> String {
     let unit = unit_name(figure.unit, style);
-    let mut out = heading(&format!("{}, {unit}, method version {}", name(figure), figure.method), style);
+    let mut out = heading(&format!("{}, {unit}, method version {}", names.name(figure), figure.method), style);
     out.push_str(&plot(figure, style));
     out.push_str(&table(figure, style));
     if let Some(trend) = &figure.trend {
@@ -34,7 +35,7 @@ fn one(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> String {
         let ink = if is_worse(figure, trend.change) { Ink::Bad } else { Ink::Good };
         out.push_str(&hanging("  ", &text, ink, style));
     }
-    out.push_str(&changes(figure.changes.iter().map(|change| (figure, change)), style));
+    out.push_str(&changes(figure.changes.iter().map(|change| (figure, change)), names, style));
     out.push_str(&others(figure, all, style));
     out
 }
@@ -100,10 +101,7 @@ fn valued(point: &FigurePoint, unit: Unit, style: &Style) -> String {
 
 /// Series of the same figure whose values are not comparable with the newest.
 fn others(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> String {
-    let is_same = |other: &&FigureHistory| {
-        let names = |figure: &FigureHistory| (figure.probe.clone(), name(figure));
-        other.apart.is_some() && names(other) == names(figure)
-    };
+    let is_same = |other: &&FigureHistory| other.apart.is_some() && other.key == figure.key;
     let one = |other: &FigureHistory| {
         let why = other.apart.as_ref().map(ToString::to_string).unwrap_or_default();
         let (first, last) = (other.points.first(), other.points.last());

@@ -1,38 +1,22 @@
 //! Saved runs over time: a line for each run, and for each figure its values, its trend and the changes of its level.
 
 mod figure;
+mod names;
 mod spark;
 
-use tiermark_model::{
-    FactDifference, FigureChange, FigureHistory, FigurePoint, Finding, Grade, History, HistoryRun, Labels, Quantity,
-    Unit,
-};
+use tiermark_model::{FactDifference, FigureChange, FigureHistory, FigurePoint, Grade, History, HistoryRun, Unit};
 
 use crate::number::{bound_sign, seconds, unit_name, value};
 use crate::order::grouped;
 use crate::style::{Ink, Style};
-use crate::survey::figure_name;
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, glued, hanging, heading};
 pub use figure::history_of_figures;
+pub use names::{FigureNames, history_words};
 use spark::{CHANGES, OPEN, spark};
 
 /// Changes that are listed where not all are asked for.
 const LISTED: usize = 6;
-
-/// The name of a figure in reports, by its probe, quantity and labels.
-pub fn history_figure_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
-    let mut labels = labels.clone();
-    // A tier has one footprint, and the operation says more than the kernel.
-    labels.0.remove(Labels::CPUS);
-    let name = figure_name(&Finding::new(metric.clone(), labels, None, Unit::Count));
-    // The figures of a survey are what is meant without another word.
-    if probe == "survey" || name.starts_with(probe) { name } else { format!("{name} ({probe})") }
-}
-
-fn name(figure: &FigureHistory) -> String {
-    history_figure_name(&figure.probe, &figure.metric, &figure.labels)
-}
 
 /// Renders the runs of a history and its figures in brief.
 pub fn history(history: &History, style: &Style) -> String {
@@ -42,9 +26,12 @@ pub fn history(history: &History, style: &Style) -> String {
         out.push_str(&hanging("", &format!("and {earlier} earlier (--limit all lists them)"), Ink::Dim, style));
     }
     out.push_str(&elsewhere(history, style));
-    out.push_str(&figures(history, style));
+    out.push_str(&history_unreadable(history, style));
+    let names = FigureNames::of(&history.figures);
+    out.push_str(&figures(history, &names, style));
     let changed = history.figures.iter().filter(|figure| figure.apart.is_none());
-    out.push_str(&changes(changed.flat_map(|figure| figure.changes.iter().map(move |change| (figure, change))), style));
+    let changed = changed.flat_map(|figure| figure.changes.iter().map(move |change| (figure, change)));
+    out.push_str(&changes(changed, &names, style));
     out
 }
 
@@ -57,10 +44,29 @@ fn elsewhere(history: &History, style: &Style) -> String {
     if history.simulated > 0 {
         notes.push(format!("{} on simulated machines", history.simulated));
     }
+    if history.unnamed > 0 {
+        notes.push(format!("{} without a host name (--all)", history.unnamed));
+    }
     if notes.is_empty() {
         return String::new();
     }
     hanging("", &format!("Not listed: {}", notes.join(", ")), Ink::Dim, style)
+}
+
+/// Renders the runs whose documents cannot be read, with the reasons; empty where there are none.
+pub fn history_unreadable(history: &History, style: &Style) -> String {
+    if history.unreadable.is_empty() {
+        return String::new();
+    }
+    let one = |run: &HistoryRun| format!("{}: {}", run.id, run.problem.as_deref().unwrap_or("no reason is known"));
+    let listed = if style.verbose { usize::MAX } else { LISTED };
+    let lines = history.unreadable.iter().take(listed).map(|run| bullet("!", Ink::Bad, &one(run), None, style));
+    let mut out = heading("Unreadable documents, of any machine and time", style) + &lines.collect::<String>();
+    let more = history.unreadable.len().saturating_sub(listed);
+    if more > 0 {
+        out.push_str(&hanging("  ", &format!("and {more} more (-v lists all)"), Ink::Dim, style));
+    }
+    out
 }
 
 fn runs(runs: &[HistoryRun], all_machines: bool, style: &Style) -> String {
@@ -70,24 +76,16 @@ fn runs(runs: &[HistoryRun], all_machines: bool, style: &Style) -> String {
     table = table.column(if all_machines { "machine" } else { "" }, Align::Left);
     for run in runs {
         let id = Cell::inked(&run.id, Ink::Head);
-        table.row(match &run.problem {
-            None => vec![
-                Cell::new(when(&run.started)),
-                id,
-                Cell::new(&run.title),
-                Cell::new(seconds(run.seconds)),
-                Cell::new(format!("{} of {}", run.grades.trusted, run.grades.total())),
-                Cell::new(remarks(run, all_machines)),
-            ],
-            Some(_) => {
-                let absent = || Cell::new(style.absent());
-                vec![absent(), id, absent(), absent(), absent(), Cell::inked("unreadable", Ink::Bad)]
-            }
-        });
+        table.row(vec![
+            Cell::new(when(&run.started)),
+            id,
+            Cell::new(&run.title),
+            Cell::new(seconds(run.seconds)),
+            Cell::new(format!("{} of {}", run.grades.trusted, run.grades.total())),
+            Cell::new(remarks(run, all_machines)),
+        ]);
     }
-    let reasons = runs.iter().filter_map(|run| Some(format!("{}: {}", run.id, run.problem.as_ref()?)));
-    let reasons = reasons.map(|reason| bullet("!", Ink::Bad, &reason, None, style));
-    table.render(style) + &reasons.take(LISTED).collect::<String>()
+    table.render(style)
 }
 
 fn remarks(run: &HistoryRun, all_machines: bool) -> String {
@@ -111,7 +109,7 @@ fn day(started: &str) -> &str {
 }
 
 /// A line for each figure.
-fn figures(history: &History, style: &Style) -> String {
+fn figures(history: &History, names: &FigureNames<'_>, style: &Style) -> String {
     let shown: Vec<&FigureHistory> = history.figures.iter().filter(|figure| figure.apart.is_none()).collect();
     if shown.is_empty() {
         return String::new();
@@ -120,7 +118,7 @@ fn figures(history: &History, style: &Style) -> String {
     table = table.column("runs", Align::Right).column("over time", Align::Left).column("", Align::Left);
     for figure in &shown {
         table.row(vec![
-            Cell::new(name(figure)),
+            Cell::new(names.name(figure)),
             Cell::new(figure.points.last().map_or_else(String::new, |point| point_text(point, figure.unit, style))),
             Cell::inked(unit_name(figure.unit, style), Ink::Dim),
             Cell::new(figure.points.len().to_string()),
@@ -142,7 +140,9 @@ fn figures(history: &History, style: &Style) -> String {
         notes.push(format!("{apart} values are not comparable with the newest: `tiermark history FIGURE` says why"));
     }
     if shown.iter().any(|figure| is_short(figure)) {
-        notes.push(format!("a change or a trend needs {FEWEST_VALUES} values that are not bounds"));
+        notes.push(format!(
+            "a change or a trend needs {FEWEST_VALUES} values that are not bounds, and more among many figures"
+        ));
     }
     if !notes.is_empty() {
         out.push_str(&hanging("  ", &notes.join("; "), Ink::Dim, style));
@@ -168,7 +168,7 @@ fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
     Cell::inked(words.join(style.glyph(" · ", ", ")), if worse { Ink::Bad } else { Ink::Good })
 }
 
-/// Values that a change or a trend needs (`compare::FEWEST` on each side).
+/// Values that a change or a trend of a figure alone needs (`compare::FEWEST` on each side).
 const FEWEST_VALUES: usize = 10;
 
 /// Whether a figure has too few values to show a change.
@@ -193,7 +193,11 @@ fn signed(change: f64) -> String {
 }
 
 /// Changes of level, those between the same two runs together, the newest first, with the facts that differ.
-fn changes<'a>(found: impl Iterator<Item = (&'a FigureHistory, &'a FigureChange)>, style: &Style) -> String {
+fn changes<'a>(
+    found: impl Iterator<Item = (&'a FigureHistory, &'a FigureChange)>,
+    names: &FigureNames<'_>,
+    style: &Style,
+) -> String {
     let mut groups =
         grouped(found.map(|(figure, change)| ((&change.started, &change.last, &change.run), (figure, change))));
     if groups.is_empty() {
@@ -207,7 +211,7 @@ fn changes<'a>(found: impl Iterator<Item = (&'a FigureHistory, &'a FigureChange)
             let numbers = [change.before, change.after].map(|of| value(of, figure.unit, style));
             let arrow = style.glyph("→", "->");
             let (unit, signed) = (unit_name(figure.unit, style), glued(&signed(change.change)));
-            format!("{} {} {arrow} {} {unit} ({signed})", name(figure), numbers[0], numbers[1])
+            format!("{} {} {arrow} {} {unit} ({signed})", names.name(figure), numbers[0], numbers[1])
         };
         let text = format!(
             "{}, between {last} and {run}: {}",

@@ -13,7 +13,7 @@ fn run(at: u32) -> HistoryRun {
         cpu: Some("EPYC | 9R14".into()),
         version: "0.1.0".into(),
         grades: GradeCounts { trusted: 40, bound: 3, suspect: 0, invalid: 1 },
-        problem: (at == 3).then(|| "it is not JSON".into()),
+        problem: None,
     }
 }
 
@@ -41,6 +41,7 @@ fn figure(metric: Quantity, unit: Unit, scale: f64) -> FigureHistory {
         facts,
     };
     FigureHistory {
+        key: format!("survey {metric} L3 read"),
         probe: "survey".into(),
         metric,
         labels: Labels::new()
@@ -63,7 +64,8 @@ fn example() -> History {
     (older.changes, older.trend) = (Vec::new(), None);
     let figures = vec![latency, older, figure(Quantity::Bandwidth, Unit::BytesPerSecond, 30e9)];
     let runs = (1..=3).map(run).collect();
-    History { all_machines: false, runs, total: 12, elsewhere: 2, simulated: 1, figures }
+    let unreadable = vec![HistoryRun { problem: Some("it is not JSON".into()), ..run(4) }];
+    History { all_machines: false, runs, total: 12, elsewhere: 2, simulated: 1, unnamed: 3, unreadable, figures }
 }
 
 #[test]
@@ -74,6 +76,26 @@ fn runs_and_figures_have_a_line_each() {
 #[test]
 fn a_figure_has_its_plot_and_its_runs() {
     insta::assert_snapshot!(history_of_figures(&example(), &Style::default()));
+}
+
+#[test]
+fn no_two_figures_have_one_name() {
+    let paged = |page: &str| {
+        let figure = figure(Quantity::Latency, Unit::Ns, 15.0);
+        FigureHistory { key: page.into(), labels: figure.labels.clone().text(Labels::PAGE, page), ..figure }
+    };
+    let (base, huge) = (paged("base"), paged("thp"));
+    let older = FigureHistory { apart: Some(Obstacle::Estimate), ..base.clone() };
+    let found = History { figures: vec![base, older, huge], ..example() };
+    let names = FigureNames::of(&found.figures);
+    let named: Vec<String> = found.figures.iter().map(|figure| names.name(figure)).collect();
+    assert_eq!(named[0], named[1]);
+    assert!(named[0].contains("base") && named[2].contains("thp"), "{named:?}");
+    // The values of base pages that are not comparable are no matter of the other figure.
+    let shown = history_of_figures(&found, &Style::default());
+    assert_eq!(shown.matches("are not comparable").count(), 1, "{shown}");
+    let alone = History { figures: vec![found.figures[0].clone()], ..example() };
+    assert_eq!(FigureNames::of(&alone.figures).name(&alone.figures[0]), "L3 latency");
 }
 
 #[test]
