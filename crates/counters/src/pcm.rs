@@ -39,6 +39,8 @@ pub struct PcmMemory {
     columns: Vec<Column>,
     width: usize,
     partial: String,
+    /// Whether the end of a line is awaited that is too long.
+    skipping: bool,
     last: Option<f64>,
     elapsed: f64,
     bytes: Vec<f64>,
@@ -52,11 +54,14 @@ impl PcmMemory {
         let mut rows = Vec::new();
         let mut rest = text.as_str();
         while let Some((line, more)) = rest.split_once('\n') {
-            rows.extend(self.line(line));
+            if !std::mem::take(&mut self.skipping) {
+                rows.extend(self.line(line));
+            }
             rest = more;
         }
-        // A line without an end is no line of this file.
-        if rest.len() <= MOST_LINE {
+        // A line that does not end is no line of this file, and neither is its end.
+        self.skipping |= rest.len() > MOST_LINE;
+        if !self.skipping {
             rest.clone_into(&mut self.partial);
         }
         rows

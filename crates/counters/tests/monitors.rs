@@ -208,6 +208,16 @@ fn a_line_counts_once_it_is_whole() {
 }
 
 #[test]
+fn the_end_of_a_line_without_end_is_no_line() {
+    let mut memory = PcmMemory::default();
+    memory.feed(PCM);
+    let row = PCM.lines().last().unwrap();
+    let long = "x".repeat(1 << 17);
+    assert!(memory.feed(&long).is_empty() && memory.feed(&format!("{row}\n")).is_empty());
+    assert_eq!(memory.feed(&format!("{row}\n")).len(), 1);
+}
+
+#[test]
 fn pcm_memory_of_the_shared_fixtures() {
     let Some(folder) = fixtures("synthetic") else { return };
     // Files, channels (or sockets, where channels are left out) and lines.

@@ -84,4 +84,23 @@ mod tests {
         assert_eq!(perf_event_paranoid(&root), Some(-1));
         assert!(event_sources(&Root::from_files("none", [("proc/cpuinfo", "")])).is_empty());
     }
+
+    #[test]
+    fn a_capture_has_them() {
+        let at = |file: &str| format!("{EVENT_SOURCES}/amd_umc_0/{file}");
+        let files = [
+            ("proc/cpuinfo".to_owned(), "processor : 0\n"),
+            ("sys/devices/system/cpu/online".to_owned(), "0\n"),
+            (at("type"), "14\n"),
+            (at("cpumask"), "0\n"),
+            (at("format/rdwrmask"), "config:8-9\n"),
+            (PARANOID.to_owned(), "2\n"),
+        ];
+        let root = Root::from_files("test", files);
+        let mut archive = Vec::new();
+        crate::capture(&root, &crate::LiveFacts::default(), &mut archive).unwrap();
+        let copy = Root::from_archive("copy", &archive).unwrap();
+        assert_eq!(event_sources(&copy), event_sources(&root));
+        assert_eq!((event_sources(&copy).len(), perf_event_paranoid(&copy)), (1, Some(2)));
+    }
 }
