@@ -1,7 +1,7 @@
 //! Texts that people write, and what servers answer.
 
 use tiermark_capacity::{cost, scenario::Scenario};
-use tiermark_counters::{Family, Field, PcmMemory, likwid_of, terms, traffic};
+use tiermark_counters::{Family, Field, PcmMemory, likwid_of, terms};
 
 /// Curves of latency over bandwidth: `show FILE.csv`.
 pub(crate) fn curves(bytes: &[u8]) {
@@ -73,7 +73,7 @@ pub(crate) fn pcm(bytes: &[u8]) {
         read += pieces.feed(character.encode_utf8(&mut [0; 4])).len();
         if character == '\n' {
             let after = pieces.snapshot();
-            let _ = traffic(&before, &after).whole();
+            let _ = tiermark_counters::traffic(&before, &after).whole();
             before = after;
         }
     }
@@ -84,7 +84,7 @@ pub(crate) fn pcm(bytes: &[u8]) {
 pub(crate) fn likwid(bytes: &[u8]) {
     if let Some(found) = likwid_of(&String::from_utf8_lossy(bytes)) {
         let (before, after) = found.snapshots();
-        assert!(traffic(&before, &after).seconds >= 0.0);
+        assert!(tiermark_counters::traffic(&before, &after).seconds >= 0.0);
     }
 }
 

@@ -165,7 +165,8 @@ fn domains_of_the_shared_fixtures() {
         let snapshot = source.read().unwrap();
         let totals = snapshot.readings.iter().filter(|reading| reading.of == tiermark_counters::Of::Both);
         let mut totals: Vec<u64> = totals.map(|reading| reading.count).collect();
-        (totals.sort_unstable(), counts.sort_unstable());
+        totals.sort_unstable();
+        counts.sort_unstable();
         assert_eq!(totals, counts, "{}", tree.display());
     }
     assert!(trees > 0);

@@ -244,6 +244,9 @@ fn silent_and_phantom_channels_are_named() {
     };
     assert_eq!(faults(None, absent), []);
     assert_eq!(faults(Some(2), absent), [Fault::FewBoxes { boxes: 1, channels: 2 }]);
+    // A channel of three has no box.
+    let three = faults(Some(3), |memory| memory.second(0, 100_000_000, 0));
+    assert_eq!(three, [Fault::FewBoxes { boxes: 2, channels: 3 }]);
     // What was seen on absent channels: 1.8e19.
     let junk = faults(Some(1), |memory| {
         absent(memory);
