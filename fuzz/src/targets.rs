@@ -11,7 +11,7 @@ mod texts;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub(crate) const TARGETS: [Target; 19] = [
+pub(crate) const TARGETS: [Target; 22] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -31,4 +31,7 @@ pub(crate) const TARGETS: [Target; 19] = [
     ("tenants", texts::tenants),
     ("resp", texts::resp),
     ("traffic", texts::traffic),
+    ("pcm", texts::pcm),
+    ("likwid", texts::likwid),
+    ("events", texts::events),
 ];

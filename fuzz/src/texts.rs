@@ -1,6 +1,7 @@
 //! Texts that people write, and what servers answer.
 
 use tiermark_capacity::{cost, scenario::Scenario};
+use tiermark_counters::{Family, Field, PcmMemory, likwid_of, terms};
 
 /// Curves of latency over bandwidth: `show FILE.csv`.
 pub(crate) fn curves(bytes: &[u8]) {
@@ -58,4 +59,46 @@ pub(crate) fn resp(bytes: &[u8]) {
     let whole = tiermark_load::replies(keep, &[rest]);
     let pieces: Vec<&[u8]> = rest.chunks(size).collect();
     assert_eq!(whole, tiermark_load::replies(keep, &pieces), "pieces of {size} bytes say something else");
+}
+
+/// The output of pcm-memory, whole and in pieces, as it is read while it is written.
+pub(crate) fn pcm(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut whole = PcmMemory::default();
+    let rows = whole.feed(&text).len();
+    let mut pieces = PcmMemory::default();
+    let mut read = 0;
+    let mut before = pieces.snapshot();
+    for character in text.chars() {
+        read += pieces.feed(character.encode_utf8(&mut [0; 4])).len();
+        if character == '\n' {
+            let after = pieces.snapshot();
+            let _ = tiermark_counters::traffic(&before, &after).whole();
+            before = after;
+        }
+    }
+    assert_eq!((rows, whole.snapshot()), (read, pieces.snapshot()), "pieces say something else");
+}
+
+/// The output of likwid-perfctr.
+pub(crate) fn likwid(bytes: &[u8]) {
+    if let Some(found) = likwid_of(&String::from_utf8_lossy(bytes)) {
+        let (before, after) = found.snapshots();
+        assert!(tiermark_counters::traffic(&before, &after).seconds >= 0.0);
+    }
+}
+
+/// Formats and events of event sources, and a file with the events of a processor family.
+pub(crate) fn events(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = Family::read(&text);
+    let (format, event) = text.split_once('\n').unwrap_or((&text, ""));
+    let values = terms(event).unwrap_or_default();
+    if let Ok(field) = Field::parse(format) {
+        for (_, value) in values {
+            let mut words = [0; 4];
+            let fits = field.put(value, &mut words).is_ok();
+            assert!(!fits || words.iter().map(|word| word.count_ones()).sum::<u32>() == value.count_ones());
+        }
+    }
 }

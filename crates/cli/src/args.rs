@@ -182,6 +182,8 @@ pub(crate) enum Listing {
     Kernels,
     /// Primitives of the operating system: how each is measured, and why some cannot be measured here
     Primitives,
+    /// Sources of counters of memory traffic, and why some cannot be opened here
+    Counters,
     /// Commands
     Commands,
 }
@@ -194,6 +196,9 @@ pub(crate) struct ListArgs {
     /// Print the list as JSON, with its schema
     #[arg(long)]
     pub(crate) json: bool,
+    /// With counters, probes or primitives: a captured machine (a directory or a tar archive) instead of this one
+    #[arg(long, value_name = "TREE")]
+    pub(crate) root: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) view: View,
 }

@@ -1,4 +1,4 @@
-//! Where memory comes from: files, and every pair of nodes.
+//! Where memory comes from: files, and every pair of nodes. Where counts of its traffic come from.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
@@ -93,4 +93,51 @@ fn a_new_file_is_measured_and_gone() {
     let only = ["bandwidth", "--op=write", "--sizes=64K", "--read-only", "--force", "--no-save", &memory];
     let said = user.run(&only).expect(4).err;
     assert!(said.contains("read only"), "{said}");
+}
+
+/// The files of a server with Granite Rapids whose kernel names the events of one sub-channel only.
+fn granite_rapids(directory: &std::path::Path) {
+    let put = |path: &str, text: &str| {
+        let path = directory.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put("proc/cpuinfo", "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 173\nmodel name : Xeon 6\n");
+    put("sys/devices/system/cpu/online", "0\n");
+    put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
+    let source = |file: &str, text: &str| put(&format!("sys/bus/event_source/devices/uncore_imc_0/{file}"), text);
+    source("type", "14\n");
+    source("cpumask", "0\n");
+    source("format/event", "config:0-7\n");
+    source("format/umask", "config:8-15,32-63\n");
+    source("events/cas_count_read", "event=0x05,umask=0xcf\n");
+}
+
+#[test]
+fn sources_of_counters_say_what_they_count_and_why_they_do_not_open() {
+    let user = User::new();
+    granite_rapids(&user.path("tree"));
+    let tree = format!("--root={}", user.path("tree").display());
+    let list = user.run(&["list", "counters", &tree, "--json"]).expect(0).json();
+    let ids: Vec<&str> =
+        list["items"].as_array().unwrap().iter().map(|item| item["source"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["perf", "resctrl", "pcm-memory", "likwid"]);
+    let perf = &list["items"][0];
+    // A captured machine is not this machine: nothing is opened.
+    assert_eq!((&perf["opens"], &perf["sees"][0]), (&Value::Null, &Value::from("reads")));
+    assert_eq!(perf["boxes"], serde_json::json!([{ "name": "uncore_imc_0", "sockets": [0] }]));
+    assert_eq!(
+        (&perf["notes"][0]["code"], &perf["refused"]["code"]),
+        (&"partial_alias".into(), &"not_this_machine".into())
+    );
+    let text = user.run(&["list", "counters", &tree]).expect(0).out;
+    assert!(text.contains("cas_count_read") && text.contains("not tried"), "{text}");
+    // A guest has no such counters, and no list of another kind is of a machine.
+    let guest = user.run(&["list", "counters", "--simulate", GUEST, "--json"]).expect(0).json();
+    assert_eq!(guest["items"][0]["refused"]["code"], "no_pmu");
+    user.run(&["list", "kernels", &tree]).expect(2);
+    // Here: whatever it is, each source that does not open says why.
+    let here = user.run(&["list", "counters", "--json"]).expect(0).json();
+    let says = |item: &Value| item["opens"] == true || !item["refused"]["why"].as_str().unwrap().is_empty();
+    assert!(here["items"].as_array().unwrap().iter().all(says), "{here}");
 }

@@ -1,4 +1,5 @@
-//! Writing down a machine: exactly the files that discovery reads and the counters of its health, without what identifies the machine.
+//! Writing down a machine: exactly the files that discovery reads, the counters of its health and its event sources, without what
+//! identifies the machine.
 
 use std::io::{self, Write};
 use std::sync::PoisonError;
@@ -12,7 +13,7 @@ use crate::error::DiscoverError;
 use crate::health::HealthCounts;
 use crate::live::LiveFacts;
 use crate::root::{Recording, Root};
-use crate::{dmi, identity, pages, system};
+use crate::{dmi, event_sources, identity, pages, perf_event_paranoid, system};
 
 /// The directory that wraps everything in the archive.
 const TOP: &str = "machine";
@@ -28,7 +29,8 @@ pub struct CaptureSummary {
     pub redacted: Vec<&'static str>,
 }
 
-/// Writes a `.tar.gz` of what discovery reads below a root, with the counters of its health, from which [`discover`] finds the same machine.
+/// Writes a `.tar.gz` of what discovery reads below a root, with the counters of its health and its event sources, from which
+/// [`discover`] finds the same machine.
 ///
 /// Serial numbers, asset tags and the system UUID never leave the machine, and the host name is replaced. The same
 /// tree gives the same bytes.
@@ -40,6 +42,9 @@ pub fn capture(root: &Root, live: &LiveFacts, out: impl Write) -> Result<Capture
     let machine = discover(&recorded, live)?;
     // The counters are no part of the description; `doctor` reads them of a capture.
     HealthCounts::read(&recorded, &machine);
+    // Nor are the event sources, which `list counters` reads of a capture.
+    event_sources(&recorded);
+    perf_event_paranoid(&recorded);
     let mut recording = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
     let redacted = redact(&mut recording, &machine, live);
     write(&recording, out, redacted).map_err(|source| DiscoverError::Io { path: "the capture".to_owned(), source })

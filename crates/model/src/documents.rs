@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChangeRow, Drift, Finding, KernelInfo, Observation, Plan, PrimitiveInfo, Refusal, Request, Run, State, Step,
-    Warning,
+    ChangeRow, CounterSourceInfo, Drift, Finding, KernelInfo, Observation, Plan, PrimitiveInfo, Refusal, Request, Run,
+    State, Step, Warning,
 };
 
 /// Schema of the description of a machine ([`crate::Machine`]).
@@ -139,6 +139,8 @@ pub enum ListItem {
     },
     /// A primitive of the operating system.
     Primitive(PrimitiveInfo),
+    /// A source of counters, and whether it opens here.
+    Counters(CounterSourceInfo),
     /// A command, or a list.
     Named {
         /// Its name, as one types it.

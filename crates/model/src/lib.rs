@@ -9,6 +9,7 @@ pub mod capacity;
 mod check;
 mod checkup;
 mod comparison;
+mod counters;
 pub mod documents;
 mod exit;
 mod expect;
@@ -53,6 +54,7 @@ pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
     FactDifference, Obstacle, Tenancy, less_is_better,
 };
+pub use counters::{CounterBox, CounterSight, CounterSourceId, CounterSourceInfo};
 #[cfg(feature = "schema")]
 pub use documents::schemas;
 pub use documents::{

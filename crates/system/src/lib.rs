@@ -10,6 +10,7 @@ mod clock;
 mod ident;
 mod mem;
 pub mod os;
+mod perf;
 mod sched;
 mod share;
 #[cfg(any(test, feature = "testing"))]
@@ -19,6 +20,7 @@ pub use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain
 pub use clock::Clock;
 pub use ident::{live_facts, page_bytes};
 pub use mem::{Advice, Keeper, Mapping, nameless_file, shared_file};
+pub use perf::PerfBackend;
 pub use sched::{
     PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, relax, thread_cpu_ns, thread_usage, yield_now,
 };

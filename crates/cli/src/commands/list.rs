@@ -1,16 +1,20 @@
-//! `tiermark list`: runs, probes, kernels, commands.
+//! `tiermark list`: runs, probes, kernels, counters, commands.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::Value;
+use tiermark_counters::survey;
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
+use tiermark_machine::Root;
 use tiermark_model::{
-    Bench, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo, Refusal, Request, Scope,
+    Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo,
+    Refusal, Request, Scope,
 };
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
+use tiermark_system::PerfBackend;
 
 use crate::args::{ListArgs, Listing, Simulation};
 use crate::kept::{Kept, under_way};
@@ -19,6 +23,14 @@ use crate::{command_line, orphans, shell, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let of_a_machine = [Listing::Counters, Listing::Probes, Listing::Primitives];
+    if args.root.is_some() && !args.what.is_some_and(|what| of_a_machine.contains(&what)) {
+        return Err(Failure::usage(
+            "--root: use it with counters, probes or primitives; no other list is of a machine",
+        ));
+    }
+    let captured = args.root.as_ref().map(|path| path.display().to_string());
+    let simulation = &Simulation { simulate: captured.or_else(|| simulation.simulate.clone()), ..simulation.clone() };
     if args.json {
         return print(&document(args.what, simulation)?).map(|()| Exit::Done);
     }
@@ -30,6 +42,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Probes => probes(simulation, &style)?,
         Listing::Kernels => kernels(&style),
         Listing::Primitives => primitives(simulation, &style)?,
+        Listing::Counters => tiermark_report::counter_sources(&counters(simulation)?, &style),
         Listing::Commands => commands(&style),
     };
     print(&text).map(|()| Exit::Done)
@@ -72,6 +85,7 @@ fn document(what: Option<Listing>, simulation: &Simulation) -> Result<String, Fa
             .map(|spec| ListItem::Kernel { kernel: spec.kernel_info(), available: (spec.available)() })
             .collect(),
         Some(Listing::Primitives) => primitives_of(simulation)?.into_iter().map(ListItem::Primitive).collect(),
+        Some(Listing::Counters) => counters(simulation)?.into_iter().map(ListItem::Counters).collect(),
         Some(Listing::Commands) => named(named_commands()),
     };
     let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
@@ -190,6 +204,16 @@ pub(super) fn primitives_of(simulation: &Simulation) -> Result<Vec<PrimitiveInfo
         tiermark_primitives::primitives(&machine)
     } else {
         tiermark_primitives::present_primitives(&machine)
+    })
+}
+
+/// Sources of counters. Those of this machine are opened and closed again; those of a captured machine are not.
+fn counters(simulation: &Simulation) -> Result<Vec<CounterSourceInfo>, Failure> {
+    let families = tiermark_counters::families();
+    let machine = machine(simulation)?;
+    Ok(match &simulation.simulate {
+        Some(tree) => survey(&target::tree(tree)?, &machine, &families, None),
+        None => survey(&Root::live(), &machine, &families, Some(Box::new(PerfBackend::new()))),
     })
 }
 

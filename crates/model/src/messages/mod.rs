@@ -8,6 +8,7 @@ mod rows;
 
 pub mod capacity;
 pub mod check;
+pub mod counters;
 pub mod documents;
 pub mod files;
 pub mod health;
@@ -32,6 +33,7 @@ pub mod undo;
 pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
     check::codes::ALL,
+    counters::codes::ALL,
     documents::codes::ALL,
     files::codes::ALL,
     health::codes::ALL,

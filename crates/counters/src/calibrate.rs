@@ -1,0 +1,144 @@
+//! Whether counters are plausible: their bytes beside those of a stream whose bytes are known.
+
+use crate::family::Of;
+use crate::snapshot::Place;
+use crate::traffic::{BoxTraffic, Mark, Traffic};
+
+/// Factors by which counters are wrong for a known reason: events of one of two sub-channels or of one of three message
+/// classes, a burst of half a line, two sources or two sockets added.
+const FACTORS: [f64; 4] = [1.0 / 3.0, 0.5, 2.0, 3.0];
+/// How far a ratio may be from a factor. Honest counters read 1 to 1.1 times the bytes of a local stream (page walks,
+/// prefetches that are not used); the factors are 1.5 apart and more.
+const NEAR: f64 = 0.2;
+/// Least and most of the median of a socket's active channels: a stream over many pages is spread evenly, so a channel
+/// beyond carries something else.
+const EVEN: (f64, f64) = (0.5, 2.0);
+/// A box that carries less than this share of the median is silent: the background of an idle machine is above 0.
+const SILENT: f64 = 0.01;
+
+/// A stream, by what it makes the memory of one socket carry.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KnownStream {
+    /// The socket with the memory.
+    pub socket: u32,
+    /// Bytes that the memory is read, with lines that ordinary stores read before they write.
+    pub read: f64,
+    /// Bytes that are written to the memory.
+    pub write: f64,
+    /// Channels with modules; `None` if that is not known.
+    pub channels: Option<usize>,
+}
+
+/// What is wrong with counters.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// They count a multiple or a part of the reads, of the writes, or, where the two are not separated, of both.
+    Factor {
+        /// What is counted so.
+        of: Of,
+        /// 1/3, 1/2, 2 or 3.
+        factor: f64,
+        /// Bytes counted for each byte of the stream.
+        ratio: f64,
+    },
+    /// They count something else, by no factor with a known reason.
+    Off {
+        /// What is counted so.
+        of: Of,
+        /// Bytes counted for each byte of the stream.
+        ratio: f64,
+    },
+    /// No box of the socket counted.
+    Nothing,
+    /// A box counts nothing although its channel has a clock, or modules.
+    Silent {
+        /// The box.
+        place: Place,
+    },
+    /// Fewer boxes count than channels have modules, and no clock says which of the others is silent.
+    FewBoxes {
+        /// Boxes that count.
+        boxes: usize,
+        /// Channels with modules.
+        channels: usize,
+    },
+    /// A box counts what its channel cannot carry, or what the stream did not cause.
+    Phantom {
+        /// The box.
+        place: Place,
+    },
+}
+
+/// Compares the traffic during a stream, without that of an idle machine, with the stream. Empty: the counters can be
+/// trusted.
+pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = traffic.marks.iter().filter_map(impossible).collect();
+    let boxes: Vec<&BoxTraffic> =
+        traffic.boxes.iter().filter(|own| own.place.socket.is_none_or(|socket| socket == stream.socket)).collect();
+    let median = median_of_active(&boxes);
+    let Some(median) = median else {
+        faults.push(Fault::Nothing);
+        return faults;
+    };
+    faults.extend(of_boxes(&boxes, median, stream.channels));
+    let sum = traffic.sum(|place| place.socket.is_none_or(|socket| socket == stream.socket));
+    let ratios = match (sum.read, sum.write) {
+        (Some(read), Some(write)) => {
+            vec![(Of::Read, read, stream.read), (Of::Write, write, stream.write)]
+        }
+        _ => vec![(Of::Both, sum.total.unwrap_or(0.0), stream.read + stream.write)],
+    };
+    let known = ratios.into_iter().filter(|(.., known)| *known > 0.0);
+    faults.extend(known.filter_map(|(of, counted, known)| of_ratio(of, counted / known)));
+    faults
+}
+
+/// A box that counted what it cannot carry.
+fn impossible(mark: &Mark) -> Option<Fault> {
+    match mark {
+        Mark::Impossible { place, .. } => Some(Fault::Phantom { place: place.clone() }),
+        _ => None,
+    }
+}
+
+/// The median of the boxes that carry anything; `None` if none does.
+fn median_of_active(boxes: &[&BoxTraffic]) -> Option<f64> {
+    let most = boxes.iter().map(|own| own.total).fold(0.0, f64::max);
+    let mut active: Vec<f64> = boxes.iter().map(|own| own.total).filter(|total| *total > SILENT * most).collect();
+    active.sort_by(f64::total_cmp);
+    active.get(active.len() / 2).copied()
+}
+
+/// Boxes that differ from the others.
+fn of_boxes(boxes: &[&BoxTraffic], median: f64, channels: Option<usize>) -> Vec<Fault> {
+    let is_active = |own: &&&BoxTraffic| own.total > SILENT * median;
+    let active = boxes.iter().filter(is_active).count();
+    let mut faults = Vec::new();
+    for own in boxes {
+        let place = own.place.clone();
+        let ticks = own.transfers.map(|transfers| transfers > 0.0);
+        let is_quiet = own.total <= SILENT * median;
+        // The clock of a channel without modules stands still.
+        if is_quiet && ticks == Some(true) {
+            faults.push(Fault::Silent { place });
+        } else if !is_quiet && (ticks == Some(false) || own.total > EVEN.1 * median) {
+            faults.push(Fault::Phantom { place });
+        } else if !is_quiet && own.total < EVEN.0 * median && channels.is_some_and(|channels| active > channels) {
+            // Traffic of its own, on one channel more than there are.
+            faults.push(Fault::Phantom { place });
+        }
+    }
+    let channels = channels.filter(|channels| boxes.len() >= *channels && active < *channels && faults.is_empty());
+    faults.extend(channels.map(|channels| Fault::FewBoxes { boxes: active, channels }));
+    faults
+}
+
+/// What is wrong with a ratio of counted to known bytes; `None` if nothing is.
+fn of_ratio(of: Of, ratio: f64) -> Option<Fault> {
+    let is_near = |factor: f64| (ratio / factor - 1.0).abs() <= NEAR;
+    if is_near(1.0) {
+        return None;
+    }
+    let factor = FACTORS.into_iter().find(|factor| is_near(*factor));
+    Some(factor.map_or(Fault::Off { of, ratio }, |factor| Fault::Factor { of, factor, ratio }))
+}

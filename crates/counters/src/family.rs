@@ -1,0 +1,279 @@
+//! The events of processor families, as data: one file a family in `data/events`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tiermark_config::{Mistake, Problem};
+use tiermark_model::CpuModel;
+use tiermark_model::messages::counters as says;
+
+/// A family of processors, and the events that count its traffic.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    /// What people call it.
+    pub name: String,
+    /// Where the events are from.
+    pub source: String,
+    /// Its processors; empty if the names of its event sources belong to no other family.
+    #[serde(default)]
+    pub cpu: Vec<Cpus>,
+    /// Its boxes with counters.
+    pub unit: Vec<Unit>,
+}
+
+/// Processors by CPUID.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpus {
+    /// The kernel's name of the vendor.
+    pub vendor: String,
+    /// CPUID family.
+    pub family: u32,
+    /// CPUID models, first and last of each range.
+    pub models: Vec<(u32, u32)>,
+}
+
+/// What a box is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnitKind {
+    /// One memory channel.
+    Channel,
+    /// A controller of several channels, or all memory of a socket.
+    Memory,
+    /// A link to other sockets.
+    Link,
+    /// A last-level cache whose traffic to memory is counted.
+    Cache,
+}
+
+/// One kind of box.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unit {
+    /// Name of its event sources; `*` is a hexadecimal number.
+    pub pmu: String,
+    /// Their name under kernels that are older than the processor.
+    pub older: Option<String>,
+    /// What the box is.
+    pub is: UnitKind,
+    /// Whether it counts what other units of the family count too: it is opened only if none of those can be.
+    #[serde(default)]
+    pub fallback: bool,
+    /// Channels or links that one event source counts, each with its own events.
+    #[serde(default = "one")]
+    pub copies: u64,
+    /// What the number of the event grows by from one of them to the next.
+    #[serde(default)]
+    pub step: u64,
+    /// Bits of its counters.
+    #[serde(default = "bits")]
+    pub bits: u32,
+    /// What is counted.
+    pub count: Vec<Count>,
+}
+
+/// Copies of a unit, where the file does not say.
+fn one() -> u64 {
+    1
+}
+
+/// Bits of a count, where the file does not say: the kernel extends the counters of the hardware to 64.
+fn bits() -> u32 {
+    64
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Of {
+    /// Bytes read from memory.
+    Read,
+    /// Bytes written to memory.
+    Write,
+    /// Bytes read and written: the box does not separate them.
+    Both,
+    /// Those of `Both` that belong to the memory of the same node.
+    Local,
+    /// Ticks of the memory's clock, of which each carries two transfers; ticks of a link's clock, which each carry `bytes`
+    /// transfers.
+    Clock,
+    /// Payload bytes that the socket sent.
+    Sent,
+    /// Payload bytes that the socket received.
+    Received,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// What it counts. Several events that count the same are added.
+    pub of: Of,
+    /// The terms, by name.
+    pub event: BTreeMap<String, u64>,
+    /// Bytes of `per` counts; of clocks: transfers.
+    pub bytes: f64,
+    /// See `bytes`.
+    #[serde(default = "one")]
+    pub per: u64,
+    /// The kernel's name of the same event, which is compared where the kernel has one.
+    pub alias: Option<String>,
+    /// A name under which some kernels count only a part: it is reported if the kernel has it without `alias`.
+    pub partial_alias: Option<String>,
+}
+
+impl Count {
+    /// Bytes of one count.
+    pub fn each(&self) -> f64 {
+        self.bytes / self.per as f64
+    }
+}
+
+impl Family {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Every mistake in the file.
+    pub fn read(text: &str) -> Result<Self, Vec<Mistake>> {
+        tiermark_config::read(text, FILES[0].1, problems)
+    }
+
+    /// Whether a processor belongs to it. Families without processors hold none: the names of event sources decide.
+    fn holds(&self, cpu: &CpuModel) -> bool {
+        self.cpu.iter().any(|cpus| {
+            cpu.vendor.as_deref() == Some(cpus.vendor.as_str())
+                && cpu.family == Some(cpus.family)
+                && cpu.model.is_some_and(|model| cpus.models.iter().any(|(low, high)| (*low..=*high).contains(&model)))
+        })
+    }
+}
+
+impl Unit {
+    /// Whether an event source of this name, or of this other name, is such a box.
+    pub fn is_named(&self, name: &str, alias: Option<&str>) -> bool {
+        let patterns = [Some(self.pmu.as_str()), self.older.as_deref()];
+        let names = [Some(name), alias];
+        let fits = |pattern: &str| names.iter().flatten().any(|name| matches(pattern, name));
+        patterns.into_iter().flatten().any(fits)
+    }
+}
+
+/// Whether a name fits a pattern, in which `*` is a hexadecimal number.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
+    let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Values that cannot be.
+fn problems(family: &Family) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut fault = |key: &str, why: &str| found.push(Problem::new(key, says::event_file_value(why)));
+    if family.unit.is_empty() {
+        fault("unit", "a family has at least one unit");
+    }
+    for unit in &family.unit {
+        if unit.copies == 0 || unit.copies > MOST_COPIES {
+            fault("unit.copies", "write a number from 1 to 64");
+        }
+        if unit.copies > 1 && unit.step == 0 {
+            fault("unit.step", "copies need a step between their events");
+        }
+        if !(1..=u64::BITS).contains(&unit.bits) {
+            fault("unit.bits", "write a number from 1 to 64");
+        }
+        for count in &unit.count {
+            if !(count.bytes.is_finite() && count.bytes > 0.0) || count.per == 0 {
+                fault("unit.count.bytes", "write a number above 0");
+            }
+        }
+    }
+    found
+}
+
+/// Channels or links of one event source: the largest processors have 12 channels.
+const MOST_COPIES: u64 = 64;
+
+/// The files, by name. The first is also the model that mistakes in a file of the user are compared with.
+const FILES: &[(&str, &str)] = &[
+    ("intel-skx", include_str!("../data/events/intel-skx.toml")),
+    ("intel-snbep", include_str!("../data/events/intel-snbep.toml")),
+    ("intel-hsx", include_str!("../data/events/intel-hsx.toml")),
+    ("intel-icx", include_str!("../data/events/intel-icx.toml")),
+    ("intel-spr", include_str!("../data/events/intel-spr.toml")),
+    ("intel-gnr", include_str!("../data/events/intel-gnr.toml")),
+    ("intel-client", include_str!("../data/events/intel-client.toml")),
+    ("intel-client-tgl", include_str!("../data/events/intel-client-tgl.toml")),
+    ("amd-zen1-3", include_str!("../data/events/amd-zen1-3.toml")),
+    ("amd-zen4", include_str!("../data/events/amd-zen4.toml")),
+    ("amd-zen5", include_str!("../data/events/amd-zen5.toml")),
+    ("arm", include_str!("../data/events/arm.toml")),
+    ("ampereone", include_str!("../data/events/ampereone.toml")),
+    ("grace", include_str!("../data/events/grace.toml")),
+];
+
+/// All families that the program knows.
+pub fn families() -> Vec<Family> {
+    // A test reads each file.
+    FILES.iter().filter_map(|(_, text)| Family::read(text).ok()).collect()
+}
+
+/// The family of a machine: by its processor, else by the names of its event sources, given with their other names.
+pub fn family_of<'a>(families: &'a [Family], cpu: &CpuModel, names: &[(&str, Option<&str>)]) -> Option<&'a Family> {
+    let has = |family: &&Family| {
+        let is_unit = |unit: &Unit| names.iter().any(|(name, alias)| unit.is_named(name, *alias));
+        family.cpu.is_empty() && family.unit.iter().any(is_unit)
+    };
+    families.iter().find(|family| family.holds(cpu)).or_else(|| families.iter().find(has))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_read() {
+        for (name, text) in FILES {
+            let family = Family::read(text).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"));
+            assert!(!family.source.is_empty(), "{name}");
+            assert!(family.unit.iter().all(|unit| !unit.count.is_empty()), "{name}");
+            // A processor belongs to one family.
+            for cpus in &family.cpu {
+                for (low, _) in &cpus.models {
+                    let vendor = Some(cpus.vendor.clone());
+                    let model =
+                        CpuModel { vendor, family: Some(cpus.family), model: Some(*low), ..CpuModel::default() };
+                    let owners: Vec<String> =
+                        families().iter().filter(|f| f.holds(&model)).map(|f| f.name.clone()).collect();
+                    assert_eq!(owners, [family.name.as_str()], "model {low:#x}");
+                }
+            }
+        }
+        assert_eq!(families().len(), FILES.len());
+        let mut on_disk: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/data/events"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let mut listed: Vec<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
+        on_disk.sort();
+        listed.sort();
+        assert_eq!(on_disk, listed);
+    }
+
+    #[test]
+    fn names_with_numbers() {
+        assert!(matches("uncore_imc_*", "uncore_imc_11") && matches("arm_dmc620_*", "arm_dmc620_10008c000"));
+        assert!(!matches("uncore_imc_*", "uncore_imc_free_running_0") && !matches("uncore_imc_*", "uncore_imc_"));
+        assert!(matches("amd_df", "amd_df") && !matches("amd_df", "amd_df_0"));
+    }
+
+    #[test]
+    fn mistakes_have_a_line() {
+        let text = FILES[0].1.replace("bytes = 64", "bytes = -64");
+        let mistakes = Family::read(&text).unwrap_err();
+        assert!(mistakes.iter().any(|mistake| mistake.to_string().contains("above 0")), "{mistakes:?}");
+        assert!(Family::read("name = 3").is_err() && Family::read("").is_err());
+    }
+}

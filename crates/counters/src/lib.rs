@@ -1,0 +1,37 @@
+//! The traffic of memory channels and of links between sockets, from whatever source of counters a machine has.
+//!
+//! A [`CounterSource`] gives [`Snapshot`]s; [`traffic`] makes bytes of two of them, and [`check_known`] compares these
+//! with those of a stream whose bytes are known. [`first_that_opens`] chooses among sources. Nothing here makes a system
+//! call but to read and write files: the one that opens counters is a [`Backend`].
+
+#![forbid(unsafe_code)]
+
+mod alias;
+mod backend;
+mod calibrate;
+mod csv;
+mod family;
+mod format;
+mod likwid;
+mod pcm;
+mod perf;
+mod resctrl;
+mod select;
+mod snapshot;
+mod source;
+mod survey;
+mod traffic;
+
+pub use backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
+pub use calibrate::{Fault, KnownStream, check_known};
+pub use family::{Count, Family, Of, Unit, UnitKind, families, family_of};
+pub use format::{Field, FormatError, Terms, Words, terms};
+pub use likwid::{Likwid, likwid_of};
+pub use pcm::{PcmFile, PcmMemory, PcmRow};
+pub use perf::{PerfSource, examine_perf};
+pub use resctrl::{GroupFiles, Resctrl, SystemFiles, examine_resctrl};
+pub use select::{Finding, Selection, Wanted, select};
+pub use snapshot::{Place, Reading, Snapshot};
+pub use source::{Candidate, Chosen, CounterSource, Null, first_that_opens, other_monitors};
+pub use survey::survey;
+pub use traffic::{BoxTraffic, LinkTraffic, Mark, Sum, Traffic, amplification, traffic};

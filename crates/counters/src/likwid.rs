@@ -1,0 +1,129 @@
+//! The output of `likwid-perfctr -O -g MEM`, once the program has ended.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::csv::{MOST_LINE, amount, cells};
+use crate::family::{Of, UnitKind};
+use crate::snapshot::{Place, Reading, Snapshot};
+
+/// Lines of one output: a group has about 20 metrics, and a program may measure several groups.
+const MOST_LINES: usize = 10_000;
+/// Bytes of a gigabyte, as likwid counts them.
+const GB: f64 = 1e9;
+
+/// What likwid counted during the life of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Likwid {
+    /// Seconds that it ran.
+    pub seconds: f64,
+    /// Bytes read from memory.
+    pub read: f64,
+    /// Bytes written to memory.
+    pub write: f64,
+}
+
+impl Likwid {
+    /// The counts before and after, of the whole machine: likwid does not say on which socket a thread is.
+    pub fn snapshots(&self) -> (Snapshot, Snapshot) {
+        let place = Place { socket: None, node: None, kind: UnitKind::Memory, unit: "MEM".to_owned() };
+        let at = |read: f64, write: f64| {
+            let reading = |(id, (of, bytes)): (usize, (Of, f64))| Reading {
+                id,
+                place: place.clone(),
+                of,
+                count: bytes as u64,
+                each: 1.0,
+                bits: u64::BITS,
+                enabled_ns: 0,
+                running_ns: 0,
+            };
+            [(Of::Read, read), (Of::Write, write)].into_iter().enumerate().map(reading).collect()
+        };
+        let end = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
+        (
+            Snapshot { at: Duration::ZERO, readings: at(0.0, 0.0) },
+            Snapshot { at: end, readings: at(self.read, self.write) },
+        )
+    }
+}
+
+/// The first group with memory traffic of an output; `None` if there is none.
+pub fn likwid_of(text: &str) -> Option<Likwid> {
+    let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut in_metrics = false;
+    for line in text.lines().take(MOST_LINES).filter(|line| line.len() <= MOST_LINE) {
+        let cells = cells(line);
+        if cells[0] == "TABLE" || cells[0] == "STRUCT" {
+            if in_metrics && whole(&metrics).is_some() {
+                break;
+            }
+            // `STAT` tables repeat the sums of some metrics; threads are added up here.
+            in_metrics = cells.get(1).is_some_and(|title| title.ends_with(" Metric"));
+            if in_metrics {
+                metrics.clear();
+            }
+            continue;
+        }
+        // Lines are padded with commas to the width of the widest.
+        let values = cells[1..].iter().filter(|cell| !cell.is_empty()).map(|cell| amount(cell)).collect::<Option<_>>();
+        if let Some(values) = values.filter(|_| in_metrics) {
+            metrics.insert(cells[0], values);
+        }
+    }
+    whole(&metrics)
+}
+
+/// What the metrics of a group say, if they are all there.
+fn whole(metrics: &BTreeMap<&str, Vec<f64>>) -> Option<Likwid> {
+    let seconds = metrics.get("Runtime (RDTSC) [s]")?.iter().copied().fold(0.0, f64::max);
+    // The counters of a socket stand with its first thread, and the other threads have 0.
+    let volume = |name: &str| Some(metrics.get(name)?.iter().sum::<f64>() * GB);
+    let read = volume("Memory read data volume [GBytes]")?;
+    let write = volume("Memory write data volume [GBytes]")?;
+    (seconds > 0.0).then_some(Likwid { seconds, read, write })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::traffic::traffic;
+
+    const OUTPUT: &str = "\
+STRUCT,Info,1,,
+TABLE,Group 1 Raw,MEM,1,
+Event,Counter,HWThread 0,HWThread 36
+CAS_COUNT_RD,MBOX0C0,340000000,120000
+TABLE,Group 1 Metric,MEM,3,
+Metric,HWThread 0,HWThread 36,
+Runtime (RDTSC) [s],2.0,2.0,
+Memory read data volume [GBytes],21.5,0.5,
+Memory write data volume [GBytes],1,0,
+TABLE,Group 1 Metric STAT,MEM,1,
+Metric,Sum,Min,Max,Avg
+";
+
+    #[test]
+    fn threads_are_added_and_never_multiplied() {
+        assert_eq!(likwid_of(OUTPUT), Some(Likwid { seconds: 2.0, read: 22e9, write: 1e9 }));
+        let (before, after) = likwid_of(OUTPUT).unwrap().snapshots();
+        let sum = traffic(&before, &after).whole();
+        assert_eq!((sum.read, sum.write, sum.total), (Some(22e9), Some(1e9), Some(23e9)));
+    }
+
+    #[test]
+    fn half_an_output_has_no_numbers() {
+        let end = OUTPUT.find("Memory write").unwrap();
+        assert_eq!(likwid_of(&OUTPUT[..end]), None);
+        assert_eq!(likwid_of("TABLE,Group 1 Metric,MEM,3\nRuntime (RDTSC) [s],nan\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text(cut in 0..OUTPUT.len(), text in ".{0,60}") {
+            let _ = (likwid_of(&text), likwid_of(&format!("{}{text}", &OUTPUT[..cut])));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Counters of memory controllers and links through `perf_event_open`.
+
+use std::io::{self, ErrorKind};
+
+use tiermark_machine::{Root, event_sources, perf_event_paranoid};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{CounterSight, CounterSourceId, Machine, Refusal};
+
+use crate::backend::{Backend, GroupCounts, GroupId};
+use crate::family::{Family, Of, UnitKind, family_of};
+use crate::select::{Finding, Selection, Wanted, select};
+use crate::snapshot::{Reading, Snapshot};
+use crate::source::CounterSource;
+
+/// ENODEV: an event source that has no such box on this socket.
+const ENODEV: i32 = 19;
+/// ENXIO: the same from other drivers.
+const ENXIO: i32 = 6;
+
+/// Event sources that only processors have whose traffic can be counted.
+const MEMORY_PMUS: [&str; 8] =
+    ["uncore_imc", "uncore_type_6", "amd_umc", "amd_df", "arm_cmn", "arm_dmc620", "nvidia_scf", "ampere_mcu"];
+
+/// The events of a machine.
+///
+/// # Errors
+/// A [`Refusal`] if the machine has no event source of memory, or its events are not known.
+pub fn examine_perf(root: &Root, machine: &Machine, families: &[Family]) -> Result<Selection, Refusal> {
+    let sources = event_sources(root);
+    let names: Vec<(&str, Option<&str>)> = sources.iter().map(|s| (s.name.as_str(), s.alias.as_deref())).collect();
+    let Some(family) = family_of(families, &machine.cpu_model, &names) else {
+        let is_memory = |name: &str| MEMORY_PMUS.iter().any(|start| name.starts_with(start));
+        let seen: Vec<String> = sources.iter().map(|s| s.name.clone()).filter(|name| is_memory(name)).collect();
+        let cpu = machine.cpu_model.name.as_deref().unwrap_or("this processor");
+        return Err(if seen.is_empty() { says::no_pmu() } else { says::events_unknown(cpu, &seen) });
+    };
+    let selection = select(family, &sources, machine);
+    if selection.wanted.iter().any(Wanted::is_memory) { Ok(selection) } else { Err(nothing(&selection)) }
+}
+
+/// Why a machine with a known processor has no event.
+fn nothing(selection: &Selection) -> Refusal {
+    let lacks = selection.findings.iter().find_map(|finding| match finding {
+        Finding::FormatLacks { pmu, .. } => Some(pmu),
+        _ => None,
+    });
+    lacks.map_or_else(says::no_pmu, |pmu| says::format_lacks(pmu))
+}
+
+/// Counts that are open.
+struct Group {
+    id: GroupId,
+    members: Vec<usize>,
+}
+
+/// The counters of the kernel.
+pub struct PerfSource {
+    backend: Box<dyn Backend>,
+    wanted: Vec<Wanted>,
+    groups: Vec<Group>,
+    findings: Vec<Finding>,
+}
+
+impl PerfSource {
+    /// Opens all counters of a machine.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if no counter of memory can be opened.
+    pub fn open(
+        root: &Root,
+        machine: &Machine,
+        families: &[Family],
+        backend: Box<dyn Backend>,
+    ) -> Result<Self, Refusal> {
+        let Selection { wanted, findings } = examine_perf(root, machine, families)?;
+        let mut source = Self { backend, wanted: Vec::new(), groups: Vec::new(), findings };
+        let (fallback, first): (Vec<Wanted>, Vec<Wanted>) = wanted.into_iter().partition(|wanted| wanted.fallback);
+        let denied = |error: &io::Error| says::denied(perf_event_paranoid(root), &error.to_string());
+        let refused = source.open_all(first).map_err(|error| denied(&error))?;
+        if !source.has_memory() {
+            let refused = source.open_all(fallback).map_err(|error| denied(&error))?.or(refused);
+            if !source.has_memory() {
+                let why = refused.map_or_else(String::new, |error| error.to_string());
+                return Err(says::none_opened(&why));
+            }
+        }
+        Ok(source)
+    }
+
+    /// What was found while the counters were selected and opened.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The counters that are open.
+    pub fn opened(&self) -> &[Wanted] {
+        &self.wanted
+    }
+
+    fn has_memory(&self) -> bool {
+        self.wanted.iter().any(|wanted| wanted.is_memory() && wanted.of != Of::Clock)
+    }
+
+    /// Opens events, box by box. The last answer of those that cannot be opened since this machine lacks them.
+    ///
+    /// # Errors
+    /// The kernel's answer if this user may not count.
+    fn open_all(&mut self, wanted: Vec<Wanted>) -> io::Result<Option<io::Error>> {
+        let (mut refused, mut absent) = (None, 0);
+        let mut rest = wanted.into_iter().peekable();
+        while let Some(first) = rest.next() {
+            let same = |next: &Wanted| next.place == first.place && next.event.cpu == first.event.cpu;
+            let mut events = vec![first.clone()];
+            while let Some(next) = rest.next_if(same) {
+                events.push(next);
+            }
+            match self.open_box(events) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
+                Err(error) => {
+                    absent += 1;
+                    refused = Some(error);
+                }
+            }
+        }
+        if absent > 0 {
+            self.findings.push(Finding::Absent { boxes: absent });
+        }
+        Ok(refused)
+    }
+
+    /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns.
+    fn open_box(&mut self, events: Vec<Wanted>) -> io::Result<()> {
+        let mut group: Option<GroupId> = None;
+        for wanted in events {
+            let opened = match self.backend.open(&wanted.event, group) {
+                // The group is full, or the event is of another kind of counter.
+                Err(error) if group.is_some() && is_absent(&error) => self.backend.open(&wanted.event, None),
+                opened => opened,
+            }?;
+            let member = self.wanted.len();
+            match self.groups.iter_mut().find(|own| own.id == opened) {
+                Some(own) => own.members.push(member),
+                None => self.groups.push(Group { id: opened, members: vec![member] }),
+            }
+            group = Some(opened);
+            self.wanted.push(wanted);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the kernel says that there is no such counter.
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::InvalidInput || matches!(error.raw_os_error(), Some(ENODEV | ENXIO))
+}
+
+impl CounterSource for PerfSource {
+    fn id(&self) -> CounterSourceId {
+        CounterSourceId::Perf
+    }
+
+    fn sees(&self) -> Vec<CounterSight> {
+        sights(&self.wanted)
+    }
+
+    fn read(&mut self) -> io::Result<Snapshot> {
+        let mut readings = Vec::with_capacity(self.wanted.len());
+        let at = self.backend.now();
+        for group in &self.groups {
+            let GroupCounts { enabled_ns, running_ns, counts } = match self.backend.read(group.id) {
+                Ok(counts) => counts,
+                // Nothing counts for a box whose cpu went offline: its counts are missing from the snapshot.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof || is_absent(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            for (id, count) in group.members.iter().zip(counts) {
+                let Wanted { place, of, each, bits, .. } = self.wanted[*id].clone();
+                readings.push(Reading { id: *id, place, of, count, each, bits, enabled_ns, running_ns });
+            }
+        }
+        Ok(Snapshot { at, readings })
+    }
+}
+
+/// What a set of counters sees.
+pub(crate) fn sights(wanted: &[Wanted]) -> Vec<CounterSight> {
+    let of = |of: Of, link: bool| wanted.iter().any(|w| w.of == of && (w.place.kind == UnitKind::Link) == link);
+    let channels = wanted.iter().any(|w| w.place.kind == UnitKind::Channel);
+    let sights = [
+        (of(Of::Read, false), CounterSight::Reads),
+        (of(Of::Write, false), CounterSight::Writes),
+        (of(Of::Both, false), CounterSight::Total),
+        (channels, CounterSight::Channels),
+        (of(Of::Clock, false), CounterSight::Utilisation),
+        (of(Of::Sent, true), CounterSight::LinkSent),
+        (of(Of::Received, true), CounterSight::LinkReceived),
+    ];
+    sights.into_iter().filter_map(|(has, sight)| has.then_some(sight)).collect()
+}

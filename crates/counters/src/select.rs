@@ -1,0 +1,176 @@
+//! From the event sources of a machine to the events that the kernel opens.
+
+use tiermark_machine::EventSource;
+use tiermark_model::{CpuId, Machine, NodeId};
+
+use crate::alias;
+use crate::backend::{OPEN_FLAGS, PerfEvent, READ_FORMAT};
+use crate::family::{Count, Family, Of, Unit, UnitKind};
+use crate::format::{Field, FormatError, Words};
+use crate::snapshot::Place;
+
+/// An event to be opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// What the kernel gets.
+    pub event: PerfEvent,
+    /// Whose traffic it counts.
+    pub place: Place,
+    /// What it counts.
+    pub of: Of,
+    /// Bytes, or transfers, of one count.
+    pub each: f64,
+    /// Bits of the counter.
+    pub bits: u32,
+    /// Whether other events count the same traffic, and this one only serves where none of them can be opened.
+    pub fallback: bool,
+}
+
+impl Wanted {
+    /// Whether it counts the traffic of memory.
+    pub fn is_memory(&self) -> bool {
+        self.place.kind != UnitKind::Link
+    }
+}
+
+/// What was found while events were selected and opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// A cpu that a source is opened on is offline.
+    CpuOffline {
+        /// The event source.
+        pmu: String,
+        /// The cpu.
+        cpu: CpuId,
+    },
+    /// An event source that cannot take the events of the family.
+    FormatLacks {
+        /// The event source.
+        pmu: String,
+        /// What is wrong.
+        error: FormatError,
+    },
+    /// The kernel's own name of an event stands for another event.
+    AliasDiffers {
+        /// The event source.
+        pmu: String,
+        /// The name.
+        alias: String,
+    },
+    /// The kernel's own name of an event counts only a part.
+    PartialAlias {
+        /// The event source.
+        pmu: String,
+        /// The name.
+        alias: String,
+    },
+    /// Boxes that the kernel names and that are not on this processor.
+    Absent {
+        /// How many.
+        boxes: usize,
+    },
+}
+
+/// The events of a machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Selection {
+    /// What is to be opened. Events of one box stand together.
+    pub wanted: Vec<Wanted>,
+    /// What was found.
+    pub findings: Vec<Finding>,
+}
+
+/// Selects the events of a family on a machine.
+pub fn select(family: &Family, sources: &[EventSource], machine: &Machine) -> Selection {
+    let mut selection = Selection::default();
+    for unit in &family.unit {
+        let boxes = sources.iter().filter(|source| unit.is_named(&source.name, source.alias.as_deref()));
+        for source in boxes {
+            of_source(&mut selection, unit, source, machine);
+        }
+    }
+    selection
+}
+
+/// Adds the events of one event source, on each cpu that it is opened on.
+fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machine: &Machine) {
+    let Some(kind) = source.kind else { return };
+    for cpu in source.cpus.iter().flat_map(tiermark_model::IdSet::iter) {
+        let Some(on) = machine.cpus.iter().find(|online| online.id == cpu) else {
+            selection.findings.push(Finding::CpuOffline { pmu: source.name.clone(), cpu });
+            continue;
+        };
+        for copy in 0..unit.copies {
+            let name = if unit.copies > 1 { format!("{} {copy}", source.name) } else { source.name.clone() };
+            let node = only_node(machine, on.socket);
+            let place = Place { socket: Some(on.socket), node, kind: unit.is, unit: name };
+            for count in &unit.count {
+                match words(source, count, copy * unit.step) {
+                    Ok(words) => {
+                        let event = PerfEvent { kind, words, cpu, read_format: READ_FORMAT, flags: OPEN_FLAGS };
+                        // The names of all boxes are alike, and so is what is wrong with them.
+                        let first = copy == 0 && selection.findings.iter().all(|f| !is_about_alias(f, count));
+                        if let Some(finding) = alias::compare(source, count, &words).filter(|_| first) {
+                            selection.findings.push(finding);
+                        }
+                        selection.wanted.push(Wanted {
+                            event,
+                            place: place.clone(),
+                            of: count.of,
+                            each: count.each(),
+                            bits: unit.bits,
+                            fallback: unit.fallback,
+                        });
+                    }
+                    Err(error) => {
+                        let finding = Finding::FormatLacks { pmu: source.name.clone(), error };
+                        if !selection.findings.contains(&finding) {
+                            selection.findings.push(finding);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a finding is about a name of this event.
+fn is_about_alias(finding: &Finding, count: &Count) -> bool {
+    match finding {
+        Finding::AliasDiffers { alias, .. } => count.alias.as_ref() == Some(alias),
+        Finding::PartialAlias { alias, .. } => count.partial_alias.as_ref() == Some(alias),
+        _ => false,
+    }
+}
+
+/// The node of a socket's memory; `None` if the socket has several nodes with cpus.
+fn only_node(machine: &Machine, socket: u32) -> Option<NodeId> {
+    let mut nodes = machine.cpus.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.node);
+    let first = nodes.next()?;
+    nodes.all(|node| node == first).then_some(first).flatten()
+}
+
+/// The words of an event whose number is raised by an offset.
+fn words(source: &EventSource, count: &Count, offset: u64) -> Result<Words, FormatError> {
+    let raised = |name: &str, value: u64| if name == "event" { value.saturating_add(offset) } else { value };
+    encode(source, count.event.iter().map(|(name, value)| (name.as_str(), raised(name, *value))))
+}
+
+/// The words of an event by its terms.
+pub(crate) fn encode<'a>(
+    source: &EventSource,
+    terms: impl Iterator<Item = (&'a str, u64)>,
+) -> Result<Words, FormatError> {
+    let mut words = [0; 4];
+    for (name, value) in terms {
+        let Some(format) = source.formats.get(name) else {
+            // A term that a format lacks and that is 0 changes nothing.
+            if value == 0 {
+                continue;
+            }
+            return Err(FormatError::NoTerm(name.to_owned()));
+        };
+        Field::parse(format)?.put(value, &mut words)?;
+    }
+    Ok(words)
+}

@@ -1,0 +1,97 @@
+//! Messages about counters of traffic: sources that cannot be opened, and what is wrong with their events.
+
+use super::rows::messages;
+
+/// Event sources that a sentence names.
+const NAMED: usize = 4;
+const CONTROLLERS: &str = "counters of memory controllers (perf)";
+const MONITORING: &str = "memory bandwidth monitoring (resctrl)";
+const SEND: &str = "`tiermark machine --capture FILE` writes a description to send; docs/COUNTERS.md says where and how to add the events";
+
+messages! {
+    /// A machine without event sources of memory.
+    Refusal no_pmu():
+        { CONTROLLERS }, "the kernel has no event source of a memory controller in /sys/bus/event_source/devices, as in virtual machines",
+        "in a virtual machine, count on its host; else load the module of the processor: `sudo modprobe intel_uncore` (amd_uncore, arm_cmn, arm_dmc620_pmu, nvidia_cspmu)";
+
+    /// A processor whose events are not known.
+    Refusal events_unknown(cpu: &str, sources: &[String]):
+        { CONTROLLERS }, { format!("the events of {cpu} are not known; its sources are {}", listed(sources)) }, { SEND };
+
+    /// Event sources whose formats lack a term that the events need.
+    Refusal format_lacks(source: &str):
+        { CONTROLLERS }, "{source} does not take the events that its processor's family has", { SEND };
+
+    /// A user who may not count.
+    Refusal denied(paranoid: Option<i64>, error: &str):
+        { CONTROLLERS },
+        {
+            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"));
+            format!("{error}{level}")
+        },
+        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0`";
+
+    /// Event sources that refuse every event.
+    Refusal none_opened(error: &str):
+        { CONTROLLERS }, { format!("the kernel opened no event of memory{}", if error.is_empty() { String::new() } else { format!(": {error}") }) }, { SEND };
+
+    /// A captured machine, on which nothing can be opened.
+    Refusal not_this_machine(source: &str):
+        "{source}", "this is a description of a machine, so nothing was opened", "run `tiermark list counters` on the machine";
+
+    /// A processor that does not count the traffic of groups.
+    Refusal no_bandwidth_monitoring():
+        { MONITORING }, "the processor or the hypervisor has no counters of memory traffic for resctrl (cqm_mbm_total)",
+        "no action is possible; Xeon from Broadwell and EPYC from Zen 2 have them outside of virtual machines";
+
+    /// The file system of monitoring groups is not mounted.
+    Refusal resctrl_not_mounted(path: &str):
+        { MONITORING }, "{path} is not mounted", "`sudo mount -t resctrl resctrl {path}`";
+
+    /// A monitoring group that cannot be made.
+    Refusal monitoring_group_refused(group: &str, error: &str):
+        { MONITORING }, "{group}: {error}", "run as root; if all monitors are in use, another program must give up a group of its own";
+
+    /// Monitoring groups that are there, and that were not tried since that makes one.
+    Refusal group_not_made():
+        { MONITORING }, "opening it makes a monitoring group, so that it was not tried", "";
+
+    /// A source that is a file of another program.
+    Refusal needs_a_file(program: &str):
+        "the output of {program}", "it is a file of another program, and no option of this version names one", "";
+
+    /// A kernel's name of an event that counts only a part.
+    Note partial_alias(source: &str, alias: &str):
+        "{source}: the kernel's event {alias} counts one of two sub-channels, so that perf and tools that use it see half of the traffic; tiermark counts both";
+
+    /// A kernel's name of an event that stands for another event than the family's.
+    Note alias_differs(source: &str, alias: &str):
+        "{source}: the kernel's event {alias} differs from the event that tiermark counts";
+
+    /// A cpu that a source is to be opened on and that is offline.
+    Note source_cpu_offline(source: &str, cpu: u32):
+        "{source}: cpu {cpu} is offline, so that its socket is not counted";
+
+    /// An event source that cannot take an event of its family.
+    Note source_lacks_format(source: &str):
+        "{source} does not take an event that its processor's family has";
+
+    /// Boxes that have a name and are not there.
+    Note boxes_absent(boxes: u64):
+        { crate::written::count_of(boxes, "event source") + " cannot be opened: this processor lacks the box behind" };
+
+    /// A program that sets the same counters.
+    Note other_monitor(pid: u32, name: &str):
+        "{name} (process {pid}) may set the same counters, so that their counts jump";
+
+    /// A value of a file of events that cannot be.
+    Note event_file_value(why: &str):
+        "{why}";
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
+}
