@@ -88,6 +88,17 @@ pub(crate) fn saved(bytes: &[u8]) {
     }
 }
 
+/// Recordings of `watch`.
+pub(crate) fn recording(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let changed = if input.byte() % 4 == 0 {
+        input.0.to_vec()
+    } else {
+        edited_lines(include_str!("../seeds/recording.jsonl"), &mut input)
+    };
+    tiermark_cli::fuzz::recording(&changed);
+}
+
 /// What a guest may answer.
 pub(crate) fn guest(bytes: &[u8]) {
     let mut input = Input(bytes);

@@ -174,6 +174,35 @@ pub(crate) fn kconfig(bytes: &[u8]) {
     }
 }
 
+/// Two readings of a system that `watch` makes a sample of.
+pub(crate) fn samples(bytes: &[u8]) {
+    const PATHS: [&str; 11] = [
+        "proc/pressure/memory",
+        "proc/pressure/cpu",
+        "proc/self/cgroup",
+        "proc/self/mountinfo",
+        "proc/stat",
+        "proc/meminfo",
+        "proc/vmstat",
+        "proc/swaps",
+        "sys/block/zram0/mm_stat",
+        "sys/devices/system/node/node0/meminfo",
+        "sys/devices/system/node/node0/numastat",
+    ];
+    let mut input = Input(bytes);
+    let mut read = |at: f64| {
+        let files: Vec<(&str, Vec<u8>)> = PATHS.map(|path| (path, input.until_zero().to_vec())).into();
+        let root = Root::from_files("a fuzzed system", files);
+        tiermark_watch::Reading { at, ..tiermark_watch::Source::new(&root).read() }
+    };
+    let (before, now) = (read(1.0), read(1.5));
+    let sample = tiermark_watch::sample("t".to_owned(), Some(&before), &now, 4096);
+    for figure in sample.figures() {
+        assert!(figure.value.is_none_or(|value| value.is_finite() && value >= 0.0), "{figure:?}");
+    }
+    tiermark_cli::fuzz::show_samples(&[sample]);
+}
+
 /// What is read of the system and of control groups before and after a trial.
 pub(crate) fn evidence(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

@@ -11,7 +11,7 @@ mod texts;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub(crate) const TARGETS: [Target; 22] = [
+pub(crate) const TARGETS: [Target; 23] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -19,11 +19,13 @@ pub(crate) const TARGETS: [Target; 22] = [
     ("archive", machines::archive),
     ("kconfig", machines::kconfig),
     ("evidence", machines::evidence),
+    ("samples", machines::samples),
     ("run", documents::run),
     ("index", documents::index),
     ("journal", documents::journal),
     ("changes", documents::changes),
     ("saved", documents::saved),
+    ("recording", documents::recording),
     ("guest", documents::guest),
     ("curves", texts::curves),
     ("plan", texts::plan),

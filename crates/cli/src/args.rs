@@ -7,6 +7,7 @@ pub(crate) mod history;
 pub(crate) mod load;
 pub(crate) mod show;
 pub(crate) mod system;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, TuneArgs};
+pub(crate) use watch::WatchArgs;
 
 /// A machine that is not there: for tests and demonstrations.
 #[derive(Debug, Clone, Default, Args)]
@@ -167,6 +169,10 @@ pub(crate) enum Document {
     Compare,
     /// Schema of `history --json`
     History,
+    /// Schema of `watch --json`
+    Watch,
+    /// Schema of the first line of `watch --record`; the others are samples
+    WatchRecording,
 }
 
 /// The lists that `list` prints.

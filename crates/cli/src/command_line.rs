@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::args::{
     self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, HistoryArgs,
     ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs,
-    Simulation, TuneArgs, ViewArgs,
+    Simulation, TuneArgs, ViewArgs, WatchArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, described, overview};
@@ -65,6 +65,9 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Cpus, caches, nodes, DIMMs and settings that matter
     Machine(MachineArgs),
+    /// Memory pressure, nodes, swap and migrations, live
+    #[command(after_long_help = args::watch::EXAMPLES)]
+    Watch(WatchArgs),
     /// Compare settings with a profile, change and restore them
     #[command(after_long_help = args::system::TUNE_EXAMPLES)]
     Tune(TuneArgs),

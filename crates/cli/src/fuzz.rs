@@ -37,6 +37,33 @@ fn show_checked(run: &tiermark_model::Run, styles: &[Style]) {
     }
 }
 
+/// Reads a recording of `watch`, and shows its samples.
+pub fn recording(bytes: &[u8]) {
+    let lines = tiermark_lines::Lines::of_bytes(bytes.to_vec());
+    show_samples(&crate::commands::watch::samples(&lines).unwrap_or_default());
+}
+
+/// Makes every view of samples of `watch`.
+pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
+    let Some(first) = samples.first() else { return };
+    let (columns, mut life) = (tiermark_report::watch_csv_columns(first), tiermark_model::WatchLife::default());
+    for sample in samples {
+        assert!(tiermark_report::watch_csv(sample, &columns).lines().count() <= 1, "a row is a line");
+        assert!(tiermark_report::watch_exposition(sample).ends_with("# EOF\n"), "the end is there");
+        let _ = tiermark_report::watch_line(sample, &Style::default());
+        life.add(sample);
+    }
+    let watched = tiermark_report::WatchedCommand { command: "x", seconds: 1.0, cpu_seconds: None, samples: 1 };
+    let _ = tiermark_report::watch_summary(&watched, &life, &Style::default());
+    let mut monitor = tiermark_monitor::Monitor::new("x");
+    samples.iter().for_each(|sample| monitor.add(sample.clone(), None));
+    for (width, unicode) in [(80, false), (200, true)] {
+        let look = tiermark_monitor::Look { color: true, unicode };
+        let Ok(mut terminal) = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, 24));
+        let Ok(_) = terminal.draw(|frame| tiermark_monitor::draw(&monitor, frame, look));
+    }
+}
+
 /// Reads a document as `show` does, and makes every view of it.
 pub fn show(bytes: &[u8]) {
     let styles = [40, 120].map(|width| Style { width, verbose: width > 100, color: true, ..Style::default() });

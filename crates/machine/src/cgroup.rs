@@ -2,6 +2,7 @@
 
 use tiermark_model::{Cgroup, IdSet};
 
+use crate::Root;
 use crate::reader::{Reader, unescape};
 
 /// Version 1 says "no limit" with the largest page-aligned number below 2⁶³; no machine has 2⁶⁰ bytes.
@@ -46,6 +47,16 @@ impl Membership<'_> {
     fn bare_names(&self) -> bool {
         self.mount.options.contains(&"noprefix")
     }
+}
+
+/// The control group of this process in the hierarchy of version 2: its path there, and its directory below the root.
+/// `None` where that hierarchy is not mounted.
+pub fn own_group(root: &Root) -> Option<(String, String)> {
+    let reader = Reader::new(root);
+    let mounts: Vec<Mount> = mounts(&reader).into_iter().filter(|mount| mount.version == 2).collect();
+    // Version 2 lists no controllers: any name finds it.
+    let place = place(&mounts, &groups(&reader), "memory")?;
+    Some((place.path, place.dirs.into_iter().next()?))
 }
 
 /// Reads the limits of this process from the hierarchies it is in.

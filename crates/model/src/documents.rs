@@ -178,6 +178,8 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (crate::CHECK_SCHEMA, schema_for!(Document<'_, crate::Check>)),
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),
         (crate::HISTORY_SCHEMA, schema_for!(Document<'_, crate::History>)),
+        (crate::WATCH_SCHEMA, schema_for!(Document<'_, crate::WatchSample>)),
+        (crate::WATCH_RECORDING_SCHEMA, schema_for!(crate::WatchHead)),
     ];
     let identified = |(name, mut schema): (&'static str, schemars::Schema)| {
         schema.insert("$id".to_owned(), format!("urn:{}", name.replace('/', ":")).into());

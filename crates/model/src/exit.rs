@@ -26,10 +26,12 @@ pub enum Exit {
     HungUp,
     /// SIGTERM, after the results so far were written.
     Terminated,
+    /// The exit code of the command that `watch` ran; 128 and the number of the signal that ended it.
+    Command(u8),
 }
 
 impl Exit {
-    /// Every exit, for documentation.
+    /// Every exit of tiermark's own, for documentation.
     pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Failure,
@@ -58,6 +60,7 @@ impl Exit {
             Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::Terminated => 143,
+            Self::Command(code) => code,
         }
     }
 
@@ -77,6 +80,7 @@ impl Exit {
             Self::HungUp => "the terminal was closed (SIGHUP), after writing what was measured",
             Self::Interrupted => "interrupted (SIGINT), after writing what was measured",
             Self::Terminated => "terminated (SIGTERM), after writing what was measured",
+            Self::Command(_) => "the exit code of the command that was watched",
         }
     }
 }

@@ -43,6 +43,7 @@ mod tuning;
 pub mod units;
 pub mod verdict;
 mod visits;
+mod watch;
 mod words;
 mod written;
 
@@ -93,5 +94,10 @@ pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing
 pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size, total};
 pub use verdict::{Grade, Verdict};
 pub use visits::{Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
+pub use watch::{
+    CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchCost, WatchCpu, WatchFigure, WatchGroup, WatchHead,
+    WatchKind, WatchLife, WatchLifeFigure, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchSample,
+    WatchStall, WatchStalls, WatchSwap,
+};
 pub use words::{near, nearest};
 pub use written::{count_of, parse_count, parse_seconds, parse_seconds_or_none};

@@ -56,6 +56,7 @@ mod tally;
 mod text;
 mod tidy;
 mod tuning;
+mod watch;
 
 pub use capacity::{capacity, capacity_line};
 pub use check::{check, named_figures};
@@ -89,3 +90,7 @@ pub use style::{RateUnit, Style};
 pub use survey::{RUN_VIEWS, RunView, run_view, run_view_options};
 pub use tidy::{csv, json_rows};
 pub use tuning::{change_rows, tuning};
+pub use watch::{
+    WatchedCommand, short as short_number, watch_csv, watch_csv_columns, watch_exposition, watch_heading, watch_line,
+    watch_summary,
+};

@@ -67,13 +67,13 @@ fn labels(finding: &Finding, probe: &str, experiment: Option<u32>) -> String {
 }
 
 /// A name of letters, digits and underscores that begins with a letter.
-fn name(text: &str) -> String {
+pub(crate) fn name(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("x{plain}") }
 }
 
 /// The value of a label: the format escapes three characters.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

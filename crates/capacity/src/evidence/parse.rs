@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_machine::files::{Malformed, ProcessStat, kilobytes};
+use tiermark_machine::files::{Malformed, ProcessStat};
 use tiermark_machine::{CpuTimes, swap_areas};
+pub use tiermark_machine::{Zram, Zswap, zram, zswap};
 use tiermark_model::Swap;
 
 /// Bytes of a sector in every file of the block layer, whatever the device's own are.
@@ -23,27 +24,14 @@ pub struct Pressure {
     pub full_us: Option<u64>,
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same of `full`.
+/// A file of pressure, without its means over a minute and more.
 ///
 /// # Errors
-/// [`Malformed`] with the line that makes no sense, or where there is no line of `some`.
+/// As [`tiermark_machine::pressure`].
 pub fn pressure(text: &str) -> Result<Pressure, Malformed> {
-    let (mut some, mut full) = (None, None);
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let field =
-            |name: &str| line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-        let avg10 = field("avg10").and_then(|v| v.parse::<f64>().ok()).filter(|v| (0.0..=100.0).contains(v));
-        let total = field("total").and_then(|v| v.parse::<u64>().ok());
-        let read = avg10.zip(total).ok_or_else(|| Malformed::line(line))?;
-        match line.split_ascii_whitespace().next() {
-            Some("some") => some = Some(read),
-            Some("full") => full = Some(read),
-            _ => return Err(Malformed::line(line)),
-        }
-    }
-    let (some_avg10, some_us) = some.ok_or_else(|| Malformed::line(text))?;
-    let (full_avg10, full_us) = full.unzip();
-    Ok(Pressure { some_avg10, some_us, full_avg10, full_us })
+    let stalls = tiermark_machine::pressure(text)?;
+    let (full_avg10, full_us) = stalls.full.map(|full| (full.avg10, full.total_us)).unzip();
+    Ok(Pressure { some_avg10: stalls.some.avg10, some_us: stalls.some.total_us, full_avg10, full_us })
 }
 
 /// Counters of one process, from `/proc/PID/stat`.
@@ -137,57 +125,6 @@ pub fn disks(text: &str) -> Result<BTreeMap<String, Disk>, Malformed> {
         Ok((name, Disk { reads, read_bytes, read_ms, writes, written_bytes, write_ms, in_flight, busy_ms }))
     };
     text.lines().filter(|line| !line.trim().is_empty()).map(line).collect()
-}
-
-/// Sizes of a zram device, from `mm_stat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Zram {
-    /// Bytes before compression.
-    pub original: u64,
-    /// Bytes after compression.
-    pub compressed: u64,
-    /// Bytes of memory in use, with fragments and tables.
-    pub memory: u64,
-    /// Pages of one repeated word, which take no memory.
-    pub same_pages: u64,
-    /// Pages that did not compress; `None` before Linux 5.0.
-    pub huge_pages: Option<u64>,
-}
-
-/// `/sys/block/zramN/mm_stat`.
-///
-/// # Errors
-/// [`Malformed`] for fewer fields than any kernel has.
-pub fn zram(text: &str) -> Result<Zram, Malformed> {
-    // original compressed memory limit most same compacted huge; the limit may be negative in old kernels.
-    let fields: Vec<Option<u64>> = text.split_ascii_whitespace().map(|f| f.parse().ok()).collect();
-    let field = |at: usize| fields.get(at).copied().flatten();
-    let needed = |at: usize| field(at).ok_or_else(|| Malformed::line(text));
-    Ok(Zram {
-        original: needed(0)?,
-        compressed: needed(1)?,
-        memory: needed(2)?,
-        same_pages: needed(5)?,
-        huge_pages: field(7),
-    })
-}
-
-/// Sizes of zswap, from `/proc/meminfo`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Zswap {
-    /// Bytes of memory in use.
-    pub memory: u64,
-    /// Bytes before compression.
-    pub original: u64,
-}
-
-/// `Zswap` and `Zswapped` of `/proc/meminfo`; `None` before Linux 5.19.
-///
-/// # Errors
-/// [`Malformed`] with the first line that cannot be parsed.
-pub fn zswap(text: &str) -> Result<Option<Zswap>, Malformed> {
-    let (memory, original) = (kilobytes(text, "Zswap")?, kilobytes(text, "Zswapped")?);
-    Ok(memory.zip(original).map(|(memory, original)| Zswap { memory, original }))
 }
 
 /// A swap area of `/proc/swaps`.

@@ -18,15 +18,16 @@ enum Members {
 }
 
 /// Headings and the commands under each; every command that is not hidden is in one.
-const GROUPS: [(&str, Members); 7] = [
+const GROUPS: [(&str, Members); 6] = [
     ("Measure memory", Members::Experiments(Subject::Memory)),
     ("Measure the system", Members::Experiments(Subject::System)),
     ("Tenants", Members::Named(&["capacity", "load"])),
-    ("This machine", Members::Named(&["doctor", "machine", "tune", "selftest"])),
-    ("Plans", Members::Named(&["run", "plan"])),
+    ("This machine", Members::Named(&["doctor", "machine", "watch", "tune", "selftest"])),
     (
-        "Results",
-        Members::Named(&["show", "report", "compare", "history", "check", "baseline", "rerun", "list", "schema"]),
+        "Plans and results",
+        Members::Named(&[
+            "run", "plan", "show", "report", "compare", "history", "check", "baseline", "rerun", "list", "schema",
+        ]),
     ),
     ("Shell", Members::Named(&["help", "completions", "man"])),
 ];

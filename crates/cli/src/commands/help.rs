@@ -103,12 +103,13 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
 }
 
 /// Pages of topics that are not probes.
-const PAGES: [(&str, &str); 11] = [
+const PAGES: [(&str, &str); 12] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("check", include_str!("../../../../docs/methods/check.md")),
     ("compare", include_str!("../../../../docs/methods/compare.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),
     ("history", include_str!("../../../../docs/methods/history.md")),
+    ("watch", include_str!("../../../../docs/methods/watch.md")),
     ("load", include_str!("../../../../docs/methods/load.md")),
     ("machine", include_str!("../../../../docs/methods/machine.md")),
     ("numbers", include_str!("../../../../docs/methods/numbers.md")),

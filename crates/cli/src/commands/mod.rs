@@ -20,6 +20,7 @@ mod schema;
 mod selftest;
 mod show;
 mod tune;
+pub(crate) mod watch;
 
 use tiermark_model::Exit;
 
@@ -45,6 +46,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
+        Some(Command::Watch(args)) => watch::run(args, simulation),
         Some(Command::Tune(args)) => tune::run(args, simulation),
         Some(Command::Doctor(args)) => doctor::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),

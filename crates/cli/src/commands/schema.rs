@@ -19,6 +19,8 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Document::List => include_str!("../../../../schema/list-1.json"),
         Document::Check => include_str!("../../../../schema/check-1.json"),
         Document::History => include_str!("../../../../schema/history-1.json"),
+        Document::Watch => include_str!("../../../../schema/watch-1.json"),
+        Document::WatchRecording => include_str!("../../../../schema/watch-recording-1.json"),
         Document::Compare => include_str!("../../../../schema/compare-1.json"),
     };
     print(schema.trim_end()).map(|()| Exit::Done)

@@ -1,0 +1,100 @@
+//! Where samples come from: this system, or a recording.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tiermark_machine::Root;
+use tiermark_model::WatchSample;
+use tiermark_watch::{Reading, Source, sample};
+
+use super::recording;
+use crate::output::Failure;
+
+/// A sequence of samples.
+pub(super) trait Feed {
+    /// Time until the next sample, 0 if it is due; `None` behind the last one.
+    fn due(&self) -> Option<Duration>;
+    /// The next sample, whether it is due or not; `None` behind the last one.
+    fn take(&mut self) -> Option<WatchSample>;
+    /// Position and length, for a recording.
+    fn position(&self) -> Option<(usize, usize)> {
+        None
+    }
+}
+
+/// The system, sampled at an interval.
+pub(super) struct Live {
+    source: Source,
+    before: Option<Reading>,
+    interval: Duration,
+    next: Instant,
+    page_bytes: u64,
+}
+
+impl Live {
+    pub(super) fn new(root: &Root, interval: f64) -> Self {
+        Self {
+            source: Source::new(root),
+            before: None,
+            interval: Duration::from_secs_f64(interval),
+            next: Instant::now(),
+            page_bytes: rustix::param::page_size() as u64,
+        }
+    }
+}
+
+impl Feed for Live {
+    fn due(&self) -> Option<Duration> {
+        Some(self.next.saturating_duration_since(Instant::now()))
+    }
+
+    fn take(&mut self) -> Option<WatchSample> {
+        let reading = self.source.read();
+        let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
+        let taken = sample(time, self.before.as_ref(), &reading, self.page_bytes);
+        self.before = Some(reading);
+        // Samples that were missed (the program was stopped) are not made up for.
+        let now = Instant::now();
+        self.next += self.interval;
+        if self.next < now {
+            self.next = now + self.interval;
+        }
+        Some(taken)
+    }
+}
+
+/// A recording.
+pub(super) struct Replay {
+    samples: Vec<WatchSample>,
+    at: usize,
+    /// When the sample before was taken, if samples come as they were recorded.
+    paced: Option<Instant>,
+}
+
+impl Replay {
+    pub(super) fn open(file: &Path, paced: bool) -> Result<Self, Failure> {
+        Ok(Self { samples: recording::read(file)?, at: 0, paced: paced.then(Instant::now) })
+    }
+}
+
+impl Feed for Replay {
+    fn due(&self) -> Option<Duration> {
+        let sample = self.samples.get(self.at)?;
+        let Some(since) = self.paced.filter(|_| self.at > 0) else { return Some(Duration::ZERO) };
+        // A recording may hold anything.
+        let gap = Duration::try_from_secs_f64(sample.seconds.unwrap_or(0.0)).unwrap_or_default();
+        Some(gap.saturating_sub(since.elapsed()))
+    }
+
+    fn take(&mut self) -> Option<WatchSample> {
+        let sample = self.samples.get(self.at)?.clone();
+        self.at += 1;
+        self.paced = self.paced.map(|_| Instant::now());
+        Some(sample)
+    }
+
+    fn position(&self) -> Option<(usize, usize)> {
+        Some((self.at, self.samples.len()))
+    }
+}

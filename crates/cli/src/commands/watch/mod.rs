@@ -1,0 +1,153 @@
+//! `tiermark watch`: the system's memory, live.
+
+mod child;
+mod endpoint;
+mod feed;
+mod recording;
+mod screen;
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use tiermark_machine::Root;
+use tiermark_model::{Document, Exit, WATCH_SCHEMA, WatchSample};
+
+use crate::args::watch::WatchArgs;
+use crate::args::{Simulation, View};
+use crate::output::{Failure, print, style, tell};
+use crate::signals::Stop;
+use crate::{harmless, target};
+use endpoint::Endpoint;
+use feed::{Feed, Live, Replay};
+use recording::Recorder;
+pub(crate) use recording::samples;
+
+/// The longest sleep without a look at signals, which then take effect as soon as a person notices.
+const NAP: Duration = Duration::from_millis(100);
+/// Lines of text between two headings: a screen of 24 lines always has one.
+const HEADING_EVERY: u64 = 20;
+
+/// Runs the command.
+pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let root = simulation.simulate.as_deref().map_or_else(|| Ok(Root::live()), target::tree)?;
+    let on_screen =
+        args.command.is_empty() && !(args.text || args.json || args.csv || args.quiet) && io::stdout().is_terminal();
+    // On the screen Ctrl-C is a key. A second signal must not end the program before the terminal is restored, nor
+    // before the command has ended.
+    let to_the_end = on_screen || !args.command.is_empty();
+    let stop = if to_the_end { Stop::listen_to_the_end() } else { Stop::listen() }.map_err(Failure::tool)?;
+    let feed: Box<dyn Feed> = match &args.replay {
+        Some(file) => Box::new(Replay::open(file, on_screen)?),
+        None => Box::new(Live::new(&root, args.interval)),
+    };
+    let mut taker = Taker { feed, sinks: Sinks::open(args)?, left: args.samples };
+    if !args.command.is_empty() {
+        return child::run(args, &mut taker, &stop);
+    }
+    if on_screen {
+        return screen::run(args, &mut taker, &stop);
+    }
+    let mut printer = Printer::new(args);
+    while let Some(sample) = taker.wait(&stop)? {
+        printer.print(&sample)?;
+    }
+    Ok(stop.exit().unwrap_or(Exit::Done))
+}
+
+/// Takes samples, and passes each on.
+struct Taker {
+    feed: Box<dyn Feed>,
+    sinks: Sinks,
+    /// Samples that are still to be taken; `None` for no limit.
+    left: Option<u64>,
+}
+
+impl Taker {
+    /// Time until the next sample; `None` if there is none.
+    fn due(&self) -> Option<Duration> {
+        if self.left == Some(0) { None } else { self.feed.due() }
+    }
+
+    /// The sample that is due.
+    fn take(&mut self) -> Result<Option<WatchSample>, Failure> {
+        let Some(sample) = self.feed.take() else { return Ok(None) };
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        self.sinks.pass(&sample)?;
+        Ok(Some(sample))
+    }
+
+    /// Waits for the next sample and takes it; `None` when there is none, or a signal came.
+    fn wait(&mut self, stop: &Stop) -> Result<Option<WatchSample>, Failure> {
+        while stop.exit().is_none() {
+            let Some(due) = self.due() else { return Ok(None) };
+            if due.is_zero() {
+                return self.take();
+            }
+            std::thread::sleep(due.min(NAP));
+        }
+        Ok(None)
+    }
+}
+
+/// Where samples go beside the output.
+struct Sinks {
+    recorder: Option<Recorder>,
+    endpoint: Option<Endpoint>,
+}
+
+impl Sinks {
+    fn open(args: &WatchArgs) -> Result<Self, Failure> {
+        let recorder = args.record.as_deref().map(|file| Recorder::create(file, args.interval)).transpose()?;
+        let endpoint = args.prometheus.map(Endpoint::open).transpose()?;
+        if let Some(endpoint) = &endpoint {
+            tell(format_args!("tiermark: serving http://{}/metrics", endpoint.address));
+        }
+        Ok(Self { recorder, endpoint })
+    }
+
+    fn pass(&mut self, sample: &WatchSample) -> Result<(), Failure> {
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.set(tiermark_report::watch_exposition(sample));
+        }
+        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(sample))
+    }
+}
+
+/// Samples on standard output, a line each.
+struct Printer<'a> {
+    args: &'a WatchArgs,
+    view: &'a View,
+    lines: u64,
+    columns: Vec<String>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(args: &'a WatchArgs) -> Self {
+        Self { args, view: &args.view, lines: 0, columns: Vec::new() }
+    }
+
+    fn print(&mut self, sample: &WatchSample) -> Result<(), Failure> {
+        let first = self.lines == 0;
+        let heading = self.lines.is_multiple_of(HEADING_EVERY);
+        self.lines += 1;
+        if self.args.quiet {
+            Ok(())
+        } else if self.args.json {
+            let document = Document { schema: WATCH_SCHEMA, found: sample };
+            print(&harmless::json(&serde_json::to_string(&document).map_err(Failure::tool)?))
+        } else if self.args.csv {
+            if first {
+                self.columns = tiermark_report::watch_csv_columns(sample);
+                print(&self.columns.join(","))?;
+            }
+            print(&tiermark_report::watch_csv(sample, &self.columns))
+        } else {
+            let style = style(self.view);
+            // In a file one heading will do.
+            if first || heading && io::stdout().is_terminal() {
+                print(&tiermark_report::watch_heading(&style))?;
+            }
+            print(&tiermark_report::watch_line(sample, &style))
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `watch`: lines, recordings, the endpoint, commands, and the screen in a pseudo-terminal.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::User;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::Value;
+
+/// The longest wait for what happens at once on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn samples_are_lines_of_text_json_or_csv() {
+    let user = User::new();
+    let watch = |format: &str| user.run(&["watch", "--interval=0.1", "--samples=3", format]).expect(0).out;
+    let json = lines(&watch("--json"));
+    assert_eq!(json.len(), 3);
+    assert!(json.iter().all(|sample| sample["schema"] == "tiermark/watch/1"));
+    assert_eq!((&json[0]["seconds"], &json[0]["vm"]["faults"]), (&Value::Null, &Value::Null));
+    assert!(json[1]["seconds"].as_f64() > Some(0.0) && json[1]["vm"]["faults"].is_number());
+    assert!(json[2]["nodes"][0]["total_bytes"].as_u64() > Some(0), "{}", json[2]);
+    let csv = watch("--csv");
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(columns.len() == 4 && columns.iter().all(|count| *count == columns[0]), "{csv}");
+    // A pipe gets lines without being asked.
+    let text = watch("--color=auto");
+    assert!(text.lines().count() == 4 && text.starts_with("time UTC"), "{text}");
+    assert_eq!(watch("--quiet"), "");
+}
+
+#[test]
+fn what_a_system_does_not_report_is_null() {
+    let user = User::new();
+    let arguments = ["watch", "--simulate=synth:sockets=2,cores=2", "--interval=0.1", "--samples=2", "--json"];
+    let sample = &lines(&user.run(&arguments).expect(0).out)[1];
+    for absent in ["/psi/memory", "/group", "/cpu", "/vm/faults", "/zswap", "/nodes/0/hits", "/own/cpu_share"] {
+        assert_eq!(sample.pointer(absent), Some(&Value::Null), "{absent} in {sample}");
+    }
+    assert!(sample["nodes"][1]["total_bytes"].is_u64() && sample["swaps"] == serde_json::json!([]), "{sample}");
+}
+
+#[test]
+fn a_recording_gives_the_same_lines() {
+    let user = User::new();
+    let record = ["watch", "--interval=0.1", "--samples=3", "--record=night.jsonl"];
+    let live = user.run(&[&record[..], &["--json"]].concat()).expect(0).out;
+    let replay = |more: &[&str]| user.run(&[&["watch", "--replay=night.jsonl"], more].concat()).expect(0).out;
+    assert_eq!(replay(&["--json"]), live);
+    assert_eq!(replay(&["--json", "--samples=2"]).lines().count(), 2);
+    assert_eq!(replay(&[]).lines().count(), 4);
+    // A file is not replaced, and anything else is no recording.
+    let said = user.run(&record).expect(2).err;
+    assert!(said.contains("exists"), "{said}");
+    std::fs::write(user.path("other"), "{}\n").unwrap();
+    assert!(user.run(&["watch", "--replay=other"]).expect(2).err.contains("no recording"));
+    user.run(&["watch", "--replay=/no/such/file"]).expect(2);
+    user.run(&["watch", "--replay=night.jsonl", "--prometheus=0"]).expect(2);
+}
+
+#[test]
+fn a_command_is_watched_and_its_code_returned() {
+    let user = User::new();
+    let ran = user.run(&["watch", "--", "true"]).expect(0);
+    assert!(ran.out.is_empty() && ran.err.contains("page faults") && ran.err.starts_with("true: "), "{}", ran.err);
+    user.run(&["watch", "--", "false"]).expect(1);
+    let ran = user.run(&["watch", "--interval=0.1", "--", "sh", "-c", "echo out; kill -9 $$"]).expect(128 + 9);
+    assert_eq!(ran.out, "out\n");
+    user.run(&["watch", "--", "/no/such/program"]).expect(127);
+    user.run(&["watch", "--", "/dev/null"]).expect(126);
+    user.run(&["watch", "--json", "--", "true"]).expect(2);
+}
+
+#[test]
+fn signals_are_passed_on_to_the_command() {
+    let user = User::new();
+    let script = "trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child = user.start(&["watch", "--record=r.jsonl", "--", "sh", "-c", script]);
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!((ended(&mut child), ready.as_str()), (Some(7), "ready\n"));
+    assert!(std::fs::read_to_string(user.path("r.jsonl")).unwrap().lines().count() >= 3, "a head and two samples");
+}
+
+#[test]
+fn the_endpoint_is_scraped() {
+    let user = User::new();
+    let mut child = user.start(&["watch", "--quiet", "--prometheus=0", "--interval=0.1"]);
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    let address = told.split("http://").nth(1).unwrap().split('/').next().unwrap();
+    assert!(address.starts_with("127.0.0.1:"), "{told}");
+    let get = |request: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let begun = Instant::now();
+    let scraped = loop {
+        let answer = get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        if answer.contains("vm_faults") || begun.elapsed() > PATIENCE {
+            break answer;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let (head, body) = scraped.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    assert!(body.contains("tiermark_watch_nodes_free_bytes{node=\"0\"} ") && body.ends_with("# EOF\n"), "{body}");
+    assert!(get("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(get("no request\r\n\r\n").starts_with("HTTP/1.1 400"));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(ended(&mut child), Some(143));
+}
+
+/// The exit code of a program that ends soon; `None` if it has to be killed, or a signal ended it.
+fn ended(child: &mut Child) -> Option<i32> {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+/// A program in a pseudo-terminal of 80 columns and 24 lines.
+struct Terminal {
+    master: File,
+    /// The program's side, to look at its modes.
+    slave: OwnedFd,
+    child: Child,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(user: &User, arguments: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let slave: OwnedFd = File::options()
+            .read(true)
+            .write(true)
+            .open(ptsname(&master, Vec::new()).unwrap().to_str().unwrap())
+            .unwrap()
+            .into();
+        tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        // The terminal of the tests, if any, is not the one whose size counts.
+        let program = user.command(&[]).get_program().to_owned();
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(program).args(arguments).env_clear().env("PATH", "/usr/bin:/bin");
+        command.env("TERM", "xterm-256color").env("TIERMARK_HOME", user.home.path());
+        command.current_dir(user.home.path()).stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().unwrap();
+        Self { master: File::from(master), slave, child, seen: String::new() }
+    }
+
+    fn is_raw(&self) -> bool {
+        !tcgetattr(&self.slave).unwrap().local_modes.contains(LocalModes::ECHO)
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Reads until a text is seen.
+    fn until(&mut self, text: &str) {
+        let begun = Instant::now();
+        while !self.seen.contains(text) {
+            let end = self.seen.chars().rev().take(2000).collect::<Vec<_>>().into_iter().rev().collect::<String>();
+            assert!(begun.elapsed() < PATIENCE, "no '{text}' in the end of what was written: {end:?}");
+            self.read();
+        }
+        self.seen = self.seen.split_off(self.seen.find(text).unwrap());
+    }
+
+    fn read(&mut self) {
+        let tenth = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        if poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&tenth)).unwrap() > 0 {
+            let mut part = [0; 4096];
+            let read = self.master.read(&mut part).unwrap();
+            self.seen.push_str(&String::from_utf8_lossy(&part[..read]));
+        }
+    }
+
+    /// The exit code, after which the terminal is as it was before.
+    fn end(mut self) -> Option<i32> {
+        self.until("\x1b[?1049l");
+        let code = ended(&mut self.child);
+        self.until("\x1b[?25h");
+        assert!(!self.is_raw(), "the terminal echoes again");
+        code
+    }
+}
+
+#[test]
+fn the_screen_gives_the_terminal_back() {
+    let user = User::new();
+    let start = || {
+        let mut terminal = Terminal::start(&user, &["watch", "--interval=0.1"]);
+        terminal.until("\x1b[?1049h");
+        terminal.until("cpus and swap");
+        assert!(terminal.is_raw());
+        terminal
+    };
+    let mut terminal = start();
+    terminal.press("h");
+    // Of a text over other text only the cells that differ are written.
+    terminal.until("Ctrl-C");
+    terminal.press("h ");
+    terminal.until("PAUSED");
+    terminal.press("q");
+    assert_eq!(terminal.end(), Some(0));
+    let mut terminal = start();
+    terminal.press("\x03");
+    assert_eq!(terminal.end(), Some(130));
+    let terminal = start();
+    kill_process(Pid::from_child(&terminal.child), Signal::TERM).unwrap();
+    assert_eq!(terminal.end(), Some(143));
+}
+
+#[test]
+fn a_recording_is_shown_on_the_screen() {
+    let user = User::new();
+    user.run(&["watch", "--interval=0.1", "--samples=3", "--record=night.jsonl", "--quiet"]).expect(0);
+    let mut terminal = Terminal::start(&user, &["watch", "--replay=night.jsonl"]);
+    terminal.until("replay of night.jsonl");
+    terminal.until("3");
+    terminal.press("q");
+    assert_eq!(terminal.end(), Some(0));
+}

@@ -1,0 +1,144 @@
+//! The numbers of a sample under the names that its JSON gives them: `psi.memory.some.avg10`, `nodes.0.free_bytes`.
+
+use serde_json::Value;
+
+use super::WatchSample;
+
+/// The field that names an item, by the list that it is in.
+const NAMED_BY: [(&str, &str); 3] = [("nodes", "node"), ("swaps", "path"), ("zram", "device")];
+
+/// What a number of a sample measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchKind {
+    /// Bytes.
+    Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
+    /// Events or pages a second.
+    PerSecond,
+    /// Percent of the time.
+    Percent,
+    /// A share from 0 to 1.
+    Share,
+    /// Seconds.
+    Seconds,
+    /// A number of things.
+    Count,
+}
+
+/// A number of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchFigure {
+    /// The fields that lead to it, without the item of a list: `nodes`, `free_bytes`.
+    pub path: Vec<String>,
+    /// The field that names the item of a list, and its value: `node`, `0`; `None` outside of lists.
+    pub item: Option<(&'static str, String)>,
+    /// The number; `None` where the system does not report it.
+    pub value: Option<f64>,
+}
+
+impl WatchFigure {
+    /// Its name in one word: `nodes.0.free_bytes`.
+    pub fn name(&self) -> String {
+        match (&self.item, self.path.split_first()) {
+            (Some((_, item)), Some((list, rest))) => format!("{list}.{item}.{}", rest.join(".")),
+            _ => self.path.join("."),
+        }
+    }
+
+    /// What it measures.
+    pub fn kind(&self) -> WatchKind {
+        let (first, last) = (self.path.first().map_or("", String::as_str), self.path.last().map_or("", String::as_str));
+        let is_stall = self.path.iter().any(|part| part == "psi");
+        match () {
+            () if is_stall => WatchKind::Percent,
+            () if last.ends_with("_bytes") && first == "vm" => WatchKind::BytesPerSecond,
+            () if last.ends_with("_bytes") => WatchKind::Bytes,
+            () if last.ends_with("seconds") => WatchKind::Seconds,
+            () if last == "online" => WatchKind::Count,
+            () if first == "cpu" || first == "own" => WatchKind::Share,
+            () => WatchKind::PerSecond,
+        }
+    }
+}
+
+impl WatchSample {
+    /// Every number in the order of the fields. What is absent as a whole (a control group, say) has none.
+    pub fn figures(&self) -> Vec<WatchFigure> {
+        let mut figures = Vec::new();
+        // Text and numbers only, so that it always is JSON.
+        let value = serde_json::to_value(self).unwrap_or_default();
+        collect(&value, &mut Vec::new(), None, &mut figures);
+        figures
+    }
+}
+
+fn collect(
+    value: &Value,
+    path: &mut Vec<String>,
+    item: Option<&(&'static str, String)>,
+    figures: &mut Vec<WatchFigure>,
+) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let names_item = item.is_some_and(|(key, _)| key == name);
+                // A whole that is absent looks like a number that is absent; wholes are never below a list or `vm`.
+                let is_whole = path.is_empty() && field.is_null() && name != "seconds";
+                if field.is_string() || names_item || is_whole || is_absent_stall(path, field) {
+                    continue;
+                }
+                path.push(name.clone());
+                collect(field, path, item, figures);
+                path.pop();
+            }
+        }
+        Value::Array(items) => {
+            let list = path.last().cloned().unwrap_or_default();
+            let Some((_, key)) = NAMED_BY.iter().find(|(name, _)| *name == list) else { return };
+            for value in items {
+                let name = value.get(key).map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
+                collect(value, path, name.map(|name| (*key, name)).as_ref(), figures);
+            }
+        }
+        _ => figures.push(WatchFigure { path: path.clone(), item: item.cloned(), value: value.as_f64() }),
+    }
+}
+
+/// Whether a field is a resource or a kind of stall that the kernel does not count.
+fn is_absent_stall(path: &[String], field: &Value) -> bool {
+    let below = path.iter().position(|part| part == "psi").map(|at| path.len() - at);
+    field.is_null() && below.is_some_and(|below| below <= 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_names_of_the_json() {
+        let stall = WatchStall { now: None, avg10: 1.5, ..WatchStall::default() };
+        let sample = WatchSample {
+            psi: WatchPressure { memory: Some(WatchStalls { some: stall, full: None }), ..WatchPressure::default() },
+            nodes: vec![WatchNode { node: 3, free_bytes: Some(4096), ..WatchNode::default() }],
+            zswap: Some(WatchPool { device: "zswap".into(), stored_bytes: 3, pool_bytes: 1 }),
+            ..WatchSample::default()
+        };
+        let figures = sample.figures();
+        let of = |name: &str| figures.iter().find(|figure| figure.name() == name);
+        assert_eq!(of("psi.memory.some.avg10").unwrap().value, Some(1.5));
+        assert_eq!(of("psi.memory.some.now").unwrap().value, None);
+        let free = of("nodes.3.free_bytes").unwrap();
+        assert_eq!(
+            (free.value, free.kind(), &free.item),
+            (Some(4096.0), WatchKind::Bytes, &Some(("node", "3".into())))
+        );
+        assert_eq!(of("zswap.pool_bytes").unwrap().value, Some(1.0));
+        assert_eq!(of("vm.swap_in_bytes").unwrap().kind(), WatchKind::BytesPerSecond);
+        assert_eq!(of("seconds").unwrap().kind(), WatchKind::Seconds);
+        for absent in ["psi.memory.full", "psi.cpu", "group", "cpu", "memory", "nodes.3.node", "time"] {
+            assert!(of(absent).is_none(), "{absent}");
+        }
+    }
+}

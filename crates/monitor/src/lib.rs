@@ -1,0 +1,98 @@
+//! The screen of `tiermark watch`: what it keeps of samples, what keys do, and how it is drawn.
+//!
+//! A [`Monitor`] is data; [`draw`] draws it into a frame of any backend. Nothing here reads a terminal or a clock.
+
+#![forbid(unsafe_code)]
+
+mod glyphs;
+mod history;
+mod lines;
+mod panes;
+
+use tiermark_model::WatchSample;
+
+pub use glyphs::Look;
+use history::History;
+pub use panes::draw;
+
+/// The smallest terminal that shows all panes.
+pub const LEAST: (u16, u16) = (80, 24);
+
+/// What the user asks for by a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// End the program.
+    Quit,
+    /// Keep the screen as it is, or go on.
+    Pause,
+    /// Select the node above.
+    Up,
+    /// Select the node below.
+    Down,
+    /// Show or hide the help.
+    Help,
+}
+
+/// What the screen shows.
+#[derive(Debug, Clone, Default)]
+pub struct Monitor {
+    /// The newest sample, also while paused.
+    newest: Option<WatchSample>,
+    /// The sample that is shown while paused.
+    held: Option<WatchSample>,
+    history: History,
+    held_history: History,
+    selected: usize,
+    help: bool,
+    /// The source of the samples in the title: `every 1 s`, `replay of night.jsonl`.
+    source: String,
+    position: Option<(usize, usize)>,
+}
+
+impl Monitor {
+    /// A screen without samples.
+    pub fn new(source: impl Into<String>) -> Self {
+        Self { source: source.into(), ..Self::default() }
+    }
+
+    /// Takes in a sample, with its position in a recording. While paused the screen does not change, and the sample
+    /// counts for the history.
+    pub fn add(&mut self, sample: WatchSample, position: Option<(usize, usize)>) {
+        self.history.add(&sample);
+        self.newest = Some(sample);
+        self.position = position;
+    }
+
+    /// Carries out an action; `false` for [`Action::Quit`].
+    pub fn act(&mut self, action: Action) -> bool {
+        let last = self.shown().map_or(0, |sample| sample.nodes.len().saturating_sub(1));
+        match action {
+            Action::Quit => return false,
+            Action::Pause if self.is_paused() => self.held = None,
+            Action::Pause => {
+                self.held = self.newest.clone();
+                self.held_history = self.history.clone();
+            }
+            Action::Up => self.selected = self.selected.min(last).saturating_sub(1),
+            Action::Down => self.selected = (self.selected + 1).min(last),
+            Action::Help => self.help = !self.help,
+        }
+        true
+    }
+
+    /// Whether the screen is kept as it is.
+    pub fn is_paused(&self) -> bool {
+        self.held.is_some()
+    }
+
+    fn shown(&self) -> Option<&WatchSample> {
+        self.held.as_ref().or(self.newest.as_ref())
+    }
+
+    fn history(&self) -> &History {
+        if self.is_paused() { &self.held_history } else { &self.history }
+    }
+}
+
+#[cfg(test)]
+mod tests;

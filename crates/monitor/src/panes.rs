@@ -1,0 +1,126 @@
+//! The layout of the screen.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+use tiermark_model::WatchSample;
+
+use crate::glyphs::{Ink, Look};
+use crate::lines;
+use crate::{LEAST, Monitor};
+
+/// Lines of the pane of pressure: heading, three resources, the group, and the border.
+const PRESSURE: u16 = 7;
+/// Lines of the panes below: four rates with their history, three without, and the border.
+const RATES: u16 = 9;
+/// Lines of the nodes' pane beside the nodes: heading, details of the selected node, and the border.
+const NODES_BESIDE: u16 = 4;
+
+/// What keys do, in the help.
+const KEYS: [&str; 12] = [
+    "q, Esc, Ctrl-C  end",
+    "space           pause: the screen stays, samples go on",
+    "up, down        select a node",
+    "h, ?            this help",
+    "",
+    "now, 10 s …     % of the time in which some tasks waited (PSI)",
+    "all, now        % of the time in which all tasks waited",
+    "hit, miss       pages got here as intended, or meant for elsewhere",
+    "away            pages meant for here, got elsewhere",
+    "local%          pages got by tasks on this node's cpus",
+    "!               10 % of the time or more",
+    "`tiermark help watch` has the rest",
+];
+
+/// Draws the screen.
+pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
+    let area = frame.area();
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        let text = format!("watch needs {}x{}, this is {}x{} (q ends)", LEAST.0, LEAST.1, area.width, area.height);
+        frame.render_widget(Paragraph::new(text), area);
+        return;
+    }
+    let Some(sample) = monitor.shown() else { return };
+    let [title, nodes, pressure, below, keys] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Min(NODES_BESIDE + 1),
+        Constraint::Length(PRESSURE),
+        Constraint::Length(RATES),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    let [rates, machine] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(below);
+    frame.render_widget(self::title(monitor, sample, look), title);
+    pane(frame, nodes, "nodes", self::nodes(monitor, sample, nodes, look), look);
+    let history = monitor.history();
+    pane(frame, pressure, "pressure", lines::pressure(sample, history, inner(pressure), look), look);
+    pane(frame, rates, "a second", lines::rates(sample, history, inner(rates), look), look);
+    pane(frame, machine, "cpus and swap", lines::machine(sample, history, inner(machine), look), look);
+    frame.render_widget(self::keys(look), keys);
+    if monitor.help {
+        help(frame, area, look);
+    }
+}
+
+/// Columns within the border.
+fn inner(area: Rect) -> usize {
+    usize::from(area.width.saturating_sub(2))
+}
+
+fn pane(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'static>>, look: Look) {
+    let title = Span::styled(format!(" {title} "), look.style(Ink::Head));
+    let block = Block::bordered().border_set(look.border()).title(title);
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+fn title(monitor: &Monitor, sample: &WatchSample, look: Look) -> Line<'static> {
+    let time = sample.time.get(11..19).unwrap_or(&sample.time);
+    let mut text = format!("tiermark watch  {time} UTC  {}", monitor.source);
+    if let Some((at, of)) = monitor.position {
+        text.push_str(&format!(" {at}/{of}"));
+    }
+    if let Some(share) = sample.own.cpu_share {
+        text.push_str(&format!("  own cost {:.2} % of a cpu", share * 100.0));
+    }
+    let mut spans = vec![Span::styled(text, look.style(Ink::Head))];
+    if monitor.is_paused() {
+        spans.push(Span::styled("  PAUSED", look.style(Ink::Alarm)));
+    }
+    Line::from(spans)
+}
+
+/// The nodes that fit, among them the selected one.
+fn nodes(monitor: &Monitor, sample: &WatchSample, area: Rect, look: Look) -> Vec<Line<'static>> {
+    let room = usize::from(area.height.saturating_sub(NODES_BESIDE)).max(1);
+    let count = sample.nodes.len();
+    let selected = monitor.selected.min(count.saturating_sub(1));
+    let first = (selected + 1).saturating_sub(room);
+    let mut shown = vec![lines::node_head(look)];
+    let rows = sample.nodes.iter().enumerate().skip(first).take(room);
+    shown.extend(rows.map(|(at, node)| lines::node(node, at == selected, look)));
+    match sample.nodes.get(selected) {
+        Some(node) => {
+            let mut more = lines::node_more(node, look);
+            if count > room {
+                more.push_span(format!("; nodes {} to {} of {count}", first + 1, (first + room).min(count)));
+            }
+            shown.push(more);
+        }
+        None => shown.push(Line::raw(" this system lists no node")),
+    }
+    shown
+}
+
+fn keys(look: Look) -> Line<'static> {
+    let arrows = look.glyph("↑↓", "up/down");
+    Line::styled(format!("q quit  space pause  {arrows} node  h help"), look.style(Ink::Dim))
+}
+
+fn help(frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let ascii = |line: &&str| Line::raw(if look.unicode { (*line).to_owned() } else { line.replace('…', "..") });
+    let (width, height) = (70.min(area.width), KEYS.len() as u16 + 2);
+    let place = Rect::new((area.width - width) / 2, area.height.saturating_sub(height) / 2, width, height);
+    frame.render_widget(Clear, place);
+    pane(frame, place, "help", KEYS.iter().map(ascii).collect(), look);
+}

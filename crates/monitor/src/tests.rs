@@ -1,0 +1,139 @@
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use tiermark_model::{
+    WatchCost, WatchCpu, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchStall,
+    WatchStalls, WatchSwap,
+};
+
+use super::*;
+
+const GIB: u64 = 1 << 30;
+
+fn stalls(now: f64) -> WatchStalls {
+    let some = WatchStall { now: Some(now), avg10: 3.5, avg60: Some(1.25), avg300: None };
+    WatchStalls { some, full: Some(WatchStall { now: Some(now / 2.0), ..some }) }
+}
+
+/// The sample number `n` of a server with two sockets and a slower tier.
+fn sample(n: u32) -> WatchSample {
+    let wave = f64::from(n % 10);
+    let node = |node: u32| WatchNode {
+        node,
+        total_bytes: Some(64 * GIB),
+        free_bytes: Some(u64::from(16 * (node + 1)) * GIB),
+        file_bytes: Some(9 * GIB / 2),
+        anon_bytes: Some(20 * GIB),
+        hits: Some(123_456.0),
+        misses: Some(0.0),
+        foreign: Some(7.0),
+        local: Some(900.0),
+        other: Some(100.0),
+        demoted: Some(12.0),
+        ..WatchNode::default()
+    };
+    let psi = WatchPressure { memory: Some(stalls(2.0 * wave)), io: Some(stalls(0.0)), cpu: None };
+    WatchSample {
+        time: format!("2026-11-25T14:20:{:02}.000Z", n % 60),
+        seconds: Some(1.0),
+        group: Some(WatchGroup { path: "/user.slice".into(), psi: psi.clone() }),
+        psi,
+        cpu: Some(WatchCpu { online: 8, busy: Some(0.1 * wave), steal: Some(0.12) }),
+        memory: Some(WatchMemory {
+            total_bytes: Some(192 * GIB),
+            available_bytes: Some(90 * GIB),
+            dirty_bytes: Some(3 << 20),
+            ..WatchMemory::default()
+        }),
+        vm: WatchRates {
+            swap_in_bytes: Some(wave * 1e6),
+            swap_out_bytes: Some(0.0),
+            major_faults: Some(wave * 100.0),
+            demoted: Some(12.0),
+            thp_faults: Some(3.0),
+            ..WatchRates::default()
+        },
+        nodes: (0..3).map(node).collect(),
+        swaps: vec![WatchSwap { path: "/dev/zram0".into(), total_bytes: 8 * GIB, used_bytes: GIB }],
+        zram: vec![WatchPool { device: "zram0".into(), stored_bytes: GIB, pool_bytes: GIB / 3 }],
+        zswap: None,
+        own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
+    }
+}
+
+fn monitor(samples: u32) -> Monitor {
+    let mut monitor = Monitor::new("every 1 s");
+    (0..samples).for_each(|n| monitor.add(sample(n), None));
+    monitor
+}
+
+fn drawn(monitor: &Monitor, (width, height): (u16, u16), unicode: bool) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(monitor, frame, Look { color: false, unicode })).unwrap();
+    let buffer = terminal.backend().buffer();
+    let row = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    (0..height).map(row).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_screen_at_its_least_size() {
+    let mut monitor = monitor(30);
+    monitor.act(Action::Down);
+    insta::assert_snapshot!(drawn(&monitor, LEAST, true));
+}
+
+#[test]
+fn the_screen_in_ascii() {
+    let monitor = monitor(30);
+    let text = drawn(&monitor, (100, 30), false);
+    assert!(text.is_ascii(), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn keys_select_pause_and_explain() {
+    let mut monitor = monitor(5);
+    let line = |monitor: &Monitor, of: &str| {
+        drawn(monitor, LEAST, true).lines().find(|line| line.contains(of)).unwrap_or_default().to_owned()
+    };
+    assert!(line(&monitor, ">0").contains("48G"), "{}", drawn(&monitor, LEAST, true));
+    for _ in 0..5 {
+        assert!(monitor.act(Action::Down));
+    }
+    // Two nodes fit: the selected one is among them.
+    assert!(line(&monitor, ">2").contains("16G") && line(&monitor, "nodes 1 to").is_empty());
+    monitor.act(Action::Up);
+    assert!(!line(&monitor, ">1").is_empty());
+    monitor.act(Action::Pause);
+    let held = drawn(&monitor, LEAST, true);
+    monitor.add(sample(59), None);
+    assert_eq!(drawn(&monitor, LEAST, true), held);
+    assert!(held.contains("PAUSED") && held.contains("14:20:04"), "{held}");
+    monitor.act(Action::Pause);
+    assert!(drawn(&monitor, LEAST, true).contains("14:20:59"));
+    monitor.act(Action::Help);
+    assert!(drawn(&monitor, LEAST, true).contains("this help") && !monitor.act(Action::Quit));
+}
+
+#[test]
+fn small_terminals_and_empty_systems() {
+    assert!(drawn(&monitor(1), (60, 10), true).contains("needs 80x24, this is 60x10"));
+    let mut empty = Monitor::new("every 1 s");
+    assert_eq!(drawn(&empty, LEAST, true).trim(), "");
+    empty.add(WatchSample::default(), Some((1, 2)));
+    let text = drawn(&empty, LEAST, true);
+    assert!(text.contains("this system lists no node") && text.contains("1/2") && text.contains('–'), "{text}");
+    for (width, height) in [(1, 1), (80, 23), (300, 100)] {
+        drawn(&empty, (width, height), false);
+    }
+}
+
+#[test]
+fn bars_and_sparklines() {
+    let look = Look { color: true, unicode: true };
+    assert_eq!(
+        (look.bar(Some(0.5), 4), look.bar(None, 2), look.bar(Some(7.0), 2)),
+        ("██░░".into(), "░░".into(), "██".into())
+    );
+    assert_eq!(look.spark(&[Some(0.0), None, Some(5.0), Some(10.0)], 1.0, 6), "  ▁ ▅█");
+    assert_eq!(look.spark(&[Some(1.0); 9], 100.0, 3), "▁▁▁");
+}

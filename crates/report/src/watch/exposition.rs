@@ -1,0 +1,43 @@
+//! A sample in the text format that Prometheus scrapes, in base units (bytes, seconds, ratios).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use tiermark_model::{WatchFigure, WatchKind, WatchSample};
+
+use crate::openmetrics::{escaped, name};
+
+/// Renders a sample: gauges, since rates are made already. What the system does not report has no line.
+pub fn watch_exposition(sample: &WatchSample) -> String {
+    // All lines of a family follow each other.
+    let mut families: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for figure in sample.figures() {
+        let Some(value) = figure.value.filter(|value| value.is_finite()) else { continue };
+        let labels = labels(&figure);
+        let value = if figure.kind() == WatchKind::Percent { value / 100.0 } else { value };
+        families.entry(family(&figure)).or_default().push(format!("{labels} {value}"));
+    }
+    let mut out = String::new();
+    for (family, lines) in families {
+        let _ = writeln!(out, "# TYPE {family} gauge");
+        for line in lines {
+            let _ = writeln!(out, "{family}{line}");
+        }
+    }
+    out + "# EOF\n"
+}
+
+/// `tiermark_watch_psi_memory_some_avg10_ratio`, `tiermark_watch_nodes_free_bytes`.
+fn family(figure: &WatchFigure) -> String {
+    let plain = name(&figure.path.join("_"));
+    let suffix = match figure.kind() {
+        WatchKind::Bytes | WatchKind::Seconds | WatchKind::Count => "",
+        WatchKind::Percent | WatchKind::Share => "_ratio",
+        WatchKind::BytesPerSecond | WatchKind::PerSecond => "_per_second",
+    };
+    format!("tiermark_watch_{plain}{suffix}")
+}
+
+fn labels(figure: &WatchFigure) -> String {
+    figure.item.as_ref().map_or_else(String::new, |(key, item)| format!("{{{key}=\"{}\"}}", escaped(item)))
+}

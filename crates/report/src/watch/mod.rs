@@ -1,0 +1,81 @@
+//! Samples of `watch` as text: a line each, CSV, the text format of Prometheus, and a summary.
+
+mod csv;
+mod exposition;
+mod summary;
+
+use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
+
+use crate::style::Style;
+use crate::text::right;
+pub use csv::{watch_csv, watch_csv_columns};
+pub use exposition::watch_exposition;
+pub use summary::{WatchedCommand, watch_summary};
+
+/// A column of the text: heading, width, and the value in a sample.
+type Column = (&'static str, usize, fn(&WatchSample) -> Option<String>);
+
+/// The columns of the text, which fit 80 with a space between two.
+const COLUMNS: [Column; 12] = [
+    ("time UTC", 8, |s| Some(s.time.get(11..19).unwrap_or(&s.time).to_owned())),
+    ("avail", 5, |s| s.memory?.available_bytes.map(brief)),
+    ("swap", 5, swapped),
+    ("mem%", 5, |s| s.psi.memory.as_ref().map(stalled)),
+    ("io%", 5, |s| s.psi.io.as_ref().map(stalled)),
+    ("cpu%", 5, |s| s.psi.cpu.as_ref().map(stalled)),
+    ("in/s", 6, |s| s.vm.swap_in_bytes.map(|bytes| short(bytes, 1024.0))),
+    ("out/s", 6, |s| s.vm.swap_out_bytes.map(|bytes| short(bytes, 1024.0))),
+    ("major", 6, |s| s.vm.major_faults.map(|rate| short(rate, 1000.0))),
+    ("migr", 6, |s| s.vm.migrated.map(|rate| short(rate, 1000.0))),
+    ("busy", 5, |s| s.cpu?.busy.map(percent)),
+    ("steal", 5, |s| s.cpu?.steal.map(percent)),
+];
+
+/// The heading of the text lines.
+pub fn watch_heading(style: &Style) -> String {
+    let line = COLUMNS.iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
+    style.paint(crate::style::Ink::Head, &line)
+}
+
+/// A sample in one line.
+pub fn watch_line(sample: &WatchSample, style: &Style) -> String {
+    let cell = |(_, width, of): &Column| right(&of(sample).unwrap_or_else(|| style.absent().to_owned()), *width);
+    COLUMNS.iter().map(cell).collect::<Vec<_>>().join(" ")
+}
+
+/// The stalls since the sample before, or the kernel's mean over 10 s in the first.
+fn stalled(stalls: &WatchStalls) -> String {
+    format!("{:.1}", stalls.some.now.unwrap_or(stalls.some.avg10))
+}
+
+fn swapped(sample: &WatchSample) -> Option<String> {
+    let listed = sample.swaps.iter().map(|area: &WatchSwap| area.used_bytes).reduce(u64::saturating_add);
+    let memory = sample.memory;
+    let counted = memory.and_then(|memory| memory.swap_total_bytes?.checked_sub(memory.swap_free_bytes?));
+    listed.or(counted).map(brief)
+}
+
+/// A size in at most five characters: `23.5G`.
+fn brief(bytes: u64) -> String {
+    short(bytes as f64, 1024.0)
+}
+
+/// A number in at most five characters, by powers of `base` (1000 or 1024): `12.5K`.
+pub fn short(value: f64, base: f64) -> String {
+    let (mut scaled, mut letters) = (value, ["", "K", "M", "G", "T", "P", "E"].into_iter());
+    let mut letter = letters.next().unwrap_or_default();
+    // 999.5 is rounded to four digits.
+    while scaled >= 999.5 {
+        let Some(next) = letters.next() else { break };
+        (scaled, letter) = (scaled / base, next);
+    }
+    let digits = usize::from(scaled < 99.95 && scaled.fract() != 0.0);
+    format!("{scaled:.digits$}{letter}")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests;

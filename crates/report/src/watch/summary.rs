@@ -1,0 +1,93 @@
+//! The samples over the life of a command.
+
+use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
+
+use super::short;
+use crate::number::seconds;
+use crate::style::Style;
+use crate::table::{Align, Cell, Table};
+use crate::text::hanging;
+
+/// A row: its words, its number in a sample, and what that measures.
+type Row = (&'static str, &'static str, WatchKind);
+
+/// The numbers of a summary in the order of its rows.
+const ROWS: [Row; 20] = [
+    ("memory stalls, some tasks", "psi.memory.some.now", WatchKind::Percent),
+    ("memory stalls, all tasks", "psi.memory.full.now", WatchKind::Percent),
+    ("io stalls, some tasks", "psi.io.some.now", WatchKind::Percent),
+    ("cpu stalls, some tasks", "psi.cpu.some.now", WatchKind::Percent),
+    ("cpus busy", "cpu.busy", WatchKind::Share),
+    ("steal", "cpu.steal", WatchKind::Share),
+    ("available memory", "memory.available_bytes", WatchKind::Bytes),
+    ("page faults", "vm.faults", WatchKind::PerSecond),
+    ("major faults", "vm.major_faults", WatchKind::PerSecond),
+    ("swap in", "vm.swap_in_bytes", WatchKind::BytesPerSecond),
+    ("swap out", "vm.swap_out_bytes", WatchKind::BytesPerSecond),
+    ("zswap in", "vm.zswap_in_bytes", WatchKind::BytesPerSecond),
+    ("zswap out", "vm.zswap_out_bytes", WatchKind::BytesPerSecond),
+    ("refaults", "vm.refaults", WatchKind::PerSecond),
+    ("direct reclaim, pages", "vm.reclaimed_direct", WatchKind::PerSecond),
+    ("migrated pages", "vm.migrated", WatchKind::PerSecond),
+    ("promoted pages", "vm.promoted", WatchKind::PerSecond),
+    ("demoted pages", "vm.demoted", WatchKind::PerSecond),
+    ("huge pages at faults", "vm.thp_faults", WatchKind::PerSecond),
+    ("processes killed (OOM)", "vm.oom_kills", WatchKind::PerSecond),
+];
+
+/// What is known of a command that was watched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WatchedCommand<'a> {
+    /// The command as one types it.
+    pub command: &'a str,
+    /// Seconds from its start to its end.
+    pub seconds: f64,
+    /// Cpu time that it and its children used, in seconds; `None` if unknown.
+    pub cpu_seconds: Option<f64>,
+    /// Samples taken.
+    pub samples: u64,
+}
+
+/// Renders the summary of a command's life: what the whole system did meanwhile. Numbers that were always 0 are named
+/// in one line.
+pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Style) -> String {
+    let cpu = watched.cpu_seconds.map_or_else(String::new, |used| format!(", {} of cpu time", seconds(used)));
+    let head =
+        format!("{}: {}{cpu}, {} samples of the system", watched.command, seconds(watched.seconds), watched.samples);
+    let mut table = Table::new().column("", Align::Left);
+    for head in ["mean", "lowest", "highest", "total"] {
+        table = table.column(head, Align::Right);
+    }
+    let (mut zero, mut unknown) = (Vec::new(), Vec::new());
+    for (words, name, kind) in ROWS {
+        match life.of(name).filter(|figure| figure.mean().is_some()) {
+            None => unknown.push(words.to_owned()),
+            Some(figure) if figure.most == 0.0 => zero.push(words.to_owned()),
+            Some(figure) => table.row(row(words, kind, &figure, style)),
+        }
+    }
+    let mut out = hanging("", &head, crate::style::Ink::Head, style) + &table.render(style);
+    for (what, words) in [("Always 0", zero), ("Not reported by this system", unknown)] {
+        if !words.is_empty() {
+            out.push_str(&hanging("", &format!("{what}: {}", words.join("; ")), crate::style::Ink::Dim, style));
+        }
+    }
+    out
+}
+
+fn row(words: &str, kind: WatchKind, figure: &WatchLifeFigure, style: &Style) -> Vec<Cell> {
+    let shown = |value: f64| match kind {
+        WatchKind::Percent => format!("{value:.1} %"),
+        WatchKind::Share => format!("{:.1} %", value * 100.0),
+        WatchKind::Bytes => format!("{}B", short(value, 1024.0)),
+        WatchKind::BytesPerSecond => format!("{}B/s", short(value, 1024.0)),
+        WatchKind::PerSecond | WatchKind::Seconds | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
+    };
+    let total = match kind {
+        WatchKind::BytesPerSecond => format!("{}B", short(figure.total(), 1024.0)),
+        WatchKind::PerSecond => short(figure.total().round(), 1000.0),
+        _ => style.absent().to_owned(),
+    };
+    let mean = figure.mean().map_or_else(|| style.absent().to_owned(), shown);
+    [words.to_owned(), mean, shown(figure.least), shown(figure.most), total].map(Cell::new).into()
+}

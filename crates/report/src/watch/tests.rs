@@ -1,0 +1,97 @@
+use tiermark_model::{
+    WatchCpu, WatchLife, WatchMemory, WatchNode, WatchPressure, WatchRates, WatchSample, WatchStall, WatchStalls,
+    WatchSwap,
+};
+
+use super::*;
+
+fn sample() -> WatchSample {
+    let some = WatchStall { now: Some(12.5), avg10: 3.0, avg60: Some(1.0), avg300: Some(0.5) };
+    WatchSample {
+        time: "2026-11-25T14:20:03.250Z".into(),
+        seconds: Some(2.0),
+        psi: WatchPressure { memory: Some(WatchStalls { some, full: None }), ..WatchPressure::default() },
+        cpu: Some(WatchCpu { online: 8, busy: Some(0.25), steal: Some(0.015) }),
+        memory: Some(WatchMemory { available_bytes: Some(25_232_932_864), ..WatchMemory::default() }),
+        vm: WatchRates {
+            swap_in_bytes: Some(1_572_864.0),
+            major_faults: Some(384.0),
+            faults: Some(0.0),
+            ..WatchRates::default()
+        },
+        nodes: vec![WatchNode { node: 1, free_bytes: Some(4096), ..WatchNode::default() }],
+        swaps: vec![WatchSwap { path: "/a, \"b\"".into(), total_bytes: 8192, used_bytes: 4096 }],
+        ..WatchSample::default()
+    }
+}
+
+#[test]
+fn a_sample_is_a_line_of_80_columns() {
+    for style in [Style::default(), Style { unicode: false, ..Style::default() }] {
+        let text = format!("{}\n{}\n", watch_heading(&style), watch_line(&sample(), &style));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(text.is_ascii(), !style.unicode);
+    }
+    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let line = watch_line(&sample(), &Style::default());
+    assert_eq!(cells(&line), cells("14:20:03 23.5G 4K 12.5 – – 1.5M – 384 – 25.0 1.5"), "{line}");
+    for (value, text) in [(0.0, "0"), (0.5, "0.5"), (99.94, "99.9"), (99.96, "100"), (999.5, "1.0K"), (1e22, "10000E")]
+    {
+        assert_eq!(short(value, 1000.0), text);
+    }
+}
+
+#[test]
+fn csv_has_the_columns_of_the_first_sample() {
+    let columns = watch_csv_columns(&sample());
+    let row = |sample: &WatchSample| watch_csv(sample, &columns);
+    let cell = |row: &str, name: &str| {
+        let at = columns.iter().position(|column| column == name).unwrap();
+        row.split(',').nth(at).unwrap().to_owned()
+    };
+    let full = row(&sample());
+    assert_eq!(full.split(',').count(), columns.len());
+    assert_eq!((cell(&full, "time"), cell(&full, "psi.memory.some.now")), (sample().time, "12.5".into()));
+    assert_eq!((cell(&full, "nodes.1.free_bytes"), cell(&full, "nodes.1.hits")), ("4096".into(), String::new()));
+    assert_eq!(cell(&full, "swaps./a_ _b_.used_bytes"), "4096");
+    let gone = WatchSample { nodes: Vec::new(), ..sample() };
+    assert_eq!(cell(&row(&gone), "nodes.1.free_bytes"), "");
+}
+
+#[test]
+fn prometheus_gets_gauges_in_base_units() {
+    let text = watch_exposition(&sample());
+    for line in [
+        "# TYPE tiermark_watch_psi_memory_some_now_ratio gauge",
+        "tiermark_watch_psi_memory_some_now_ratio 0.125",
+        "tiermark_watch_nodes_free_bytes{node=\"1\"} 4096",
+        "tiermark_watch_swaps_used_bytes{path=\"/a, \\\"b\\\"\"} 4096",
+        "tiermark_watch_vm_swap_in_bytes_per_second 1572864",
+        "tiermark_watch_cpu_steal_ratio 0.015",
+        "tiermark_watch_cpu_online 8",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+    assert!(!text.contains("nodes_hits") && text.ends_with("# EOF\n"), "{text}");
+}
+
+#[test]
+fn a_summary_has_means_ends_and_totals() {
+    let mut life = WatchLife::default();
+    life.add(&WatchSample { seconds: None, vm: WatchRates::default(), psi: WatchPressure::default(), ..sample() });
+    life.add(&sample());
+    let watched = WatchedCommand { command: "make -j8", seconds: 2.1, cpu_seconds: Some(1.5), samples: 2 };
+    let text = watch_summary(&watched, &life, &Style::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "make -j8: 2.1 s, 1.5 s of cpu time, 2 samples of the system",
+        "memory stalls, some tasks 12.5 % 12.5 % 12.5 % –",
+        "available memory 23.5GB 23.5GB 23.5GB –",
+        "major faults 384/s 384/s 384/s 768",
+        "swap in 1.5MB/s 1.5MB/s 1.5MB/s 3MB",
+        "Always 0: page faults Not reported by this system: memory stalls, all tasks;",
+    ] {
+        assert!(words.contains(part), "{part} in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}

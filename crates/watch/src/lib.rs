@@ -1,0 +1,15 @@
+//! Samples of a system's memory: pressure, nodes, swap, migrations.
+//!
+//! A [`Source`] reads what the kernel counts at one moment, a [`Reading`]; [`sample`] makes a
+//! [`WatchSample`](tiermark_model::WatchSample) of two of them. Everything is read below a
+//! [`Root`](tiermark_machine::Root) and needs no root's rights.
+
+#![forbid(unsafe_code)]
+
+mod rates;
+mod reading;
+mod source;
+
+pub use rates::sample;
+pub use reading::{NodeReading, Reading};
+pub use source::Source;

@@ -1,0 +1,160 @@
+//! Where readings come from.
+
+use std::collections::BTreeMap;
+
+use rustix::time::{ClockId, clock_gettime};
+use tiermark_machine::files::counters;
+use tiermark_machine::{CpuTimes, OpenFile, Root, own_group, pressure, zram};
+use tiermark_model::NodeId;
+
+use crate::reading::{NodeReading, Pressures, Reading};
+
+/// Directory of the nodes.
+const NODES: &str = "sys/devices/system/node";
+/// Directory of the block devices.
+const BLOCK: &str = "sys/block";
+/// Nodes that are read at most: `MAX_NUMNODES` of the kernel.
+const MOST_NODES: usize = 1024;
+/// zram devices that are read at most; hot_add makes as many as one asks for.
+const MOST_ZRAM: usize = 64;
+/// Readings between two looks for nodes and devices that came: to list a directory costs as much as to read several
+/// files. At the usual second a new node is shown after 5 s.
+const LOOK_EVERY: u64 = 5;
+
+/// Reads the counters of a system again and again.
+#[derive(Debug)]
+pub struct Source {
+    root: Root,
+    psi: PressureFiles,
+    group: Option<(String, PressureFiles)>,
+    stat: OpenFile,
+    meminfo: OpenFile,
+    vmstat: OpenFile,
+    swaps: OpenFile,
+    nodes: BTreeMap<NodeId, NodeFiles>,
+    zram: BTreeMap<String, OpenFile>,
+    readings: u64,
+}
+
+/// The files of pressure of the system or of a group.
+#[derive(Debug)]
+struct PressureFiles {
+    memory: OpenFile,
+    cpu: OpenFile,
+    io: OpenFile,
+}
+
+/// The files of a node.
+#[derive(Debug)]
+struct NodeFiles {
+    meminfo: OpenFile,
+    numastat: OpenFile,
+    vmstat: OpenFile,
+}
+
+impl Source {
+    /// The system below a root.
+    pub fn new(root: &Root) -> Self {
+        let file = |path: &str| OpenFile::new(root, path);
+        let group = own_group(root).map(|(path, directory)| {
+            let of = |name: &str| file(&format!("{directory}/{name}.pressure"));
+            (path, PressureFiles { memory: of("memory"), cpu: of("cpu"), io: of("io") })
+        });
+        let of = |name: &str| file(&format!("proc/pressure/{name}"));
+        Self {
+            psi: PressureFiles { memory: of("memory"), cpu: of("cpu"), io: of("io") },
+            group,
+            stat: file("proc/stat"),
+            meminfo: file("proc/meminfo"),
+            vmstat: file("proc/vmstat"),
+            swaps: file("proc/swaps"),
+            nodes: BTreeMap::new(),
+            zram: BTreeMap::new(),
+            readings: 0,
+            root: root.clone(),
+        }
+    }
+
+    /// Reads everything now.
+    pub fn read(&mut self) -> Reading {
+        let began = seconds(ClockId::ThreadCPUTime);
+        if self.readings.is_multiple_of(LOOK_EVERY) {
+            self.look();
+        }
+        self.readings += 1;
+        let mut reading = Reading { at: seconds(ClockId::Boottime), ..Reading::default() };
+        reading.psi = self.psi.read();
+        reading.group = self.group.as_mut().map(|(path, files)| (path.clone(), files.read()));
+        reading.cpu = self.stat.text().and_then(CpuTimes::of_all);
+        if let Some(text) = self.meminfo.text() {
+            reading.meminfo(text);
+        }
+        if let Some(text) = self.vmstat.text() {
+            reading.vmstat(text);
+        }
+        if let Some(text) = self.swaps.text() {
+            reading.swaps(text);
+        }
+        // A node or device that went away has no file, and so no row.
+        reading.nodes = self.nodes.iter_mut().filter_map(|(id, files)| Some((*id, files.read()?))).collect();
+        let device = |(name, file): (&String, &mut OpenFile)| {
+            let sizes = zram(file.text()?).ok()?;
+            // One that was not set up has no pages and no pool.
+            (sizes.memory > 0 || sizes.original > 0).then(|| (name.clone(), sizes))
+        };
+        reading.zram = self.zram.iter_mut().filter_map(device).collect();
+        if self.root.is_live() {
+            reading.own_seconds = Some(seconds(ClockId::ProcessCPUTime));
+            reading.read_seconds = Some(seconds(ClockId::ThreadCPUTime) - began);
+        }
+        reading
+    }
+
+    /// Looks for nodes and devices, and closes the files of those that went away.
+    fn look(&mut self) {
+        let root = &self.root;
+        let ids: Vec<NodeId> = root.numbered(NODES, "node").unwrap_or_default().into_iter().take(MOST_NODES).collect();
+        self.nodes.retain(|id, _| ids.binary_search(id).is_ok());
+        for id in ids {
+            let file = |name: &str| OpenFile::new(root, format!("{NODES}/node{id}/{name}"));
+            let files = || NodeFiles { meminfo: file("meminfo"), numastat: file("numastat"), vmstat: file("vmstat") };
+            self.nodes.entry(id).or_insert_with(files);
+        }
+        let devices: Vec<String> = root
+            .numbered(BLOCK, "zram")
+            .unwrap_or_default()
+            .into_iter()
+            .take(MOST_ZRAM)
+            .map(|number| format!("zram{number}"))
+            .collect();
+        self.zram.retain(|name, _| devices.contains(name));
+        for name in devices {
+            let path = format!("{BLOCK}/{name}/mm_stat");
+            self.zram.entry(name).or_insert_with(|| OpenFile::new(root, path));
+        }
+    }
+}
+
+impl PressureFiles {
+    /// A file that makes no sense is treated as missing.
+    fn read(&mut self) -> Pressures {
+        let of = |file: &mut OpenFile| pressure(file.text()?).ok();
+        Pressures { memory: of(&mut self.memory), cpu: of(&mut self.cpu), io: of(&mut self.io) }
+    }
+}
+
+impl NodeFiles {
+    /// What the node reports; `None` if it has no `meminfo`.
+    fn read(&mut self) -> Option<NodeReading> {
+        let mut reading = NodeReading::default();
+        reading.meminfo(self.meminfo.text()?);
+        reading.numa = self.numastat.text().and_then(|text| counters(text).ok()).unwrap_or_default();
+        reading.vm = self.vmstat.text().and_then(|text| counters(text).ok()).unwrap_or_default();
+        Some(reading)
+    }
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
