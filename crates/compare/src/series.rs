@@ -46,7 +46,8 @@ pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> 
             readings.push((run, figure));
         }
     }
-    judged(order.iter().filter_map(|key| by_key.get(key)).flat_map(|readings| series_of(readings)).collect())
+    let all = order.iter().filter_map(|key| by_key.get(key)).flat_map(|readings| series_of(readings));
+    judged(&all.collect::<Vec<Series<'_>>>())
 }
 
 /// Comparable values of a figure, oldest first.
@@ -98,7 +99,7 @@ fn basis(figure: &RunFigure) -> Basis<'_> {
 
 /// All series of a list with their changes and trends. The more series are searched, the more of them have one by chance:
 /// [`LEVEL`] is the probability that any figure of unchanged machines has a change, and the same for trends.
-fn judged(all: Vec<Series<'_>>) -> Vec<FigureHistory> {
+fn judged(all: &[Series<'_>]) -> Vec<FigureHistory> {
     let counted: Vec<Vec<Reading<'_>>> = all.iter().map(Series::counted).collect();
     let first = |series: &Vec<Reading<'_>>| other_level(&values(series), FEWEST).map(|place| place.p_value);
     let changes: Vec<Vec<LevelChange>> = counted

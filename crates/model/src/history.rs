@@ -182,7 +182,7 @@ pub struct HistoryRun {
     pub version: String,
     /// Its numbers by their grades.
     pub grades: GradeCounts,
-    /// Why its document cannot be read; then all fields except the id are empty (see [`History::unreadable`]).
+    /// Why its document cannot be read; then all fields except the id are empty.
     pub problem: Option<String>,
 }
 
