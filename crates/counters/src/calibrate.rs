@@ -1,6 +1,6 @@
 //! Whether counters are plausible: their bytes beside those of a stream whose bytes are known.
 
-use crate::family::Of;
+use crate::family::{Of, UnitKind};
 use crate::snapshot::Place;
 use crate::traffic::{BoxTraffic, Mark, Traffic};
 
@@ -128,7 +128,9 @@ fn of_boxes(boxes: &[&BoxTraffic], median: f64, channels: Option<usize>) -> Vec<
             faults.push(Fault::Phantom { place });
         }
     }
-    let channels = channels.filter(|channels| boxes.len() >= *channels && active < *channels && faults.is_empty());
+    // A controller of several channels is one box.
+    let by_channel = boxes.iter().all(|own| own.place.kind == UnitKind::Channel);
+    let channels = channels.filter(|channels| by_channel && active < *channels && faults.is_empty());
     faults.extend(channels.map(|channels| Fault::FewBoxes { boxes: active, channels }));
     faults
 }

@@ -95,7 +95,7 @@ pub struct CounterSourceInfo {
     pub opens: Option<bool>,
     /// What it sees here; for a source that does not open, what it would see. Empty if that is not known.
     pub sees: Vec<CounterSight>,
-    /// Boxes that it counts, with the number of sockets or dies that each is counted on: `uncore_imc_0` on 2.
+    /// Boxes that it counts, each with the sockets that it is counted on.
     pub boxes: Vec<CounterBox>,
     /// Why it does not open, or was not tried.
     pub refused: Option<Refusal>,
