@@ -71,7 +71,8 @@ mod tests {
         assert_eq!(stalls.some, Stall { avg10: 1.5, avg60: Some(2.0), avg300: Some(100.0), total_us: 7 });
         assert_eq!(stalls.full.map(|full| full.total_us), Some(5));
         assert_eq!(pressure("some avg10=0.00 total=5\n").unwrap().full, None);
-        for wrong in ["", "full avg10=0.00 total=1", "some avg10=101 total=1", "some avg10=nan total=1", "some total=1"] {
+        for wrong in ["", "full avg10=0.00 total=1", "some avg10=101 total=1", "some avg10=nan total=1", "some total=1"]
+        {
             assert!(pressure(wrong).is_err(), "{wrong}");
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tiermark_machine::files::{Malformed, ProcessStat};
-pub use tiermark_machine::{Zram, Zswap, zram, zswap};
 use tiermark_machine::{CpuTimes, swap_areas};
+pub use tiermark_machine::{Zram, Zswap, zram, zswap};
 use tiermark_model::Swap;
 
 /// Bytes of a sector in every file of the block layer, whatever the device's own are.

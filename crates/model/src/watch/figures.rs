@@ -120,10 +120,7 @@ mod tests {
     fn numbers_have_the_names_of_the_json() {
         let stall = WatchStall { now: None, avg10: 1.5, ..WatchStall::default() };
         let sample = WatchSample {
-            psi: WatchPressure {
-                memory: Some(WatchStalls { some: stall, full: None }),
-                ..WatchPressure::default()
-            },
+            psi: WatchPressure { memory: Some(WatchStalls { some: stall, full: None }), ..WatchPressure::default() },
             nodes: vec![WatchNode { node: 3, free_bytes: Some(4096), ..WatchNode::default() }],
             zswap: Some(WatchPool { device: "zswap".into(), stored_bytes: 3, pool_bytes: 1 }),
             ..WatchSample::default()
@@ -133,7 +130,10 @@ mod tests {
         assert_eq!(of("psi.memory.some.avg10").unwrap().value, Some(1.5));
         assert_eq!(of("psi.memory.some.now").unwrap().value, None);
         let free = of("nodes.3.free_bytes").unwrap();
-        assert_eq!((free.value, free.kind(), &free.item), (Some(4096.0), WatchKind::Bytes, &Some(("node", "3".into()))));
+        assert_eq!(
+            (free.value, free.kind(), &free.item),
+            (Some(4096.0), WatchKind::Bytes, &Some(("node", "3".into())))
+        );
         assert_eq!(of("zswap.pool_bytes").unwrap().value, Some(1.0));
         assert_eq!(of("vm.swap_in_bytes").unwrap().kind(), WatchKind::BytesPerSecond);
         assert_eq!(of("seconds").unwrap().kind(), WatchKind::Seconds);
