@@ -155,7 +155,7 @@ struct Terminal {
 
 impl Terminal {
     fn start(user: &User, arguments: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let slave: OwnedFd = File::options()
@@ -211,6 +211,14 @@ impl Terminal {
         self.until("\x1b[?25h");
         assert!(!self.is_raw(), "the terminal echoes again");
         code
+    }
+}
+
+impl Drop for Terminal {
+    /// A test that fails leaves no program.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
