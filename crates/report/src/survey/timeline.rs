@@ -96,7 +96,7 @@ fn bucketed(name: String, mut points: Vec<(f64, f64)>) -> Series {
     let size = points.len().div_ceil(POINTS).max(1);
     let one = |chunk: &[(f64, f64)]| {
         let values = || chunk.iter().map(|(_, value)| *value);
-        let of = (chunk.len() > 1).then(|| format!("{} visits", chunk.len())).unwrap_or_default();
+        let of = if chunk.len() > 1 { format!("{} visits", chunk.len()) } else { String::new() };
         let (low, high) = values().fold((f64::INFINITY, 0.0), |(low, high), v| (low.min(v), f64::max(high, v)));
         Some(((chunk[chunk.len() / 2].0, median(values())?), PointAbout::between(low, high, of)))
     };
