@@ -141,6 +141,9 @@ proptest! {
     fn any_text(text in any::<String>()) {
         let mut reading = Reading::default();
         let mut node = NodeReading::default();
-        (reading.meminfo(&text), reading.vmstat(&text), reading.swaps(&text), node.meminfo(&text));
+        reading.meminfo(&text);
+        reading.vmstat(&text);
+        reading.swaps(&text);
+        node.meminfo(&text);
     }
 }
