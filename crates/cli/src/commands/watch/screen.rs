@@ -24,7 +24,7 @@ use crate::signals::Stop;
 pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Exit, Failure> {
     let style = style(&args.view);
     let look = Look { color: style.color, unicode: style.unicode };
-    let mut screen = Screen::enter().map_err(unusable)?;
+    let mut screen = Screen::enter().map_err(|error| unusable(&error))?;
     let mut monitor = Monitor::new(source(args));
     let (mut stale, mut done) = (true, false);
     while !done {
@@ -40,14 +40,14 @@ pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Ex
             continue;
         }
         if stale {
-            screen.0.draw(|frame| draw(&monitor, frame, look)).map_err(unusable)?;
+            screen.0.draw(|frame| draw(&monitor, frame, look)).map_err(|error| unusable(&error))?;
             stale = false;
         }
         if due.is_none() && args.replay.is_none() {
             return Ok(Exit::Done);
         }
-        if event::poll(due.unwrap_or(NAP).min(NAP)).map_err(unusable)? {
-            match event::read().map_err(unusable)? {
+        if event::poll(due.unwrap_or(NAP).min(NAP)).map_err(|error| unusable(&error))? {
+            match event::read().map_err(|error| unusable(&error))? {
                 Event::Key(key) if is_interrupt(&key) => return Ok(Exit::Interrupted),
                 Event::Key(key) => done = action(&key).is_some_and(|action| !monitor.act(action)),
                 _ => {}
@@ -58,7 +58,7 @@ pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Ex
     Ok(Exit::Done)
 }
 
-fn unusable(error: io::Error) -> Failure {
+fn unusable(error: &io::Error) -> Failure {
     Failure::tool(format!("the terminal: {error}; use --text for lines"))
 }
 
