@@ -139,6 +139,17 @@ fn a_killed_writer_loses_nothing() {
 }
 
 #[test]
+fn damaged_figures_are_made_again_once() {
+    let kept = Kept::new(3);
+    kept.reads(&[0, 1, 2]);
+    // As long as before, so that only the figures themselves show it.
+    let text = fs::read_to_string(kept.path(FIGURES)).unwrap();
+    fs::write(kept.path(FIGURES), text.replacen("\"figures\"", "\"figure?\"", 1)).unwrap();
+    assert_eq!(kept.reads(&[0, 1, 2]), 1);
+    assert_eq!(kept.reads(&[0, 1, 2]), 0);
+}
+
+#[test]
 fn hostile_files_are_no_index() {
     let kept = Kept::new(2);
     kept.reads(&[0, 1]);

@@ -100,9 +100,18 @@ impl<'a> Index<'a> {
         kept.map(|details| details.about).or_else(|| self.read_again(head)).unwrap_or_default()
     }
 
+    /// What the file of figures does not hold, or not any more; it is written again, so that the next reader finds it.
     fn read_again(&self, head: &RunHead) -> Option<RunFigures> {
         let run = read_file(&self.path(head)?).ok()?;
-        Some((self.describe)(&run).1)
+        let about = (self.describe)(&run).1;
+        let writer = files::Files::beside(self.store).as_ref().and_then(Writer::open);
+        if let Some(mut writer) = writer {
+            let details = Details { stamp: head.stamp.clone(), about };
+            // The index is a help: what cannot be written is read again.
+            let _ = writer.append(&mut head.clone(), &details);
+            return Some(details.about);
+        }
+        Some(about)
     }
 
     /// The document of a run.
