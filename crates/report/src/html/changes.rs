@@ -7,13 +7,15 @@ use crate::compare::{change, name, plain};
 use crate::style::Style;
 
 const WIDTH: f64 = 960.0;
-/// Room for names, and for the change in words.
-const LEFT: f64 = 380.0;
-const RIGHT: f64 = 170.0;
+/// Room for names and the changes in words, which a narrow screen shows first.
+const LEFT: f64 = 460.0;
+/// Where the words of a change end.
+const WORDS: f64 = LEFT - 24.0;
+const RIGHT: f64 = 24.0;
 const ROW: f64 = 24.0;
 const HEAD: f64 = 26.0;
 /// Letters that fit into the room for names.
-const LETTERS: usize = 56;
+const LETTERS: usize = 36;
 /// Rows of a picture: more are in the tables.
 const ROWS: usize = 40;
 /// The least and the greatest end of the axis, as a share: small changes stay small, and no outlier hides the others.
@@ -116,7 +118,7 @@ fn row(figure: &ComparedFigure, axis: &Axis, y: f64, style: &Style) -> String {
     format!(
         "<g class=\"{class}\"><title>{}</title><text x=\"0\" y=\"{:.1}\">{}</text>\
          <path class=\"span\" d=\"M{:.1} {y:.1}H{:.1}\"/><path class=\"mark\" d=\"{mark}\"/>\
-         <text x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{} {}{off}</text></g>",
+         <text x=\"{WORDS}\" y=\"{:.1}\" text-anchor=\"end\">{} {}{off}</text></g>",
         text(&whole),
         y + 4.0,
         text(&short),
