@@ -6,7 +6,7 @@ use crate::family::Count;
 use crate::format::{Words, terms};
 use crate::select::{Finding, encode};
 
-/// What an alias says of an event; `None` if it agrees, or if the kernel names none.
+/// How the event that the kernel names in sysfs differs from ours; `None` if it is the same, or sysfs names no event.
 pub(crate) fn compare(pmu: &EventSource, count: &Count, words: &Words) -> Option<Finding> {
     let has = |name: &&String| pmu.events.contains_key(name.as_str());
     if let Some(partial) = count.partial_alias.as_ref().filter(has)

@@ -101,7 +101,7 @@ fn impossible(mark: &Mark) -> Option<Fault> {
     }
 }
 
-/// The median of the boxes that carry anything; `None` if none does.
+/// The median over the boxes with traffic; `None` if no box has any.
 fn median_of_active(boxes: &[&BoxTraffic]) -> Option<f64> {
     let most = boxes.iter().map(|own| own.total).fold(0.0, f64::max);
     let mut active: Vec<f64> = boxes.iter().map(|own| own.total).filter(|total| *total > SILENT * most).collect();

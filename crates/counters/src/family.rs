@@ -58,7 +58,7 @@ pub struct Unit {
     pub older: Option<String>,
     /// What the box is.
     pub is: UnitKind,
-    /// Whether it counts what other units of the family count too: it is opened only if none of those can be.
+    /// Whether it is a fallback: it counts the same traffic as other units of the family, and is opened only if they cannot be.
     #[serde(default)]
     pub fallback: bool,
     /// Channels or links that one event source counts, each with its own events.

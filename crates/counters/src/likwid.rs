@@ -48,7 +48,7 @@ impl Likwid {
     }
 }
 
-/// The first group with memory traffic of an output; `None` if there is none.
+/// The first group of an output that counts memory traffic; `None` if no group does.
 pub fn likwid_of(text: &str) -> Option<Likwid> {
     let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut in_metrics = false;

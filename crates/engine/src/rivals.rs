@@ -106,7 +106,7 @@ impl Other {
         self.ended.is_some() || !matches!(self.standing(reference), Standing::Unknown { .. })
     }
 
-    /// Whether nothing is known of it: its comparisons were none, or each spanned two states of the machine.
+    /// Whether it was never compared, or only while the state of the machine changed, which says nothing.
     fn is_unknown(&self) -> bool {
         self.ended.is_none() && self.pairs.is_empty()
     }

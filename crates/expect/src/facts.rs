@@ -1,4 +1,4 @@
-//! What a run says of a name: a number for each place, or why there is none.
+//! The numbers of a name in a run, one for each place; a reason where there is no number.
 
 use std::collections::{BTreeMap, HashSet};
 

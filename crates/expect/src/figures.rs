@@ -91,7 +91,7 @@ fn candidate(
     Some((name, Candidate { rank, at }))
 }
 
-/// The name of a finding; `None` of one that has none.
+/// The name of a finding in expectations; `None` if expectations cannot name it.
 fn name(finding: &Finding, from: &IdSet, machine: &Machine) -> Option<Name> {
     let labels = &finding.labels;
     let loaded = match finding.metric {

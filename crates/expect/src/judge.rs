@@ -161,7 +161,8 @@ fn judge(pair: Pair<(Range, Range)>, comparator: Comparator, unit: CheckUnit) ->
     Judged { holds, value: shown(value, comparator, limit, unit, pair.place.text()), reasons }
 }
 
-/// Whether a comparison holds for all values of two ranges, or for none; `None` if that depends on where in them the numbers are.
+/// `Some(true)` if a comparison holds for all values of two ranges, `Some(false)` if it holds for no pair of values; `None` if it
+/// depends on the values.
 fn decided(value: Range, comparator: Comparator, limit: Range) -> Option<bool> {
     let (always, never) = match comparator {
         Comparator::AtMost => (value.high <= limit.low, value.low > limit.high),

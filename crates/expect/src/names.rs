@@ -190,7 +190,7 @@ fn with_distance(word: &str) -> (&str, Distance) {
     found.unwrap_or((word, Distance::Local))
 }
 
-/// A figure of a tier; `None` if the text names none.
+/// The figure of a tier that a text names; `None` if the text is no such name.
 fn tier(word: &str, at: usize) -> Result<Option<Name>, Note> {
     let (base, span) = match word.rsplit_once('.') {
         Some((base, "one")) => (base, Some(Span::One)),

@@ -104,7 +104,7 @@ fn backing(run: &Run) -> Option<At> {
         .filter(|o| of_memory(&o.labels) && o.value.is_some())
         .partition(|o| o.labels.is(Labels::PAGE, "base"));
     if wanted.is_empty() && !base.is_empty() {
-        // All figures of memory are on base pages: none is on huge ones.
+        // No figure of memory requested huge pages.
         return Some(At::whole(Ok(Range::exactly(0.0))));
     }
     let shares = wanted.iter().filter_map(|o| o.placement.as_ref()?.page_share);

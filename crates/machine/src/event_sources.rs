@@ -34,7 +34,7 @@ pub struct EventSource {
     pub events: BTreeMap<String, String>,
 }
 
-/// All event sources of a machine, in the order of their names; empty if the kernel has none.
+/// All event sources of a machine, sorted by name; empty if the kernel has no event source.
 pub fn event_sources(root: &Root) -> Vec<EventSource> {
     let names = root.list(EVENT_SOURCES).unwrap_or_default().into_iter().take(MOST_SOURCES);
     names.map(|name| event_source(root, name)).collect()

@@ -174,7 +174,7 @@ fn errors(root: &Root, place: String, prefix: &str) -> Option<Errors> {
     Some(Errors { place, label, corrected, uncorrected, parts: Vec::new() })
 }
 
-/// The counters of a cpu; `None` if it has none.
+/// The throttle counters of a cpu; `None` if the kernel has none for it.
 fn throttled(root: &Root, cpu: CpuId) -> Option<Throttled> {
     let count = |name: &str| root.value::<u64>(&format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{name}"));
     let found = Throttled {
