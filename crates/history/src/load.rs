@@ -61,7 +61,7 @@ impl Store {
         let mut entries = self.files("json").unwrap_or_default();
         let journals = self.files("journal").unwrap_or_default();
         entries.extend(journals.into_iter().filter(|journal| abandoned(&journal.path)));
-        entries.into_iter().max_by(|a, b| (a.when(), &a.id).cmp(&(b.when(), &b.id)))
+        entries.into_iter().max_by(|a, b| a.order().cmp(&b.order()))
     }
 }
 

@@ -47,6 +47,11 @@ impl Entry {
     pub fn when(&self) -> Option<SystemTime> {
         begun(&self.id).or(self.saved)
     }
+
+    /// What runs are sorted by. An id has only the second of the start: of runs that began within one, the one saved later is newer.
+    pub(crate) fn order(&self) -> impl Ord + '_ {
+        (self.when(), self.saved, &self.id)
+    }
 }
 
 /// The time that an id begins with: `20261125T141209`, in UTC.
@@ -109,7 +114,7 @@ impl Store {
             }
         };
         let mut entries: Vec<Entry> = listing.flatten().filter_map(|file| entry(&file.path(), extension)).collect();
-        entries.sort_by(|a, b| (a.when(), &a.id).cmp(&(b.when(), &b.id)));
+        entries.sort_by(|a, b| a.order().cmp(&b.order()));
         Ok(entries)
     }
 

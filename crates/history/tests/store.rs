@@ -6,6 +6,7 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use tiermark_history::{Journal, Places, Record, Store, recover};
 use tiermark_model::messages::documents::codes as documents;
@@ -53,6 +54,19 @@ fn saved_runs_are_found_by_path_id_prefix_and_last() {
     assert_eq!((&refusal.code, &refusal.data["newest"]), (&documents::run_unknown, &newest));
     assert_eq!(store.load("").unwrap_err().code, documents::run_unknown);
     assert_eq!(store.load("./none.json").unwrap_err().code, documents::document_unreadable);
+}
+
+#[test]
+fn of_runs_that_began_within_one_second_the_last_is_the_one_saved_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    for (id, saved) in [("20260101T000000-ff", 1), ("20260101T000000-aa", 2)] {
+        let path = store.save(&run(id)).unwrap().path;
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(saved)).unwrap();
+    }
+    assert_eq!(store.load("last").unwrap().id, "20260101T000000-aa");
+    assert_eq!(store.list().unwrap().last().unwrap().id, "20260101T000000-aa");
 }
 
 #[test]
