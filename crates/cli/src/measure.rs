@@ -331,6 +331,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, watched: bool) -> Run {
         simulated: job.simulation.simulate.clone(),
         machine,
         health: None,
+        counters: None,
         bench: host.bench().clone(),
         experiments: Vec::new(),
         warnings,

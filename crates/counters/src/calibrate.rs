@@ -1,8 +1,7 @@
 //! Whether counters are plausible: their bytes beside those of a stream whose bytes are known.
 
-use crate::family::{Of, UnitKind};
-use crate::snapshot::Place;
-use crate::traffic::{BoxTraffic, Mark, Traffic};
+use crate::family::Of;
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, Traffic};
 
 /// Factors by which counters are wrong for a known reason: events of one of two sub-channels or of one of three message
 /// classes, a burst of half a line, two sources or two sockets added.
@@ -53,7 +52,7 @@ pub enum Fault {
     /// A box counts nothing although its channel has a clock, or modules.
     Silent {
         /// The box.
-        place: Place,
+        place: BoxPlace,
     },
     /// Fewer boxes count than channels have modules, and no clock says which of the others is silent.
     FewBoxes {
@@ -65,7 +64,7 @@ pub enum Fault {
     /// A box counts what its channel cannot carry, or what the stream did not cause.
     Phantom {
         /// The box.
-        place: Place,
+        place: BoxPlace,
     },
 }
 
@@ -94,9 +93,9 @@ pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
 }
 
 /// A box that counted what it cannot carry.
-fn impossible(mark: &Mark) -> Option<Fault> {
+fn impossible(mark: &CounterMark) -> Option<Fault> {
     match mark {
-        Mark::Impossible { place, .. } => Some(Fault::Phantom { place: place.clone() }),
+        CounterMark::Impossible { place, .. } => Some(Fault::Phantom { place: place.clone() }),
         _ => None,
     }
 }
@@ -129,7 +128,7 @@ fn of_boxes(boxes: &[&BoxTraffic], median: f64, channels: Option<usize>) -> Vec<
         }
     }
     // A controller of several channels is one box.
-    let by_channel = boxes.iter().all(|own| own.place.kind == UnitKind::Channel);
+    let by_channel = boxes.iter().all(|own| own.place.kind == BoxKind::Channel);
     let channels = channels.filter(|channels| by_channel && active < *channels && faults.is_empty());
     faults.extend(channels.map(|channels| Fault::FewBoxes { boxes: active, channels }));
     faults

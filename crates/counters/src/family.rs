@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tiermark_config::{Mistake, Problem};
-use tiermark_model::CpuModel;
 use tiermark_model::messages::counters as says;
+use tiermark_model::{BoxKind, CpuModel};
 
 /// A family of processors, and the events that count its traffic.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -34,20 +34,6 @@ pub struct Cpus {
     pub models: Vec<(u32, u32)>,
 }
 
-/// What a box is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum UnitKind {
-    /// One memory channel.
-    Channel,
-    /// A controller of several channels, or all memory of a socket.
-    Memory,
-    /// A link to other sockets.
-    Link,
-    /// A last-level cache whose traffic to memory is counted.
-    Cache,
-}
-
 /// One kind of box.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +43,7 @@ pub struct Unit {
     /// Their name under kernels that are older than the processor.
     pub older: Option<String>,
     /// What the box is.
-    pub is: UnitKind,
+    pub is: BoxKind,
     /// Whether it is a fallback: it counts the same traffic as other units of the family, and is opened only if they cannot be.
     #[serde(default)]
     pub fallback: bool,

@@ -24,14 +24,14 @@ mod traffic;
 
 pub use backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
 pub use calibrate::{Fault, KnownStream, check_known};
-pub use family::{Count, Family, Of, Unit, UnitKind, families, family_of};
+pub use family::{Count, Family, Of, Unit, families, family_of};
 pub use format::{Field, FormatError, Terms, Words, terms};
 pub use likwid::{Likwid, likwid_of};
 pub use pcm::{PcmFile, PcmMemory, PcmRow};
 pub use perf::{PerfSource, examine_perf};
 pub use resctrl::{GroupFiles, Resctrl, SystemFiles, examine_resctrl};
 pub use select::{Finding, Selection, Wanted, select};
-pub use snapshot::{Place, Reading, Snapshot};
+pub use snapshot::{Reading, Snapshot};
 pub use source::{Candidate, Chosen, CounterSource, Null, first_that_opens, other_monitors};
 pub use survey::survey;
-pub use traffic::{BoxTraffic, LinkTraffic, Mark, Sum, Traffic, amplification, traffic};
+pub use traffic::traffic;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tiermark_model::{BoxKind, BoxPlace};
 
 use crate::csv::{MOST_LINE, amount, cells};
-use crate::family::{Of, UnitKind};
-use crate::snapshot::{Place, Reading, Snapshot};
+use crate::family::Of;
+use crate::snapshot::{Reading, Snapshot};
 
 /// Lines of one output: a group has about 20 metrics, and a program may measure several groups.
 const MOST_LINES: usize = 10_000;
@@ -26,7 +27,7 @@ pub struct Likwid {
 impl Likwid {
     /// The counts before and after, of the whole machine: likwid does not say on which socket a thread is.
     pub fn snapshots(&self) -> (Snapshot, Snapshot) {
-        let place = Place { socket: None, node: None, kind: UnitKind::Memory, unit: "MEM".to_owned() };
+        let place = BoxPlace { socket: None, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
         let at = |read: f64, write: f64| {
             let reading = |(id, (of, bytes)): (usize, (Of, f64))| Reading {
                 id,
@@ -102,7 +103,7 @@ Runtime (RDTSC) [s],2.0,2.0,
 Memory read data volume [GBytes],21.5,0.5,
 Memory write data volume [GBytes],1,0,
 TABLE,Group 1 Metric STAT,MEM,1,
-Metric,Sum,Min,Max,Avg
+Metric,TrafficSum,Min,Max,Avg
 ";
 
     #[test]

@@ -3,11 +3,11 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use tiermark_model::{CounterSight, CounterSourceId};
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId};
 
 use crate::csv::{MOST_LINE, amount, cells};
-use crate::family::{Of, UnitKind};
-use crate::snapshot::{Place, Reading, Snapshot};
+use crate::family::Of;
+use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
 
 /// Bytes of a megabyte, as PCM counts them.
@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 22;
 #[derive(Debug, Clone, PartialEq)]
 struct Column {
     at: usize,
-    place: Place,
+    place: BoxPlace,
     of: Of,
 }
 
@@ -113,8 +113,8 @@ impl PcmMemory {
         let all = names.iter().enumerate().filter_map(|(at, name)| Some((at, column(group(at), name)?)));
         let mut columns: Vec<Column> = all.map(|(at, (place, of))| Column { at, place, of }).collect();
         // Sums of sockets count only in files without channels (-nc).
-        if columns.iter().any(|column| column.place.kind == UnitKind::Channel) {
-            columns.retain(|column| column.place.kind == UnitKind::Channel);
+        if columns.iter().any(|column| column.place.kind == BoxKind::Channel) {
+            columns.retain(|column| column.place.kind == BoxKind::Channel);
         }
         if columns != self.columns || names.len() != self.width {
             (self.bytes, self.last, self.elapsed) = (vec![0.0; columns.len()], None, 0.0);
@@ -151,12 +151,12 @@ fn seconds(text: &str) -> Option<f64> {
 }
 
 /// What a column counts; `None` for those of other things.
-fn column(group: &str, name: &str) -> Option<(Place, Of)> {
+fn column(group: &str, name: &str) -> Option<(BoxPlace, Of)> {
     let socket = group.strip_prefix("SKT").or_else(|| group.strip_prefix("NODE"))?.trim().parse().ok()?;
-    let place = |kind, unit: &str| Place { socket: Some(socket), node: None, kind, unit: unit.to_owned() };
+    let place = |kind, unit: &str| BoxPlace { socket: Some(socket), node: None, kind, unit: unit.to_owned() };
     match name {
-        "Mem Read (MB/s)" => return Some((place(UnitKind::Memory, "Mem"), Of::Read)),
-        "Mem Write (MB/s)" => return Some((place(UnitKind::Memory, "Mem"), Of::Write)),
+        "Mem Read (MB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Read)),
+        "Mem Write (MB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Write)),
         _ => {}
     }
     let (unit, of) = match (name.strip_suffix("Read"), name.strip_suffix("Write")) {
@@ -166,7 +166,7 @@ fn column(group: &str, name: &str) -> Option<(Place, Of)> {
     };
     let number = unit.strip_prefix("EDC_").unwrap_or(unit).strip_prefix("Ch")?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| (place(UnitKind::Channel, unit), of))
+    is_number.then(|| (place(BoxKind::Channel, unit), of))
 }
 
 /// A file that `pcm-memory -csv=FILE` writes.

@@ -4,10 +4,10 @@ use std::io::{self, ErrorKind};
 
 use tiermark_machine::{Root, event_sources, perf_event_paranoid};
 use tiermark_model::messages::counters as says;
-use tiermark_model::{CounterSight, CounterSourceId, Machine, Refusal};
+use tiermark_model::{BoxKind, CounterSight, CounterSourceId, Machine, Refusal};
 
 use crate::backend::{Backend, GroupCounts, GroupId};
-use crate::family::{Family, Of, UnitKind, family_of};
+use crate::family::{Family, Of, family_of};
 use crate::select::{Finding, Selection, Wanted, select};
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
@@ -185,8 +185,8 @@ impl CounterSource for PerfSource {
 
 /// What a set of counters sees.
 pub(crate) fn sights(wanted: &[Wanted]) -> Vec<CounterSight> {
-    let of = |of: Of, link: bool| wanted.iter().any(|w| w.of == of && (w.place.kind == UnitKind::Link) == link);
-    let channels = wanted.iter().any(|w| w.place.kind == UnitKind::Channel);
+    let of = |of: Of, link: bool| wanted.iter().any(|w| w.of == of && (w.place.kind == BoxKind::Link) == link);
+    let channels = wanted.iter().any(|w| w.place.kind == BoxKind::Channel);
     let sights = [
         (of(Of::Read, false), CounterSight::Reads),
         (of(Of::Write, false), CounterSight::Writes),

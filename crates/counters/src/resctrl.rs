@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
-use tiermark_model::{CounterSight, CounterSourceId, CpuId, IdSet, Machine, Refusal};
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, CpuId, IdSet, Machine, Refusal};
 
-use crate::family::{Of, UnitKind};
-use crate::snapshot::{Place, Reading, Snapshot};
+use crate::family::Of;
+use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
 
 /// Where the file system is mounted.
@@ -107,7 +107,7 @@ pub fn examine_resctrl(root: &Root, machine: &Machine) -> Result<(), Refusal> {
 /// A domain of a group: the cpus of one last-level cache.
 struct Domain {
     path: String,
-    place: Place,
+    place: BoxPlace,
 }
 
 /// A monitoring group of our own.
@@ -147,7 +147,7 @@ impl<F: GroupFiles> Resctrl<F> {
         let domain = |(id, name): (u32, String)| {
             let cpu = caches.get(&id).and_then(|cpu| machine.cpus.iter().find(|own| own.id == *cpu));
             let (socket, node) = (cpu.map(|cpu| cpu.socket), cpu.and_then(|cpu| cpu.node));
-            let place = Place { socket, node, kind: UnitKind::Cache, unit: format!("L3 {id}") };
+            let place = BoxPlace { socket, node, kind: BoxKind::Cache, unit: format!("L3 {id}") };
             Domain { path: format!("{data}/{name}"), place }
         };
         Ok(ids.into_iter().map(domain).collect())

@@ -1,13 +1,12 @@
 //! From the event sources of a machine to the events that the kernel opens.
 
 use tiermark_machine::EventSource;
-use tiermark_model::{CpuId, Machine, NodeId};
+use tiermark_model::{BoxKind, BoxPlace, CpuId, Machine, NodeId};
 
 use crate::alias;
 use crate::backend::{OPEN_FLAGS, PerfEvent, READ_FORMAT};
-use crate::family::{Count, Family, Of, Unit, UnitKind};
+use crate::family::{Count, Family, Of, Unit};
 use crate::format::{Field, FormatError, Words};
-use crate::snapshot::Place;
 
 /// An event to be opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +14,7 @@ pub struct Wanted {
     /// What the kernel gets.
     pub event: PerfEvent,
     /// Whose traffic it counts.
-    pub place: Place,
+    pub place: BoxPlace,
     /// What it counts.
     pub of: Of,
     /// Bytes, or transfers, of one count.
@@ -29,7 +28,7 @@ pub struct Wanted {
 impl Wanted {
     /// Whether it counts the traffic of memory.
     pub fn is_memory(&self) -> bool {
-        self.place.kind != UnitKind::Link
+        self.place.kind != BoxKind::Link
     }
 }
 
@@ -103,7 +102,7 @@ fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machi
         for copy in 0..unit.copies {
             let name = if unit.copies > 1 { format!("{} {copy}", source.name) } else { source.name.clone() };
             let node = only_node(machine, on.socket);
-            let place = Place { socket: Some(on.socket), node, kind: unit.is, unit: name };
+            let place = BoxPlace { socket: Some(on.socket), node, kind: unit.is, unit: name };
             for count in &unit.count {
                 match words(source, count, copy * unit.step) {
                     Ok(words) => {

@@ -2,22 +2,9 @@
 
 use std::time::Duration;
 
-use tiermark_model::NodeId;
+use tiermark_model::BoxPlace;
 
-use crate::family::{Of, UnitKind};
-
-/// Whose traffic a count is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The socket; `None` if the source does not name it.
-    pub socket: Option<u32>,
-    /// The NUMA node; `None` if the socket has several and the source does not say whose a box is.
-    pub node: Option<NodeId>,
-    /// What the box is.
-    pub kind: UnitKind,
-    /// Its name in the source: `uncore_imc_0`.
-    pub unit: String,
-}
+use crate::family::Of;
 
 /// One count.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +12,7 @@ pub struct Reading {
     /// Number of the count within its source: the same in all snapshots.
     pub id: usize,
     /// Whose it is.
-    pub place: Place,
+    pub place: BoxPlace,
     /// What is counted.
     pub of: Of,
     /// The count since the source was opened, or since any earlier moment.

@@ -6,12 +6,11 @@
 mod common;
 
 use std::time::Duration;
+use tiermark_model::{CounterMark, Traffic, TrafficSum, amplification};
 
 use common::{EACCES, Fake, cpus, intel, open, source};
 use proptest::prelude::*;
-use tiermark_counters::{
-    CounterSource, Fault, Finding, KnownStream, Mark, Of, PerfSource, Sum, Traffic, amplification, check_known, traffic,
-};
+use tiermark_counters::{CounterSource, Fault, Finding, KnownStream, Of, PerfSource, check_known, traffic};
 use tiermark_machine::Root;
 
 const IMC: &[(&str, &str)] = &[("event", "config:0-7"), ("umask", "config:8-15")];
@@ -89,7 +88,8 @@ fn bytes_by_channel_socket_and_node() {
         memory.second(1, 20_000_000, 0);
     });
     assert_eq!((seen.seconds, seen.boxes.len(), seen.links.len()), (2.0, 4, 2));
-    let socket = |bytes: (f64, f64)| Sum { read: Some(bytes.0), write: Some(bytes.1), total: Some(bytes.0 + bytes.1) };
+    let socket =
+        |bytes: (f64, f64)| TrafficSum { read: Some(bytes.0), write: Some(bytes.1), total: Some(bytes.0 + bytes.1) };
     assert_eq!(seen.sockets()[&0], socket((12.8e9, 6.4e9)));
     assert_eq!(seen.nodes()[&1], socket((1.28e9, 0.0)));
     assert_eq!(seen.whole(), socket((14.08e9, 6.4e9)));
@@ -145,15 +145,17 @@ fn counters_that_take_turns_are_scaled_and_marked() {
     memory.fake.0.borrow_mut().shares.insert(10, 0.25);
     let seen = memory.during(|memory| memory.second(0, 100_000_000, 0));
     assert!(near(seen.sockets()[&0].read, 100e6 * LINE));
-    let shares =
-        seen.marks.iter().filter(|m| matches!(m, Mark::Multiplexed { share, .. } if (share - 0.25).abs() < 1e-6));
+    let shares = seen
+        .marks
+        .iter()
+        .filter(|m| matches!(m, CounterMark::Multiplexed { share, .. } if (share - 0.25).abs() < 1e-6));
     assert_eq!(shares.count(), 2, "{:?}", seen.marks);
     memory.fake.0.borrow_mut().shares.insert(10, 0.0);
     let never = traffic(&memory.source.read().unwrap(), &{
         memory.second(0, 2, 0);
         memory.source.read().unwrap()
     });
-    assert!(never.marks.iter().any(|mark| matches!(mark, Mark::NeverCounted { .. })), "{:?}", never.marks);
+    assert!(never.marks.iter().any(|mark| matches!(mark, CounterMark::NeverCounted { .. })), "{:?}", never.marks);
 }
 
 #[test]
@@ -163,7 +165,7 @@ fn a_cpu_that_goes_offline_is_named_and_not_counted_as_silence() {
     memory.fake.0.borrow_mut().unplugged.insert(4);
     memory.second(0, 100, 0);
     let seen = traffic(&before, &memory.source.read().unwrap());
-    assert_eq!(seen.marks.iter().filter(|mark| matches!(mark, Mark::Lost { .. })).count(), 3);
+    assert_eq!(seen.marks.iter().filter(|mark| matches!(mark, CounterMark::Lost { .. })).count(), 3);
     assert!(!seen.sockets().contains_key(&1) && seen.sockets().contains_key(&0));
     // Offline from the beginning.
     let mut files = cpus(1, 4);
@@ -180,7 +182,7 @@ fn a_counter_that_wraps_goes_on_and_one_that_was_set_back_does_not() {
     assert_eq!(seen.sockets()[&0].read, Some(200.0 * LINE));
     // A counter of 32 bits, as those of client processors, in a snapshot of any source.
     let mut before = memory.source.read().unwrap();
-    before.readings.retain(|reading| reading.place.kind != tiermark_counters::UnitKind::Link);
+    before.readings.retain(|reading| reading.place.kind != tiermark_model::BoxKind::Link);
     let mut after = before.clone();
     for (begin, end) in before.readings.iter_mut().zip(&mut after.readings) {
         (begin.bits, end.bits, begin.count, end.count) = (32, 32, u64::from(u32::MAX) - 9, 90);
@@ -198,7 +200,7 @@ fn a_counter_that_wraps_goes_on_and_one_that_was_set_back_does_not() {
     high.at = Duration::ZERO;
     low.readings.iter_mut().for_each(|reading| reading.count = 0x8000_0000);
     let back = traffic(&high, &low);
-    assert!(back.boxes.is_empty() && back.marks.iter().all(|mark| matches!(mark, Mark::WentBack { .. })));
+    assert!(back.boxes.is_empty() && back.marks.iter().all(|mark| matches!(mark, CounterMark::WentBack { .. })));
 }
 
 /// The faults of a second, with what the counters say of a stream of 100 million lines read on socket 0.

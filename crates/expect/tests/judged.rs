@@ -75,6 +75,7 @@ fn run(findings: Vec<Finding>) -> Run {
         simulated: None,
         machine: machine(),
         health: None,
+        counters: None,
         bench: Bench::default(),
         experiments: vec![experiment],
         warnings: Vec::new(),

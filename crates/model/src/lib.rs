@@ -39,6 +39,7 @@ pub mod setup;
 pub mod share;
 mod state;
 mod text_serde;
+mod traffic;
 mod tuning;
 pub mod units;
 pub mod verdict;
@@ -90,6 +91,10 @@ pub use selector::{Numbering, resolve_cpus};
 pub use setup::{ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
+pub use traffic::{
+    BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterMark, LinkTraffic, PassedOver, RunCounters, StepTraffic,
+    Traffic, TrafficSum, amplification,
+};
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size, total};
 pub use verdict::{Grade, Verdict};

@@ -10,6 +10,7 @@ use crate::labels::Labels;
 use crate::quantity::Quantity;
 use crate::refusal::{Code, Note, Refusal};
 use crate::state::{InState, StateKind};
+use crate::traffic::StepTraffic;
 use crate::units::{Metric, Unit};
 use crate::verdict::Verdict;
 use crate::visits::Visits;
@@ -72,6 +73,9 @@ pub struct Observation {
     /// Useful bytes that its threads moved in all visits; `None` of accesses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<u64>,
+    /// The traffic of memory and links during its shots; `None` without counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<StepTraffic>,
     /// Allocations measured.
     pub allocations: u32,
     /// Disturbances of the shots.
@@ -122,6 +126,7 @@ impl Observation {
             spread_between: None,
             visits: Visits::default(),
             moved: None,
+            traffic: None,
             allocations: 0,
             disturbance: Disturbance::default(),
             tail: None,

@@ -11,6 +11,7 @@ use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
 use crate::refusal::Warning;
 use crate::state::{Drift, State};
+use crate::traffic::RunCounters;
 use crate::units::total;
 use crate::verdict::Grade;
 
@@ -49,6 +50,9 @@ pub struct Run {
     /// Errors of memory and throttling of cpus, as the system counted them before and after the run; `None` if it reports neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<RunHealth>,
+    /// The counters of memory and link traffic beside the run; `None` if none were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<RunCounters>,
     /// Clock, kernels and cost of measuring on this machine.
     pub bench: Bench,
     /// The experiments, in the order in which they were done.

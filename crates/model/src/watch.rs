@@ -8,6 +8,8 @@ mod life;
 
 use serde::{Deserialize, Serialize};
 
+use crate::traffic::Traffic;
+
 pub use figures::{WatchFigure, WatchKind};
 pub use life::{WatchLife, WatchLifeFigure};
 
@@ -54,6 +56,9 @@ pub struct WatchSample {
     pub zram: Vec<WatchPool>,
     /// The pool of zswap; `None` before Linux 5.19, which does not report it without root.
     pub zswap: Option<WatchPool>,
+    /// The traffic of memory and links since the sample before; `None` without counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// What watching costs.
     pub own: WatchCost,
 }

@@ -56,6 +56,7 @@ fn sample(n: u32) -> WatchSample {
         swaps: vec![WatchSwap { path: "/dev/zram0".into(), total_bytes: 8 * GIB, used_bytes: GIB }],
         zram: vec![WatchPool { device: "zram0".into(), stored_bytes: GIB, pool_bytes: GIB / 3 }],
         zswap: None,
+        traffic: None,
         own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
     }
 }

@@ -101,7 +101,8 @@ fn pages_are_demoted_to_slower_memory_when_dram_is_full() {
              --dram-budget $(( free - 70 * 1024 ))K --memory-floor 64M --level 'rate > 50%' --seed 1 -q --tiers demotion:2 --json=demotion.json
          cat /sys/kernel/mm/numa/demotion_enabled > after.txt",
     );
-    assert_eq!(left.code("demotion"), 0, "{}", left.text("demotion.txt"));
+    // 5: that all had room was seen, and some trials were not clear, because the host was busy.
+    assert!([0, 5].contains(&left.code("demotion")), "{}", left.text("demotion.txt"));
     let document = left.json("demotion.json");
     let case = case(&document, "demotion:2");
     // That all had room is counted; whether each trial was clear depends on how busy the host is.

@@ -210,6 +210,7 @@ pub(crate) fn run_of(experiment: &Experiment) -> Run {
         simulated: None,
         machine: machine(),
         health: None,
+        counters: None,
         bench: Bench::default(),
         experiments: vec![experiment.clone()],
         warnings: Vec::new(),

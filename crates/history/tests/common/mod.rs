@@ -218,6 +218,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         spread_between: Some(0.006),
         visits: Visits::of_samples([(0, value), (1, value * 1.01)].into_iter()),
         moved: Some(1 << 30),
+        traffic: None,
         allocations: 2,
         disturbance: Disturbance {
             windows: 100,
@@ -308,6 +309,7 @@ pub(crate) fn example_run() -> Run {
         simulated: Some("example".into()),
         machine: machine(),
         health: None,
+        counters: None,
         bench: bench(),
         experiments: vec![Experiment {
             request: Request {

@@ -222,6 +222,7 @@ impl Made {
             simulated: None,
             machine: guest(),
             health: None,
+            counters: None,
             bench: Bench::default(),
             experiments: vec![Experiment {
                 request,

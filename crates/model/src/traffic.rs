@@ -1,0 +1,321 @@
+//! The traffic of memory and of links between sockets, as counters of the hardware see it.
+//!
+//! What is not counted is `None`, which is not 0.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counters::{CounterSight, CounterSourceId};
+use crate::idset::NodeId;
+use crate::refusal::{Note, Refusal};
+
+/// Bytes that one transfer of a memory channel carries: 64 data bits. A tick of its clock has two transfers, so that a
+/// line of 64 bytes takes four ticks.
+const CHANNEL_BYTES: f64 = 8.0;
+
+/// What a box is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BoxKind {
+    /// One memory channel.
+    Channel,
+    /// A controller of several channels, or all memory of a socket.
+    Memory,
+    /// A link to other sockets.
+    Link,
+    /// A last-level cache whose traffic to memory is counted.
+    Cache,
+}
+
+/// Whose traffic a count is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BoxPlace {
+    /// The socket; `None` if the source does not name it.
+    pub socket: Option<u32>,
+    /// The NUMA node; `None` if the socket has several and the source does not say whose a box is.
+    pub node: Option<NodeId>,
+    /// What the box is.
+    pub kind: BoxKind,
+    /// Its name in the source: `uncore_imc_0`.
+    pub unit: String,
+}
+
+/// What is wrong with the counts of a box.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CounterMark {
+    /// The counters took turns, and the counts were scaled from this share of the time.
+    Multiplexed {
+        /// The box.
+        place: BoxPlace,
+        /// Share of the time that was counted.
+        share: f64,
+    },
+    /// The counters never had their turn.
+    NeverCounted {
+        /// The box.
+        place: BoxPlace,
+    },
+    /// The box was counted at the beginning and not at the end: its cpu went offline.
+    Lost {
+        /// The box.
+        place: BoxPlace,
+    },
+    /// The count went back: something else set the counter.
+    WentBack {
+        /// The box.
+        place: BoxPlace,
+    },
+    /// More than the box can carry; left out of all sums.
+    Impossible {
+        /// The box.
+        place: BoxPlace,
+        /// Bytes a second.
+        rate: f64,
+    },
+}
+
+impl CounterMark {
+    /// The box that it is about.
+    pub fn place(&self) -> &BoxPlace {
+        match self {
+            Self::Multiplexed { place, .. }
+            | Self::NeverCounted { place }
+            | Self::Lost { place }
+            | Self::WentBack { place }
+            | Self::Impossible { place, .. } => place,
+        }
+    }
+
+    /// Whether another says the same of the same box.
+    fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other) && self.place() == other.place()
+    }
+}
+
+/// Bytes of a sum. `None` is not counted, which is not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrafficSum {
+    /// Bytes read.
+    pub read: Option<f64>,
+    /// Bytes written.
+    pub write: Option<f64>,
+    /// Bytes read and written.
+    pub total: Option<f64>,
+}
+
+impl TrafficSum {
+    /// Bytes written for each byte read; `None` if the two are not counted separately, or nothing was read.
+    pub fn writes_per_read(&self) -> Option<f64> {
+        Some(self.write? / self.read.filter(|read| *read > 0.0)?)
+    }
+}
+
+/// The traffic of a box of memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BoxTraffic {
+    /// The box.
+    pub place: BoxPlace,
+    /// Bytes read; `None` if reads are not counted separately.
+    pub read: Option<f64>,
+    /// Bytes written; `None` if writes are not counted separately.
+    pub write: Option<f64>,
+    /// Bytes read and written.
+    pub total: f64,
+    /// Bytes of `total` that belong to memory of the same node; `None` if that is not counted.
+    pub local: Option<f64>,
+    /// Transfers that the channel could have made; `None` if its clock is not counted.
+    pub transfers: Option<f64>,
+}
+
+impl BoxTraffic {
+    /// Share of its peak that the channel carried; `None` without a clock that ticks.
+    pub fn utilisation(&self) -> Option<f64> {
+        Some(self.total / (self.transfers.filter(|transfers| *transfers > 0.0)? * CHANNEL_BYTES))
+    }
+}
+
+/// The traffic of a link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LinkTraffic {
+    /// The link, as the socket sees it.
+    pub place: BoxPlace,
+    /// Payload bytes that the socket sent; `None` if they are not counted.
+    pub sent: Option<f64>,
+    /// Payload bytes that the socket received; `None` if they are not counted.
+    pub received: Option<f64>,
+    /// Payload bytes that the link could have carried each way; `None` if its clock is not counted or does not tick, as in
+    /// a link without a partner.
+    pub most: Option<f64>,
+}
+
+impl LinkTraffic {
+    /// Shares of its peak that the link carried: sent and received.
+    pub fn utilisation(&self) -> (Option<f64>, Option<f64>) {
+        let share = |bytes: Option<f64>| Some(bytes? / self.most?);
+        (share(self.sent), share(self.received))
+    }
+}
+
+/// The traffic between two snapshots.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Traffic {
+    /// Seconds between the two.
+    pub seconds: f64,
+    /// Boxes of memory.
+    pub boxes: Vec<BoxTraffic>,
+    /// Links.
+    pub links: Vec<LinkTraffic>,
+    /// What is wrong with the counts.
+    pub marks: Vec<CounterMark>,
+}
+
+impl Traffic {
+    /// The sum of the boxes that fit; nothing is 0 unless it was counted.
+    pub fn sum(&self, fits: impl Fn(&BoxPlace) -> bool) -> TrafficSum {
+        let boxes = || self.boxes.iter().filter(|own| fits(&own.place));
+        let all = |of: fn(&BoxTraffic) -> Option<f64>| -> Option<f64> {
+            let bytes: Vec<f64> = boxes().map(of).collect::<Option<_>>()?;
+            (!bytes.is_empty()).then(|| bytes.iter().sum())
+        };
+        TrafficSum { read: all(|own| own.read), write: all(|own| own.write), total: all(|own| Some(own.total)) }
+    }
+
+    /// The sum of the machine.
+    pub fn whole(&self) -> TrafficSum {
+        self.sum(|_| true)
+    }
+
+    /// Sums by socket.
+    pub fn sockets(&self) -> BTreeMap<u32, TrafficSum> {
+        let sockets = self.boxes.iter().filter_map(|own| own.place.socket);
+        sockets.map(|socket| (socket, self.sum(|place| place.socket == Some(socket)))).collect()
+    }
+
+    /// Sums by node; without the boxes whose node is not known.
+    pub fn nodes(&self) -> BTreeMap<NodeId, TrafficSum> {
+        let nodes = self.boxes.iter().filter_map(|own| own.place.node);
+        nodes.map(|node| (node, self.sum(|place| place.node == Some(node)))).collect()
+    }
+
+    /// Adds the traffic of another time. A box that either lacks is left out: its sum would be of a part of the time.
+    pub fn add(&mut self, other: &Self) {
+        let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
+        let first = self.seconds == 0.0 && self.boxes.is_empty() && self.links.is_empty();
+        if first {
+            self.boxes.clone_from(&other.boxes);
+            self.links.clone_from(&other.links);
+        } else {
+            self.boxes.retain_mut(|own| {
+                let Some(more) = other.boxes.iter().find(|more| more.place == own.place) else { return false };
+                (own.read, own.write) = (both(own.read, more.read), both(own.write, more.write));
+                (own.local, own.transfers) = (both(own.local, more.local), both(own.transfers, more.transfers));
+                own.total += more.total;
+                true
+            });
+            self.links.retain_mut(|own| {
+                let Some(more) = other.links.iter().find(|more| more.place == own.place) else { return false };
+                (own.sent, own.received) = (both(own.sent, more.sent), both(own.received, more.received));
+                own.most = both(own.most, more.most);
+                true
+            });
+        }
+        self.seconds += other.seconds;
+        let new = other.marks.iter().filter(|mark| !self.marks.iter().any(|own| own.is_like(mark)));
+        self.marks.extend(new.cloned().collect::<Vec<_>>());
+    }
+
+    /// The same without what an idle machine did, in proportion to the time. No count becomes less than 0.
+    #[must_use]
+    pub fn minus(&self, idle: &Self) -> Self {
+        let scale = if idle.seconds > 0.0 { self.seconds / idle.seconds } else { 0.0 };
+        let less =
+            |bytes: Option<f64>, idle: Option<f64>| bytes.map(|bytes| (bytes - idle.unwrap_or(0.0) * scale).max(0.0));
+        let mut rest = self.clone();
+        for own in &mut rest.boxes {
+            let Some(quiet) = idle.boxes.iter().find(|other| other.place == own.place) else { continue };
+            own.read = less(own.read, quiet.read);
+            own.write = less(own.write, quiet.write);
+            own.local = less(own.local, quiet.local);
+            own.total = less(Some(own.total), Some(quiet.total)).unwrap_or(0.0);
+        }
+        for own in &mut rest.links {
+            let Some(quiet) = idle.links.iter().find(|other| other.place == own.place) else { continue };
+            own.sent = less(own.sent, quiet.sent);
+            own.received = less(own.received, quiet.received);
+        }
+        rest
+    }
+}
+
+/// Bytes on the channels for each useful byte; `None` if they are not counted, or no byte was useful.
+pub fn amplification(counted: Option<f64>, useful: f64) -> Option<f64> {
+    counted.filter(|_| useful > 0.0).map(|counted| counted / useful)
+}
+
+/// The traffic during the shots of a step, beside the useful bytes of its threads in the same time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StepTraffic {
+    /// Bytes that all threads of the step used; `None` where some did other work than to stream.
+    pub useful: Option<f64>,
+    /// What the counters saw, without what the idle machine does. Before and after the shots it also has pings and wake-ups.
+    pub counted: Traffic,
+    /// Energy of the processors and their memory, in joules (RAPL); `None` where it cannot be read.
+    pub joules: Option<f64>,
+}
+
+impl StepTraffic {
+    /// Bytes on the channels for each useful byte.
+    pub fn amplification(&self) -> Option<f64> {
+        amplification(self.counted.whole().total, self.useful?)
+    }
+}
+
+/// The counters of a run: who counted, and how far the counts can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunCounters {
+    /// The source; `none` if none opened.
+    pub source: CounterSourceId,
+    /// What it sees. It sees nothing else.
+    pub sees: Vec<CounterSight>,
+    /// Sources that are preferred and did not open.
+    pub passed_over: Vec<PassedOver>,
+    /// The traffic of the idle machine before the run, which was subtracted.
+    pub idle: Option<Traffic>,
+    /// Counts compared with a stream of known bytes; `None` if that was not done.
+    pub check: Option<CounterCheck>,
+    /// What was found on the way.
+    pub notes: Vec<Note>,
+}
+
+/// A source that did not open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PassedOver {
+    /// Which it is.
+    pub source: CounterSourceId,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// Counts beside a stream whose bytes are known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CounterCheck {
+    /// Bytes that the stream read and wrote.
+    pub known: f64,
+    /// Bytes that were counted meanwhile, without those of the idle machine; `None` if no box counted.
+    pub counted: Option<f64>,
+    /// What is wrong. Empty: the counts can be trusted.
+    pub faults: Vec<Note>,
+}
