@@ -11,7 +11,7 @@ mod value;
 use tiermark_model::{Disturbance, Metric, THREADS_KEPT, Window};
 
 use crate::accounting::{Gauge, StepAccounting, Work};
-use crate::host::Shot;
+use crate::host::{Shot, ThreadShot};
 
 pub use account::merge;
 pub(crate) use track::WINDOW_NS;
@@ -33,6 +33,8 @@ pub struct ShotResult {
     pub block_work: f64,
     /// Work in all blocks of the threads that count, disturbed ones included.
     pub work: f64,
+    /// Useful bytes of all its streams, those that serve as load too; `None` without streams.
+    pub streamed: Option<f64>,
     /// Stamp cost over median block, before it was subtracted; the worst thread's.
     pub overhead_share: f64,
     /// Core clocks seen, both ends of every thread.
@@ -51,8 +53,11 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
     let members = accounting.members();
     let counted = || members.iter().filter_map(|index| shot.threads.get(*index));
     let block_work = counted().next().map_or(0.0, |t| t.per_block);
-    let work = counted().map(|t| t.per_block * t.stamps_ns.len().saturating_sub(1) as f64).sum();
-    let mut result = ShotResult { core_hz: core_clocks(shot), block_work, work, ..ShotResult::default() };
+    let done = |thread: &ThreadShot| thread.per_block * thread.stamps_ns.len().saturating_sub(1) as f64;
+    let work = counted().map(done).sum();
+    let streams = shot.threads.iter().zip(&accounting.threads).filter(|(_, work)| **work == Work::Bytes);
+    let streamed = streams.map(|(thread, _)| done(thread)).reduce(|sum, bytes| sum + bytes);
+    let mut result = ShotResult { core_hz: core_clocks(shot), block_work, work, streamed, ..ShotResult::default() };
     account::guards(shot, &mut result.disturbance);
     let works = accounting.threads.iter().copied().chain(std::iter::repeat(Work::Service));
     let by_thread: Vec<Option<Track<'_>>> =

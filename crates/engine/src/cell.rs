@@ -5,7 +5,9 @@ mod observe;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Disturbance, KernelId, Labels, Machine, PlacementProof, Refusal, Step, Visit, Visits};
+use tiermark_model::{
+    Disturbance, KernelId, Labels, Machine, PlacementProof, Refusal, Step, StepTraffic, Visit, Visits,
+};
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
@@ -29,6 +31,14 @@ const MOMENTS: usize = tiermark_stats::VISITS + 1;
 /// The stop rule is evaluated again after this share more visits: an estimate takes milliseconds.
 const LOOK_AGAIN: f64 = 1.15;
 
+/// What was seen beside the blocks of a shot.
+pub(crate) struct Beside {
+    /// As in [`Shot`](crate::host::Shot).
+    pub(crate) pings: [Vec<f64>; 2],
+    /// As in [`Shot`](crate::host::Shot).
+    pub(crate) traffic: Option<StepTraffic>,
+}
+
 /// A step under way.
 pub(crate) struct Cell {
     pub(crate) step: Step,
@@ -40,6 +50,8 @@ pub(crate) struct Cell {
     visits: Visits,
     /// Useful bytes that the threads whose work the value counts have moved.
     moved: u64,
+    /// What memory and links carried during its shots.
+    traffic: Option<StepTraffic>,
     disturbance: Disturbance,
     blocks_ns: Vec<f32>,
     stamp_per_access: f64,
@@ -70,6 +82,7 @@ impl Cell {
         Self {
             visits: Visits::new(accounting.parts.len(), members),
             moved: 0,
+            traffic: None,
             rivals: Rivals::of(&step),
             kernel: first_kernel(&step).cloned(),
             step,
@@ -148,6 +161,7 @@ impl Cell {
         (self.block_accesses, self.overhead_share) = (other.block_accesses, other.overhead_share);
         self.core_hz.clone_from(&other.core_hz);
         self.placement.clone_from(&other.placement);
+        self.traffic.clone_from(&other.traffic);
         self.allocations.clone_from(&other.allocations);
         self.started = other.started;
     }
@@ -155,13 +169,14 @@ impl Cell {
     /// Forgets what another kernel did.
     pub(crate) fn measured_by(&mut self, kernel: Option<KernelId>) {
         if self.kernel != kernel {
-            (self.visits.list, self.blocks_ns, self.moved) = (Vec::new(), Vec::new(), 0);
+            (self.visits.list, self.blocks_ns, self.moved, self.traffic) = (Vec::new(), Vec::new(), 0, None);
             self.kernel = kernel;
         }
     }
 
     /// Adds what a visit saw.
-    pub(crate) fn add(&mut self, shot: ShotResult, at: f64, allocation: u32, pings: [Vec<f64>; 2]) {
+    pub(crate) fn add(&mut self, shot: ShotResult, at: f64, allocation: u32, seen: Beside) {
+        let Beside { pings, traffic } = seen;
         merge(&mut self.disturbance, &shot.disturbance);
         self.core_hz.extend(shot.core_hz);
         self.overhead_share = self.overhead_share.max(shot.overhead_share);
@@ -178,6 +193,10 @@ impl Cell {
         self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
         let [before, after] = pings;
         self.moved += shot.work as u64;
+        if let Some(counted) = traffic {
+            let counted = StepTraffic { useful: shot.streamed, ..counted };
+            self.traffic.get_or_insert_default().add(&counted);
+        }
         self.visits.push(Visit { at, allocation, before, after, windows: shot.windows });
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Role, Setup};
+use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Role, Setup, StepTraffic};
 
 /// A machine that experiments can be carried out on: the real one, or a simulated one.
 pub trait Host {
@@ -82,6 +82,8 @@ pub struct Shot {
     pub threads: Vec<ThreadShot>,
     /// Ping times between pairs of the workers' cpus before and after the shot, ns; 0 if a pair did not answer, empty if no pair was pinged.
     pub pings: [Vec<f64>; 2],
+    /// What memory and links carried meanwhile; `None` without counters. Useful bytes follow from the blocks.
+    pub traffic: Option<StepTraffic>,
 }
 
 /// Results of one worker.

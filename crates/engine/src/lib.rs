@@ -24,5 +24,5 @@ pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use probe::{About, Lab, Probe, Subject};
 pub use run::{conclude, reanalyse, run_experiment};
-pub use sim::{Ceilings, ComesAndGoes, Neighbours, SimCache, SimCore, SimHost, SimOptions};
+pub use sim::{Ceilings, ComesAndGoes, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions};
 pub use states::PingGroups;

@@ -92,8 +92,8 @@ pub use setup::{ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, Thread
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
 pub use traffic::{
-    BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterMark, LinkTraffic, PassedOver, RunCounters, StepTraffic,
-    Traffic, TrafficSum, amplification,
+    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterCheck, CounterMark, LinkTraffic, PassedOver, RunCounters,
+    StepTraffic, Traffic, TrafficSum, amplification,
 };
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size, total};

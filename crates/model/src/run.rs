@@ -11,7 +11,7 @@ use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
 use crate::refusal::Warning;
 use crate::state::{Drift, State};
-use crate::traffic::RunCounters;
+use crate::traffic::{RunCounters, Traffic};
 use crate::units::total;
 use crate::verdict::Grade;
 
@@ -87,6 +87,9 @@ pub struct Bench {
     pub clock: ClockInfo,
     /// Cost of stamps, gate and calls.
     pub overheads: Overheads,
+    /// What memory and links carry while nothing is measured; `None` without counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_traffic: Option<Traffic>,
     /// Primitives of the operating system that can be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub primitives: Vec<PrimitiveInfo>,

@@ -12,7 +12,7 @@ use crate::refusal::{Note, Refusal};
 
 /// Bytes that one transfer of a memory channel carries: 64 data bits. A tick of its clock has two transfers, so that a
 /// line of 64 bytes takes four ticks.
-const CHANNEL_BYTES: f64 = 8.0;
+pub const CHANNEL_BYTES: f64 = 8.0;
 
 /// What a box is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -274,6 +274,28 @@ pub struct StepTraffic {
 }
 
 impl StepTraffic {
+    /// Adds the traffic of another shot.
+    pub fn add(&mut self, other: &Self) {
+        let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
+        let first = self.counted == Traffic::default();
+        self.useful = if first { other.useful } else { both(self.useful, other.useful) };
+        self.joules = if first { other.joules } else { both(self.joules, other.joules) };
+        self.counted.add(&other.counted);
+    }
+
+    /// The same without what the idle machine does.
+    #[must_use]
+    pub fn without_idle(&self, idle: Option<&Traffic>) -> Self {
+        let counted = idle.map_or_else(|| self.counted.clone(), |idle| self.counted.minus(idle));
+        Self { counted, ..self.clone() }
+    }
+
+    /// Bytes on the channels for each useful byte, read and written apart.
+    pub fn amplifications(&self) -> Option<(f64, f64)> {
+        let (useful, whole) = (self.useful.filter(|useful| *useful > 0.0)?, self.counted.whole());
+        Some((whole.read? / useful, whole.write? / useful))
+    }
+
     /// Bytes on the channels for each useful byte.
     pub fn amplification(&self) -> Option<f64> {
         amplification(self.counted.whole().total, self.useful?)
@@ -290,8 +312,6 @@ pub struct RunCounters {
     pub sees: Vec<CounterSight>,
     /// Sources that are preferred and did not open.
     pub passed_over: Vec<PassedOver>,
-    /// The traffic of the idle machine before the run, which was subtracted.
-    pub idle: Option<Traffic>,
     /// Counts compared with a stream of known bytes; `None` if that was not done.
     pub check: Option<CounterCheck>,
     /// What was found on the way.

@@ -7,7 +7,7 @@ use tiermark_model::{KernelId, Observation, Role, Step};
 use super::Runner;
 use super::kept::{is_piece, streams};
 use crate::analyse::analyse;
-use crate::cell::{Cell, first_kernel};
+use crate::cell::{Beside, Cell, first_kernel};
 use crate::event::Event;
 use crate::host::{Fault, Host};
 use crate::rivals::Rivals;
@@ -107,7 +107,7 @@ impl Runner<'_> {
         let result = analyse(&shot, accounting, stamp_ns);
         let allocation = kept.allocation;
         cell.measured_by(kernel);
-        cell.add(result, now - self.began, allocation, shot.pings);
+        cell.add(result, now - self.began, allocation, Beside { pings: shot.pings, traffic: shot.traffic });
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! from a measurement: documents made on it say so.
 
 mod caches;
+mod counted;
 mod model;
 mod neighbours;
 mod os;
@@ -17,15 +18,16 @@ use std::time::Duration;
 
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, OsCall, Overheads, PageKind, PlacementProof,
-    PrimitiveInfo, Refusal, Role, Setup, ThreadSetup, deal,
+    Bench, BoxTraffic, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, OsCall, Overheads, PageKind,
+    PlacementProof, PrimitiveInfo, Refusal, Role, Setup, StepTraffic, ThreadSetup, deal,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};
 use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
 pub use caches::{SimCache, SimCore};
-use model::SpeedModel;
+pub use counted::SimCounters;
+use model::{SpeedModel, WORD};
 use neighbours::Level;
 pub use neighbours::{ComesAndGoes, Neighbours};
 use tiermark_stats::Rng;
@@ -70,6 +72,8 @@ pub struct SimOptions {
     pub neighbours: Neighbours,
     /// Bytes that rigs may hold together between visits.
     pub keep_bytes: u64,
+    /// Counters of its memory and links; `None` if it has none.
+    pub counters: Option<SimCounters>,
     /// The allocation, counted from 1, whose memory is slower than all other, and how many times slower.
     pub slow_allocation: Option<(u64, f64)>,
 }
@@ -86,6 +90,7 @@ impl Default for SimOptions {
             core: SimCore::default(),
             neighbours: Neighbours::default(),
             keep_bytes: u64::MAX,
+            counters: None,
             slow_allocation: None,
         }
     }
@@ -126,7 +131,9 @@ impl SimHost {
         let overheads =
             Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };
         let truth = options.core.truth(&machine);
-        let bench = Bench { kernels, clock, overheads, ..Bench::default() };
+        let idle = |counters: SimCounters| counters.at_rest(&machine, &options.ceilings, 1.0);
+        let idle_traffic = options.counters.map(idle);
+        let bench = Bench { kernels, clock, overheads, idle_traffic, ..Bench::default() };
         let world = World { machine, bench, options, now: Cell::new(0.0) };
         Self { world: Rc::new(world), truth, allocations: 0 }
     }
@@ -276,14 +283,15 @@ impl Rig for SimRig {
         let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
         let block_ns = BLOCK_NS.max(budget_ns / most);
         let luck = self.luck * (1.0 + self.world.options.noise / 2.0 * self.rng.normal());
-        let paces = self.paces()?;
+        let demands = self.demands()?;
+        let paces = self.paces(&demands);
         let (options, began) = (&self.world.options, self.world.now.get());
         let seconds = budget.as_secs_f64() + BETWEEN_SECONDS;
         let neighbours = &options.neighbours;
         let slow = neighbours.slowdown(self.part, threads, began, options.seed, &mut self.rng);
         let before = neighbours.pings(&self.setup, began, options.seed, &mut self.rng);
         let after = neighbours.pings(&self.setup, began + seconds, options.seed, &mut self.rng);
-        let mut shot = Shot { threads: Vec::new(), pings: [before, after] };
+        let mut shot = Shot { pings: [before, after], ..Shot::default() };
         for (thread, pace) in self.setup.threads.iter().zip(paces) {
             if matches!(thread.role, Role::Echo { .. } | Role::Keep { .. }) {
                 shot.threads.push(serve(thread.cpu, budget_ns));
@@ -303,14 +311,28 @@ impl Rig for SimRig {
             let clean_ns = per_block * luck / pace * slow;
             shot.threads.push(simulate_thread(&mut self.rng, options, thread.cpu, per_block, clean_ns, budget_ns));
         }
+        if let Some(counters) = &options.counters {
+            let useful: Vec<f64> =
+                shot.threads.iter().map(|t| t.per_block * t.stamps_ns.len().saturating_sub(1) as f64).collect();
+            // Accesses of a chase use a word each, as its demand says.
+            let word = |thread: &ThreadSetup| if matches!(thread.role, Role::Chase { .. }) { WORD } else { 1.0 };
+            let useful: Vec<f64> = useful.iter().zip(&self.setup.threads).map(|(done, t)| done * word(t)).collect();
+            let seconds = budget.as_secs_f64();
+            let mut counted = self.speeds.counted(&demands, &useful, seconds, counters);
+            let rest = counters.at_rest(&self.world.machine, &options.ceilings, seconds).boxes;
+            let is_counted = |idle: &BoxTraffic| counted.boxes.iter().any(|own| own.place == idle.place);
+            let idle: Vec<BoxTraffic> = rest.into_iter().filter(|idle| !is_counted(idle)).collect();
+            counted.boxes.extend(idle);
+            shot.traffic = Some(StepTraffic { counted, ..StepTraffic::default() });
+        }
         self.world.pass(seconds);
         Ok(shot)
     }
 }
 
 impl SimRig {
-    /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
-    fn paces(&self) -> Result<Vec<f64>, Fault> {
+    /// The demands of the threads.
+    fn demands(&self) -> Result<Vec<Demand>, Fault> {
         let fault = |refusal: Refusal| Fault(refusal.to_string());
         let bench = &self.world.bench;
         let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
@@ -334,8 +356,12 @@ impl SimRig {
                 Ok(Demand::NONE)
             }
         };
-        let demands: Vec<Demand> = self.setup.threads.iter().enumerate().map(demand).collect::<Result<_, Fault>>()?;
-        let carried = self.speeds.carry(&demands);
+        self.setup.threads.iter().enumerate().map(demand).collect()
+    }
+
+    /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
+    fn paces(&self, demands: &[Demand]) -> Vec<f64> {
+        let carried = self.speeds.carry(demands);
         let pace = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
             Role::Chase { chains } => {
                 let layout = chain_layout(&self.setup, thread.region);
@@ -347,10 +373,12 @@ impl SimRig {
                 1.0 / self.speeds.revisit_ns(index, chain_layout(&self.setup, thread.region), kept)
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
-            Role::Os(call) => find_primitive(bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread)),
+            Role::Os(call) => {
+                find_primitive(&self.world.bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread))
+            }
             _ => 1.0 / self.shared[index].unwrap_or(1.0),
         };
-        Ok(self.setup.threads.iter().enumerate().map(pace).collect())
+        self.setup.threads.iter().enumerate().map(pace).collect()
     }
 }
 

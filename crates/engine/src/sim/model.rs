@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup,
+    ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup, Traffic,
 };
 
 use super::SimOptions;
 use super::caches;
+use super::counted::SimCounters;
 use super::traffic::{Carried, Demand, Roads, node_shares};
 
 /// Latency of cache levels 1, 2, 3 and beyond, ns (4, 14 and 50 cycles at 3 GHz).
@@ -27,6 +28,8 @@ const TLB_REACH: f64 = 8.0 * 1024.0 * 1024.0;
 const WALK_NS: f64 = 12.0;
 /// Part of a miss on short strides that a hardware prefetcher hides.
 const PREFETCH_GAIN: f64 = 8.0;
+/// Useful bytes of an access of a chase.
+pub(super) const WORD: f64 = 8.0;
 /// Bytes of a line.
 const LINE: u64 = 64;
 /// Rate of an SMT sibling pair's member against a core alone.
@@ -93,10 +96,14 @@ impl SpeedModel {
         self.roads.carry(demands)
     }
 
+    /// What counters see of it.
+    pub(super) fn counted(&self, demands: &[Demand], useful: &[f64], seconds: f64, counters: &SimCounters) -> Traffic {
+        self.roads.counted(demands, useful, seconds, counters)
+    }
+
     /// The demand of a chase by thread `index` on memory: a line for each access that no cache serves, eight useful
     /// bytes of it.
     pub(super) fn chase_demand(&self, index: usize, layout: ChainLayout, chains: u8) -> Demand {
-        const WORD: f64 = 8.0;
         let missing = self.threads[index].missing();
         Demand { rate: WORD / self.access_ns(index, layout, chains, 0.0), traffic: (missing * LINE as f64 / WORD, 0.0) }
     }

@@ -66,44 +66,47 @@ pub(super) struct Carried {
 
 /// A memory or a one-way link.
 #[derive(Debug, Clone, PartialEq)]
-struct Road {
+pub(super) struct Road {
     /// Bytes per ns.
-    capacity: f64,
+    pub(super) capacity: f64,
     /// Whether mixed traffic costs it: a memory, not a link.
-    turns: bool,
+    pub(super) turns: bool,
 }
 
 /// A thread's use of a road: the shares of its reads and writes that cross it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Leg {
-    road: usize,
-    reads: f64,
-    writes: f64,
+pub(super) struct Leg {
+    pub(super) road: usize,
+    pub(super) reads: f64,
+    pub(super) writes: f64,
 }
 
 /// All roads of a machine that a setup uses.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Roads {
-    roads: Vec<Road>,
+    pub(super) roads: Vec<Road>,
+    /// What they are, in the same order.
+    pub(super) names: Vec<Name>,
     /// By thread.
-    routes: Vec<Vec<Leg>>,
+    pub(super) routes: Vec<Vec<Leg>>,
     knee: f64,
     overload: f64,
 }
 
 /// A memory, or a link between two sockets in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Name {
+pub(super) enum Name {
     Memory(NodeId),
     Link { from: u32, to: u32 },
 }
 
 impl Roads {
     pub(super) fn new(machine: &Machine, setup: &Setup, ceilings: &Ceilings) -> Self {
-        let mut roads: Vec<Road> = Vec::new();
+        let (mut roads, mut in_order) = (Vec::<Road>::new(), Vec::new());
         let mut names: BTreeMap<Name, usize> = BTreeMap::new();
         let mut road = |name: Name| {
             *names.entry(name).or_insert_with(|| {
+                in_order.push(name);
                 roads.push(match name {
                     Name::Memory(node) => Road { capacity: memory_rate(machine, node, ceilings), turns: true },
                     Name::Link { .. } => Road { capacity: ceilings.link / 1e9, turns: false },
@@ -126,7 +129,7 @@ impl Roads {
             }
             routes.push(legs);
         }
-        Self { roads, routes, knee: ceilings.knee.clamp(0.0, 0.999), overload: ceilings.overload }
+        Self { roads, names: in_order, routes, knee: ceilings.knee.clamp(0.0, 0.999), overload: ceilings.overload }
     }
 
     /// Shares the roads among the threads, one demand each.
@@ -240,7 +243,7 @@ fn socket_of(machine: &Machine, node: NodeId) -> Option<u32> {
     machine.node(node).and_then(|n| n.cpus.first()).and_then(|cpu| machine.cpu(cpu)).map(|c| c.socket)
 }
 
-fn memory_rate(machine: &Machine, node: NodeId, ceilings: &Ceilings) -> f64 {
+pub(super) fn memory_rate(machine: &Machine, node: NodeId, ceilings: &Ceilings) -> f64 {
     let stated = machine.node(node).and_then(|n| n.hmat.iter().find_map(|h| h.read_bandwidth));
     stated.or(ceilings.node).map_or(NODE_RATE, |bytes| bytes / 1e9)
 }
