@@ -55,6 +55,7 @@ mod table;
 mod tally;
 mod text;
 mod tidy;
+mod traffic;
 mod tuning;
 mod watch;
 

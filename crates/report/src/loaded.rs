@@ -12,6 +12,7 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
 use crate::text::{hanging, heading};
+use crate::traffic::on_channels;
 
 /// Most curves in one plot: more cannot be distinguished.
 const CURVES_A_PLOT: usize = 5;
@@ -108,6 +109,7 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
             Series { name: if curves.len() == 1 { String::new() } else { curve.name.clone() }, points, about }
         })
         .collect();
+    let series = with_measured(series, &curves, style);
     // In a text the heading has the unit.
     out.push_str(&drawn(&series, if style.markup { "ns" } else { "" }, &lines(&findings, &curves, style), style));
     out.push_str(&table(&findings, style));
@@ -122,6 +124,29 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
         }
     }
     out
+}
+
+/// The series, each followed by the same over the bytes that moved on the channels, where they were counted.
+fn with_measured(series: Vec<Series>, curves: &[LoadedCurve<'_>], style: &Style) -> Vec<Series> {
+    let measured = |curve: &LoadedCurve<'_>| {
+        let point = |p: &LoadedPoint<'_>| {
+            // Without load nothing is useful, and little moves.
+            let rate = if p.rate > 0.0 { on_channels(p.seen, p.rate)? } else { 0.0 };
+            Some(((scaled(rate, style), p.seen.value?), PointAbout::of(p.seen, 1.0).named(pressure(p))))
+        };
+        let (points, about): (Vec<_>, Vec<_>) = curve.points.iter().filter_map(point).unzip();
+        (points.len() > 1).then(|| Series { name: format!("{} on channels", curve.name), points, about })
+    };
+    let pairs = series.into_iter().zip(curves);
+    pairs
+        .flat_map(|(mut useful, curve)| {
+            let measured = measured(curve);
+            if measured.is_some() {
+                useful.name = format!("{} useful", curve.name);
+            }
+            [Some(useful), measured].into_iter().flatten()
+        })
+        .collect()
 }
 
 /// The heading of the curves, with the traffic where it is one.

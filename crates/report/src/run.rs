@@ -26,6 +26,7 @@ use crate::style::{Ink, Style};
 use crate::survey;
 use crate::tally::summary;
 use crate::text::{bullet, hanging, heading, rule};
+use crate::traffic::traffic;
 
 /// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a report of its
 /// own; with `verbose` all of this follows it.
@@ -97,6 +98,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     out.push_str(&scaling(&mut shown, style));
     out.push_str(&limits(&mut shown, style));
     out.push_str(&tables(&observations, &run.machine, style));
+    out.push_str(&traffic(run, &observations, style));
     let drift = drift(experiments, &mut shown, style);
     out.push_str(&others(&mut shown, style));
     out.push_str(&orphans(&observations, &evidence(experiments), style));

@@ -17,6 +17,7 @@ use crate::curves::brief;
 use crate::header::counts;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, items};
+use crate::traffic::traffic;
 use figures::Survey;
 pub(crate) use figures::figure_name;
 pub(crate) use places::table as places;
@@ -72,6 +73,9 @@ pub(crate) fn survey(run: &Run, style: &Style) -> String {
     // Details draw the same curves, with their points.
     if !style.verbose {
         out.push_str(&brief(&observations, &run.machine, style));
+    }
+    if !style.verbose {
+        out.push_str(&traffic(run, &observations, style));
     }
     out.push_str(&states::section(&survey, style));
     out.push_str(&notes::section(&survey, style));

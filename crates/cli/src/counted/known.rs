@@ -1,0 +1,99 @@
+//! Counts beside streams whose bytes are known: whether the counters of this machine make sense.
+
+use std::time::Duration;
+
+use tiermark_counters::{KnownStream, check_known};
+use tiermark_engine::{Host, Rig};
+use tiermark_model::{
+    Bytes, CounterCheck, CpuId, IdSet, KernelInfo, Layout, Machine, MemPolicy, Node, Note, PageKind, RegionSetup, Role,
+    Setup, StepTraffic, StoreKind, ThreadSetup, Traffic,
+};
+
+/// Threads of a stream: enough to be far above the background, few enough that no channel is full.
+const THREADS: usize = 4;
+/// Memory of each thread: with several of them beyond the last-level cache of most processors.
+const BYTES: u64 = 128 << 20;
+/// Memory that a stream needs at least, in parts of the last-level cache: what the cache keeps of it does not reach memory.
+const CACHES: u64 = 4;
+/// Shots of a stream, and the time of each.
+const SHOTS: usize = 20;
+const SHOT: Duration = Duration::from_millis(10);
+
+/// A stream of ordinary loads, and one of ordinary stores: each on the memory of each socket.
+const OPS: [&str; 2] = ["read", "write"];
+
+/// Compares the counters of a host with streams on each socket. `None` if no stream could be run.
+pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
+    let mut check = CounterCheck { known: 0.0, counted: None, faults: Vec::new() };
+    let mut ran = false;
+    for socket in host.machine().sockets() {
+        let (mut known, mut counted) = ((0.0, 0.0), Traffic::default());
+        for op in OPS {
+            let Some((kernel, seen)) = stream(host, socket, op) else { continue };
+            let useful = seen.useful.unwrap_or(0.0);
+            let (read, written) = kernel.traffic();
+            known = (known.0 + read * useful, known.1 + written * useful);
+            counted.add(&seen.counted);
+            ran = true;
+        }
+        let channels = channels_of_socket(host.machine());
+        let faults = check_known(&counted, &KnownStream { socket, read: known.0, write: known.1, channels });
+        check.faults.extend(faults.iter().map(note));
+        check.known += known.0 + known.1;
+        let own = counted.sum(|place| place.socket.is_none_or(|own| own == socket)).total;
+        check.counted = own.map(|own| own + check.counted.unwrap_or(0.0)).or(check.counted);
+    }
+    ran.then_some(check)
+}
+
+/// The channels with modules of one socket, where they are known and spread evenly.
+fn channels_of_socket(machine: &Machine) -> Option<usize> {
+    let populated = machine.theoretical_bandwidth.as_ref()?.channels?.populated as usize;
+    let sockets = machine.sockets().len();
+    populated.is_multiple_of(sockets).then_some(populated / sockets)
+}
+
+/// Streams through memory of a socket from its own cpus. `None` if that cannot be set up here.
+fn stream(host: &mut dyn Host, socket: u32, op: &str) -> Option<(KernelInfo, StepTraffic)> {
+    let machine = host.machine();
+    let cpus: IdSet = machine.cpus.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.id).collect();
+    let cpus = machine.one_per_core(&cpus.intersection(&machine.allowed_cpus));
+    let node = machine.nodes.iter().find(|node| has_memory(node) && !node.cpus.intersection(&cpus).is_empty())?;
+    let cpus: Vec<CpuId> = node.cpus.intersection(&cpus).iter().take(THREADS).collect();
+    let cache = machine.data_caches().filter_map(|cache| cache.bytes).max().unwrap_or(0);
+    let bytes = BYTES.max(CACHES * cache / cpus.len() as u64);
+    let plain = |kernel: &&KernelInfo| {
+        kernel.id.op() == op && kernel.plain && matches!(kernel.store_kind, StoreKind::None | StoreKind::Cached)
+    };
+    let kernel = host.bench().kernels.iter().filter(plain).max_by_key(|kernel| kernel.isa)?.clone();
+    let region = RegionSetup {
+        bytes: Bytes(bytes),
+        policy: MemPolicy::Bind,
+        nodes: [node.id].into_iter().collect(),
+        page: PageKind::Thp,
+        layout: Layout::Data,
+    };
+    let role = Role::Stream { kernel: kernel.id.clone(), rivals: Vec::new() };
+    let threads = cpus.iter().enumerate().map(|(index, cpu)| ThreadSetup::new(*cpu, role.clone(), index)).collect();
+    let setup = Setup { regions: vec![region; cpus.len()], threads, seed: 1 };
+    let idle = host.bench().idle_traffic.clone();
+    let mut rig = host.prepare(&setup).ok()?;
+    // The first shot brings the lines that the fill left in caches back to memory.
+    shoot(rig.as_mut())?;
+    let mut sum = StepTraffic::default();
+    for _ in 0..SHOTS {
+        sum.add(&shoot(rig.as_mut())?);
+    }
+    Some((kernel, sum.without_idle(idle.as_ref())))
+}
+
+/// A shot with its useful bytes.
+fn shoot(rig: &mut dyn Rig) -> Option<StepTraffic> {
+    let shot = rig.shot(SHOT).ok()?;
+    let useful = shot.threads.iter().map(|own| own.per_block * own.stamps_ns.len().saturating_sub(1) as f64).sum();
+    Some(StepTraffic { useful: Some(useful), ..shot.traffic? })
+}
+
+fn has_memory(node: &Node) -> bool {
+    node.memory_bytes.is_some_and(|bytes| bytes > 0)
+}

@@ -1,0 +1,125 @@
+//! Counters beside a run: a host whose shots carry the traffic of memory and links.
+//!
+//! The counters are read just before and just after a shot, outside its stamps. What the machine carries while nothing is
+//! measured is counted first, and a stream whose bytes are known then shows whether the counts make sense.
+
+mod known;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use tiermark_counters::{CounterSource, Snapshot, traffic};
+use tiermark_engine::{Fault, Host, Rig, Shot};
+use tiermark_machine::{Energy, Root};
+use tiermark_model::{Bench, KernelId, Machine, PlacementProof, Refusal, Role, Setup, StepTraffic, Traffic};
+
+/// Time over which the idle machine is watched. An idle server moves some 100 MB/s a socket, in bursts of some ms.
+const IDLE: Duration = Duration::from_millis(500);
+
+/// The counters, which all rigs of a host share.
+struct Meter {
+    source: Box<dyn CounterSource>,
+    energy: Option<Energy>,
+}
+
+/// The counts at one moment.
+struct Moment {
+    counts: Snapshot,
+    energy: Option<Vec<u64>>,
+}
+
+impl Meter {
+    /// The counts now; `None` if they cannot be read, which the next shot may change.
+    fn read(&mut self) -> Option<Moment> {
+        let energy = self.energy.as_mut().and_then(Energy::read);
+        Some(Moment { counts: self.source.read().ok()?, energy })
+    }
+
+    /// What was counted since a moment.
+    fn since(&mut self, before: &Moment) -> Option<StepTraffic> {
+        let after = self.read()?;
+        let joules = self.energy.as_ref().and_then(|energy| {
+            Some(energy.joules(before.energy.as_deref()?, after.energy.as_deref()?))
+        });
+        Some(StepTraffic { useful: None, counted: traffic(&before.counts, &after.counts), joules })
+    }
+}
+
+/// A host whose shots carry what its counters saw.
+pub(crate) struct Counted {
+    inner: Box<dyn Host>,
+    meter: Rc<RefCell<Meter>>,
+    bench: Bench,
+}
+
+impl Counted {
+    /// Puts counters beside a host, and watches the idle machine.
+    pub(crate) fn new(inner: Box<dyn Host>, source: Box<dyn CounterSource>, root: &Root) -> Self {
+        let mut meter = Meter { source, energy: Energy::open(root) };
+        let idle = meter.read().and_then(|before| {
+            thread::sleep(IDLE);
+            meter.since(&before)
+        });
+        let bench = Bench { idle_traffic: idle.map(|idle| idle.counted), ..inner.bench().clone() };
+        Self { inner, meter: Rc::new(RefCell::new(meter)), bench }
+    }
+}
+
+impl Host for Counted {
+    fn machine(&self) -> &Machine {
+        self.inner.machine()
+    }
+
+    fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
+        let rig = self.inner.prepare(setup)?;
+        Ok(Box::new(CountedRig { rig, meter: Rc::clone(&self.meter) }))
+    }
+
+    fn keep_bytes(&self) -> u64 {
+        self.inner.keep_bytes()
+    }
+
+    fn reused_bytes(&self) -> u64 {
+        self.inner.reused_bytes()
+    }
+
+    fn now(&self) -> f64 {
+        self.inner.now()
+    }
+
+    fn stopped(&self) -> bool {
+        self.inner.stopped()
+    }
+}
+
+struct CountedRig {
+    rig: Box<dyn Rig>,
+    meter: Rc<RefCell<Meter>>,
+}
+
+impl Rig for CountedRig {
+    fn placement(&mut self) -> PlacementProof {
+        self.rig.placement()
+    }
+
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
+        self.rig.select(kernel)
+    }
+
+    fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
+        self.rig.assign(roles)
+    }
+
+    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+        let before = self.meter.borrow_mut().read();
+        let mut shot = self.rig.shot(budget)?;
+        shot.traffic = before.and_then(|before| self.meter.borrow_mut().since(&before));
+        Ok(shot)
+    }
+}

@@ -1,0 +1,176 @@
+//! What counters of the hardware saw beside the numbers of a run: useful bytes against bytes on channels and links.
+
+use tiermark_model::{
+    BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, Observation, Run, RunCounters, StepTraffic, Traffic,
+    Unit, count_of,
+};
+
+use crate::findings::words;
+use crate::number::{percent, rate};
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, hanging, heading};
+
+/// Bytes on the channels for each useful byte below which a step is one of caches: its few bytes come from elsewhere.
+const OF_MEMORY: f64 = 0.05;
+/// Rows that are shown without `--verbose`.
+const ROWS: usize = 24;
+/// Labels that only say why a step is measured, or by which threads exactly.
+const UNSAID: [&str; 2] = [Labels::PURPOSE, Labels::CPUS];
+
+/// A step with its useful rate, in bytes a second.
+struct Row<'a> {
+    seen: &'a Observation,
+    traffic: &'a StepTraffic,
+    rate: f64,
+}
+
+/// The useful rate of a step: its value, or that of the load beside a latency.
+fn useful_rate(seen: &Observation) -> Option<f64> {
+    let load = || seen.parts.iter().find(|part| part.unit == Unit::BytesPerSecond)?.value;
+    if seen.unit == Unit::BytesPerSecond { seen.value } else { load() }
+}
+
+/// Bytes a second on the channels while a step used so many; `None` if they were not counted.
+pub(crate) fn on_channels(seen: &Observation, useful_rate: f64) -> Option<f64> {
+    Some(useful_rate * seen.traffic.as_ref()?.amplification()?)
+}
+
+/// The section of a run; empty without counters.
+pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &Style) -> String {
+    let Some(counters) = run.counters.as_ref().filter(|counters| counters.source != CounterSourceId::None) else {
+        return String::new();
+    };
+    let row = |seen: &&'a Observation| Some(Row { seen, traffic: seen.traffic.as_ref()?, rate: useful_rate(seen)? });
+    let numbers = observations.iter().filter(|seen| !seen.labels.is_point());
+    let rows: Vec<Row<'a>> = numbers.filter_map(row).collect();
+    let is_of_memory = |row: &&Row<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
+    let of_memory: Vec<&Row<'_>> = rows.iter().filter(is_of_memory).collect();
+    let mut out = heading(&title(counters), style);
+    out.push_str(&background(run, counters, style));
+    if of_memory.is_empty() {
+        return out + &hanging("  ", "No number of this run moved enough data to or from memory.", Ink::Plain, style);
+    }
+    let most = if style.verbose { of_memory.len() } else { ROWS };
+    out.push_str(&table(&of_memory[..most.min(of_memory.len())], style));
+    let hidden = of_memory.len().saturating_sub(most);
+    let caches = rows.len() - of_memory.len();
+    let hidden = (hidden > 0).then(|| format!("{} more with --verbose", count_of(hidden as u64, "number")));
+    let caches = (caches > 0).then(|| format!("not shown: {} of data in caches", count_of(caches as u64, "number")));
+    let rest: Vec<String> = hidden.into_iter().chain(caches).collect();
+    if !rest.is_empty() {
+        out.push_str(&hanging("  ", &rest.join("; "), Ink::Dim, style));
+    }
+    out + &marks(&of_memory, style)
+}
+
+/// `Traffic of memory, counted by perf`.
+fn title(counters: &RunCounters) -> String {
+    let lacks = [(CounterSight::Writes, "reads only"), (CounterSight::Reads, "reads and writes together")];
+    let lack = lacks.into_iter().find(|(sight, _)| !counters.sees.contains(sight)).map(|(_, words)| words);
+    let lack = lack.map_or_else(String::new, |words| format!(" ({words})"));
+    format!("Traffic of memory, counted by {}{lack}", counters.source.name())
+}
+
+/// What the idle machine does, and whether the counters agree with streams whose bytes are known.
+fn background(run: &Run, counters: &RunCounters, style: &Style) -> String {
+    let mut out = String::new();
+    let idle = run.bench.idle_traffic.as_ref().and_then(|idle| Some(idle.whole().total? / idle.seconds));
+    if let Some(idle) = idle {
+        let text = format!("idle machine: {} {}, subtracted below", rate(idle, style), style.rate_unit());
+        out.push_str(&hanging("  ", &text, Ink::Plain, style));
+    }
+    if let Some(check) = &counters.check {
+        let ratio = check.counted.filter(|_| check.known > 0.0).map(|counted| counted / check.known);
+        let ratio = ratio.map_or_else(|| "nothing".to_owned(), |ratio| format!("{ratio:.2} of its bytes"));
+        let text = format!("of a known stream the counters saw {ratio}");
+        out.push_str(&hanging("  ", &text, if check.faults.is_empty() { Ink::Plain } else { Ink::Bad }, style));
+        out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None, style)));
+    }
+    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.text, None, style)));
+    out
+}
+
+fn table(rows: &[&Row<'_>], style: &Style) -> String {
+    let unit = style.rate_unit();
+    let has = |of: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| of(&row.traffic.counted).is_some());
+    let split = has(|counted| counted.whole().read);
+    let (busy, links, energy) = (has(busiest), has(fullest), rows.iter().any(|row| row.traffic.joules.is_some()));
+    let mut table = Table::new().column("of", Align::Left).column(&format!("useful|{unit}"), Align::Right);
+    let columns: &[(&str, bool)] = &[
+        (&format!("read|{unit}"), split),
+        (&format!("written|{unit}"), split),
+        (&format!("moved|{unit}"), !split),
+        ("moved/|useful", true),
+        ("written/|read", split),
+        ("busiest|channel", busy),
+        ("busiest|link", links),
+        ("nJ/|useful B", energy),
+    ];
+    for (head, _) in columns.iter().filter(|(_, shown)| *shown) {
+        table = table.column(head, Align::Right);
+    }
+    let absent = || style.absent().to_owned();
+    let number = |value: Option<f64>| value.map_or_else(absent, |value| format!("{value:.2}"));
+    let share = |value: Option<f64>| value.map_or_else(absent, percent);
+    for row in rows {
+        let (counted, useful) = (&row.traffic.counted, row.traffic.useful.unwrap_or(0.0));
+        let whole = counted.whole();
+        let moved = |bytes: Option<f64>| bytes.map_or_else(absent, |bytes| rate(row.rate * bytes / useful, style));
+        // The counters ran a little longer than the stamps: shares are of the time in which the useful bytes moved.
+        let longer = counted.seconds * row.rate / useful;
+        let all = [
+            moved(whole.read),
+            moved(whole.write),
+            moved(whole.total),
+            number(row.traffic.amplification()),
+            number(whole.writes_per_read()),
+            share(busiest(counted).map(|share| share * longer)),
+            share(fullest(counted).map(|share| share * longer)),
+            number(row.traffic.joules.map(|joules| joules * 1e9 / useful)),
+        ];
+        let shown = all.into_iter().zip(columns).filter(|(_, (_, shown))| *shown).map(|(text, _)| Cell::new(text));
+        let name = [Cell::new(words(&row.seen.labels, &UNSAID)), Cell::new(rate(row.rate, style))];
+        table.row(name.into_iter().chain(shown).collect());
+    }
+    table.render(style)
+}
+
+/// The largest share of its peak that a channel carried.
+fn busiest(counted: &Traffic) -> Option<f64> {
+    let channels = counted.boxes.iter().filter(|own| own.place.kind != BoxKind::Cache);
+    channels.filter_map(|own| own.utilisation()).reduce(f64::max)
+}
+
+/// The largest share of its peak that a link carried one way.
+fn fullest(counted: &Traffic) -> Option<f64> {
+    let shares = counted.links.iter().map(|link| link.utilisation());
+    shares.flat_map(|(sent, received)| [sent, received]).flatten().reduce(f64::max)
+}
+
+/// What is wrong with counts of some steps, once for each box.
+fn marks(rows: &[&Row<'_>], style: &Style) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for mark in rows.iter().flat_map(|row| &row.traffic.counted.marks) {
+        let text = sentence(mark);
+        if !said.contains(&text) {
+            said.push(text);
+        }
+    }
+    said.iter().map(|text| bullet("!", Ink::Warn, text, None, style)).collect()
+}
+
+fn sentence(mark: &CounterMark) -> String {
+    let unit = &mark.place().unit;
+    match mark {
+        CounterMark::Multiplexed { share, .. } => {
+            format!("{unit}: its counters took turns; counts are scaled from {} of the time", percent(*share))
+        }
+        CounterMark::NeverCounted { .. } => format!("{unit} never counted: other programs hold its counters"),
+        CounterMark::Lost { .. } => format!("{unit} stopped counting: its cpu went offline"),
+        CounterMark::WentBack { .. } => {
+            format!("{unit}: its count went back, so another program sets it; it is left out")
+        }
+        CounterMark::Impossible { .. } => format!("{unit} counted more than a channel can carry; it is left out"),
+    }
+}
