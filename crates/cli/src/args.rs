@@ -19,7 +19,7 @@ use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs};
-pub(crate) use counters::{CounterArgs, CountersFrom};
+pub(crate) use counters::{CountWhen, CounterArgs, CountersFrom, CountingArgs};
 pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
@@ -44,6 +44,9 @@ pub(crate) struct Simulation {
     /// GB/s that each simulated node's memory gives
     #[arg(long, value_name = "GBS", global = true, hide = true)]
     pub(crate) sim_memory: Option<f64>,
+    /// Bytes written to simulated memory for each byte that another socket writes; with it, traffic is counted
+    #[arg(long, value_name = "FACTOR", global = true, hide = true)]
+    pub(crate) sim_counters: Option<f64>,
     /// GB/s that one simulated socket sends to another, one way
     #[arg(long, value_name = "GBS", global = true, hide = true)]
     pub(crate) sim_link: Option<f64>,

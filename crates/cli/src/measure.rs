@@ -6,14 +6,15 @@ use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::admit::Fresh;
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
+use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Exit, Experiment, FileMemory, IdSet, Machine, Node, NodeId, Numbering, Plan, PlanPage, RUN_SCHEMA, Refusal,
-    Request, Run, Scope, resolve_cpus,
+    CounterSourceId, Exit, Experiment, FileMemory, IdSet, Machine, Node, NodeId, Numbering, Plan, PlanPage, RUN_SCHEMA,
+    Refusal, Request, Run, RunCounters, Scope, resolve_cpus,
 };
 use tiermark_probes::survey;
 
-use crate::args::{PlaceArgs, RunArgs, Simulation};
+use crate::args::{CountWhen, PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
 use crate::dry::Planned;
 use crate::exports::{Export, HTML};
@@ -26,7 +27,7 @@ use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::target::Target;
-use crate::{dry, file_memory, health, long, orphans, shell, target, version};
+use crate::{counted, dry, file_memory, health, long, orphans, shell, target, version};
 
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
@@ -75,7 +76,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
     let seed = place.control.seed.unwrap_or(drawn);
-    let Target { mut host, root } = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
+    let Target { host, root } = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
     let long = long::warning(&plans);
     if let Some(warning) = long.iter().find(|_| !result.quiet) {
@@ -90,10 +91,11 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
         return Ok(Exit::Refused);
     }
     let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
+    let (mut host, counters) = count(job, host, &root)?;
     let store = shell::store();
     let health = HealthWatch::begin(&root, host.machine());
     let head = head(job, host.as_ref(), seed, watch.is_some());
-    let mut run = Run { plan: job.plan.clone(), health: health.begun(), ..head };
+    let mut run = Run { plan: job.plan.clone(), health: health.begun(), counters, ..head };
     run.warnings.extend(long);
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Destination::open).transpose()?;
@@ -124,6 +126,29 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
         exit => exit,
     };
     finish(job.args, &store, &run, Sinks { document, exports, listeners }, stopped_by)
+}
+
+/// Puts counters of memory traffic beside the host, and compares them with known streams.
+fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn Host>, Option<RunCounters>), Failure> {
+    let counting = &job.args.place.control.counting;
+    match (counting.when, job.simulation) {
+        (CountWhen::Off, _) | (CountWhen::Auto, Simulation { simulate: Some(_), sim_counters: None, .. }) => {
+            Ok((host, None))
+        }
+        (_, Simulation { simulate: Some(_), sim_counters: Some(_), .. }) => {
+            let counters = counted::simulated(host.as_mut());
+            Ok((host, Some(counters)))
+        }
+        (when, _) => {
+            let (host, counters) = counted::beside(host, root, &counting.source)?;
+            match counters.passed_over.first() {
+                Some(first) if when == CountWhen::Require && counters.source == CounterSourceId::None => {
+                    Err(first.refusal.clone().into())
+                }
+                _ => Ok((host, Some(counters))),
+            }
+        }
+    }
 }
 
 /// Refuses outputs that would get into each other's way.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_engine::{Ceilings, Host, Neighbours, SimCache, SimCore, SimHost, SimOptions};
+use tiermark_engine::{Ceilings, Host, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions};
 use tiermark_host::LinuxHost;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
@@ -13,6 +13,9 @@ use tiermark_system::live_facts;
 
 use crate::args::Simulation;
 use crate::output::Failure;
+
+/// Bytes a second that each node of a simulated machine reads while nothing is measured.
+const SIMULATED_IDLE: f64 = 1e8;
 
 /// Discovers this machine.
 ///
@@ -83,6 +86,7 @@ pub(crate) fn open(
         core: core(simulation),
         neighbours: neighbours(simulation)?,
         keep_bytes: max_mem.map_or(defaults.keep_bytes, |bytes| bytes.0),
+        counters: simulation.sim_counters.map(|remote_writes| SimCounters { remote_writes, idle: SIMULATED_IDLE }),
         ..defaults
     };
     // A captured tree does not show which primitives its kernel has: the primitives are those of this program.

@@ -60,6 +60,7 @@ impl LinuxHost {
             kernels: tiermark_kernels::available().map(|spec| spec.kernel_info()).collect(),
             clock: clock_info,
             overheads: overheads::measure(&machine, &clock),
+            idle_traffic: None,
             primitives: tiermark_primitives::present_primitives(&machine),
         };
         let room = FreeMemory::new(options.root);

@@ -16,7 +16,7 @@ const OF_MEMORY: f64 = 0.05;
 /// Rows that are shown without `--verbose`.
 const ROWS: usize = 24;
 /// Labels that only say why a step is measured, or by which threads exactly.
-const UNSAID: [&str; 2] = [Labels::PURPOSE, Labels::CPUS];
+const UNSAID: [&str; 3] = [Labels::PURPOSE, Labels::CPUS, Labels::SPAN];
 
 /// A step with its useful rate, in bytes a second.
 struct Row<'a> {

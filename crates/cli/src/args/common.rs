@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use tiermark_model::{Bytes, FileMemory, IdSet, Numbering, PageKind};
 
+use super::CountingArgs;
 use crate::parse::{self, NodeChoice};
 
 /// When colours are written.
@@ -168,6 +169,8 @@ pub(crate) struct ControlArgs {
     /// Measure although other work keeps more than half of the cpus busy
     #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) counting: CountingArgs,
     /// Print the plan and measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

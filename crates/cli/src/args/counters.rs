@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::parse;
 
@@ -18,6 +18,30 @@ pub(crate) struct CounterArgs {
     /// File with the events of a processor family, used before those that tiermark has (docs/COUNTERS.md)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) events: Option<PathBuf>,
+}
+
+/// Arguments of every command that can count beside what it does.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct CountingArgs {
+    /// Count memory traffic beside: auto (where a source opens), require or off
+    ///
+    /// require ends with exit code 4 if no source opens. Where none does, as in virtual machines, auto changes nothing.
+    #[arg(long = "counters", value_name = "WHEN", default_value = "auto", hide_short_help = true)]
+    pub(crate) when: CountWhen,
+    #[command(flatten)]
+    pub(crate) source: CounterArgs,
+}
+
+/// Whether traffic is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum CountWhen {
+    /// Where a source opens.
+    #[default]
+    Auto,
+    /// Nothing is measured without.
+    Require,
+    /// Never.
+    Off,
 }
 
 /// A source that the user names.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tiermark_counters::{KnownStream, check_known};
+use tiermark_counters::{Fault, KnownStream, Of, check_known};
 use tiermark_engine::{Host, Rig};
+use tiermark_model::messages::counters as says;
 use tiermark_model::{
     Bytes, CounterCheck, CpuId, IdSet, KernelInfo, Layout, Machine, MemPolicy, Node, Note, PageKind, RegionSetup, Role,
     Setup, StepTraffic, StoreKind, ThreadSetup, Traffic,
@@ -26,7 +27,7 @@ const OPS: [&str; 2] = ["read", "write"];
 pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
     let mut check = CounterCheck { known: 0.0, counted: None, faults: Vec::new() };
     let mut ran = false;
-    for socket in host.machine().sockets() {
+    for socket in host.machine().sockets().iter().collect::<Vec<_>>() {
         let (mut known, mut counted) = ((0.0, 0.0), Traffic::default());
         for op in OPS {
             let Some((kernel, seen)) = stream(host, socket, op) else { continue };
@@ -38,7 +39,7 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
         }
         let channels = channels_of_socket(host.machine());
         let faults = check_known(&counted, &KnownStream { socket, read: known.0, write: known.1, channels });
-        check.faults.extend(faults.iter().map(note));
+        check.faults.extend(faults.iter().map(|fault| note(socket, fault)));
         check.known += known.0 + known.1;
         let own = counted.sum(|place| place.socket.is_none_or(|own| own == socket)).total;
         check.counted = own.map(|own| own + check.counted.unwrap_or(0.0)).or(check.counted);
@@ -46,9 +47,32 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
     ran.then_some(check)
 }
 
+/// The sentence of a fault.
+fn note(socket: u32, fault: &Fault) -> Note {
+    let what = |of: &Of| match of {
+        Of::Read => "reads",
+        Of::Write => "writes",
+        _ => "reads and writes",
+    };
+    match fault {
+        // 1/3 and 1/2, 2 and 3.
+        Fault::Factor { of, factor, ratio } if *factor < 1.0 => {
+            says::counts_by_factor(socket, what(of), &format!("1/{:.0}", 1.0 / factor), *ratio)
+        }
+        Fault::Factor { of, factor, ratio } => {
+            says::counts_by_factor(socket, what(of), &format!("{factor:.0} times as much"), *ratio)
+        }
+        Fault::Off { of, ratio } => says::counts_are_off(socket, what(of), *ratio),
+        Fault::Nothing => says::counts_nothing(socket),
+        Fault::Silent { place } => says::box_is_silent(&place.unit),
+        Fault::FewBoxes { boxes, channels } => says::boxes_are_few(socket, *boxes as u64, *channels as u64),
+        Fault::Phantom { place } => says::box_is_phantom(&place.unit),
+    }
+}
+
 /// The channels with modules of one socket, where they are known and spread evenly.
 fn channels_of_socket(machine: &Machine) -> Option<usize> {
-    let populated = machine.theoretical_bandwidth.as_ref()?.channels?.populated as usize;
+    let populated = machine.theoretical_peak.as_ref()?.channels?.populated as usize;
     let sockets = machine.sockets().len();
     populated.is_multiple_of(sockets).then_some(populated / sockets)
 }
@@ -58,8 +82,13 @@ fn stream(host: &mut dyn Host, socket: u32, op: &str) -> Option<(KernelInfo, Ste
     let machine = host.machine();
     let cpus: IdSet = machine.cpus.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.id).collect();
     let cpus = machine.one_per_core(&cpus.intersection(&machine.allowed_cpus));
-    let node = machine.nodes.iter().find(|node| has_memory(node) && !node.cpus.intersection(&cpus).is_empty())?;
-    let cpus: Vec<CpuId> = node.cpus.intersection(&cpus).iter().take(THREADS).collect();
+    let own = machine.nodes.iter().filter(|node| has_memory(node) && !node.cpus.intersection(&cpus).is_empty());
+    // All nodes of the socket: a channel of another one would be silent.
+    let nodes: IdSet = own.map(|node| node.id).collect();
+    let cpus: Vec<CpuId> = cpus.iter().take(THREADS).collect();
+    if nodes.is_empty() || cpus.is_empty() {
+        return None;
+    }
     let cache = machine.data_caches().filter_map(|cache| cache.bytes).max().unwrap_or(0);
     let bytes = BYTES.max(CACHES * cache / cpus.len() as u64);
     let plain = |kernel: &&KernelInfo| {
@@ -68,8 +97,8 @@ fn stream(host: &mut dyn Host, socket: u32, op: &str) -> Option<(KernelInfo, Ste
     let kernel = host.bench().kernels.iter().filter(plain).max_by_key(|kernel| kernel.isa)?.clone();
     let region = RegionSetup {
         bytes: Bytes(bytes),
-        policy: MemPolicy::Bind,
-        nodes: [node.id].into_iter().collect(),
+        policy: if nodes.len() > 1 { MemPolicy::Interleave } else { MemPolicy::Bind },
+        nodes,
         page: PageKind::Thp,
         layout: Layout::Data,
     };

@@ -10,10 +10,18 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use tiermark_counters::{CounterSource, Snapshot, traffic};
+use tiermark_counters::{Chosen, CounterSource, Snapshot, other_monitors, traffic};
 use tiermark_engine::{Fault, Host, Rig, Shot};
 use tiermark_machine::{Energy, Root};
-use tiermark_model::{Bench, KernelId, Machine, PlacementProof, Refusal, Role, Setup, StepTraffic, Traffic};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{
+    Bench, CounterSight, CounterSourceId, KernelId, Machine, PassedOver, PlacementProof, Refusal, Role, RunCounters,
+    Setup, StepTraffic,
+};
+
+use crate::args::CounterArgs;
+use crate::counters::open_counters;
+use crate::output::Failure;
 
 /// Time over which the idle machine is watched. An idle server moves some 100 MB/s a socket, in bursts of some ms.
 const IDLE: Duration = Duration::from_millis(500);
@@ -40,9 +48,10 @@ impl Meter {
     /// What was counted since a moment.
     fn since(&mut self, before: &Moment) -> Option<StepTraffic> {
         let after = self.read()?;
-        let joules = self.energy.as_ref().and_then(|energy| {
-            Some(energy.joules(before.energy.as_deref()?, after.energy.as_deref()?))
-        });
+        let joules = self
+            .energy
+            .as_ref()
+            .and_then(|energy| Some(energy.joules(before.energy.as_deref()?, after.energy.as_deref()?)));
         Some(StepTraffic { useful: None, counted: traffic(&before.counts, &after.counts), joules })
     }
 }
@@ -65,6 +74,42 @@ impl Counted {
         let bench = Bench { idle_traffic: idle.map(|idle| idle.counted), ..inner.bench().clone() };
         Self { inner, meter: Rc::new(RefCell::new(meter)), bench }
     }
+}
+
+/// Opens counters and puts them beside a host. A host without any stays as it is.
+///
+/// # Errors
+/// A [`Failure`] if the user's file of events has mistakes.
+pub(crate) fn beside(
+    host: Box<dyn Host>,
+    root: &Root,
+    args: &CounterArgs,
+) -> Result<(Box<dyn Host>, RunCounters), Failure> {
+    let Chosen { source, refused } = open_counters(root, host.machine(), args)?;
+    let passed_over = refused.into_iter().map(|(source, refusal)| PassedOver { source, refusal }).collect();
+    let (id, sees) = (source.id(), source.sees());
+    let none = RunCounters { source: id, sees, passed_over, check: None, notes: Vec::new() };
+    if id == CounterSourceId::None {
+        return Ok((host, none));
+    }
+    let notes = other_monitors(root).into_iter().map(|(pid, name)| says::other_monitor(pid, &name)).collect();
+    let mut host: Box<dyn Host> = Box::new(Counted::new(host, source, root));
+    let check = known::check(host.as_mut());
+    Ok((host, RunCounters { check, notes, ..none }))
+}
+
+/// The counters of a simulated machine, whose shots carry what they saw.
+pub(crate) fn simulated(host: &mut dyn Host) -> RunCounters {
+    let sees = [
+        CounterSight::Reads,
+        CounterSight::Writes,
+        CounterSight::Channels,
+        CounterSight::Utilisation,
+        CounterSight::LinkSent,
+        CounterSight::LinkReceived,
+    ];
+    let (source, sees) = (CounterSourceId::Simulated, sees.to_vec());
+    RunCounters { source, sees, passed_over: Vec::new(), check: known::check(host), notes: Vec::new() }
 }
 
 impl Host for Counted {

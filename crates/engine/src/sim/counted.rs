@@ -2,7 +2,7 @@
 
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, LinkTraffic, Machine, NodeId, Traffic};
 
-use super::traffic::{Ceilings, Demand, Name, Roads, memory_rate};
+use super::traffic::{Ceilings, Demand, Name, Roads, memory_rate, socket_of};
 
 /// Channels of each simulated node.
 const CHANNELS: u32 = 2;
@@ -20,12 +20,18 @@ pub struct SimCounters {
 
 impl SimCounters {
     /// The channels of a node, which share its traffic evenly.
-    fn channels(self, node: NodeId, capacity: f64, bytes: (f64, f64), seconds: f64) -> Vec<BoxTraffic> {
+    fn channels(
+        self,
+        (node, socket): (NodeId, Option<u32>),
+        capacity: f64,
+        bytes: (f64, f64),
+        seconds: f64,
+    ) -> Vec<BoxTraffic> {
         let part = f64::from(CHANNELS);
         let (read, write) = ((bytes.0 + self.idle * seconds) / part, (bytes.1 + self.idle / 2.0 * seconds) / part);
         let channel = |number: u32| BoxTraffic {
             place: BoxPlace {
-                socket: None,
+                socket,
                 node: Some(node),
                 kind: BoxKind::Channel,
                 unit: format!("node {node} channel {number}"),
@@ -42,15 +48,27 @@ impl SimCounters {
     /// What the nodes of a machine carry while nothing is measured.
     pub fn at_rest(self, machine: &Machine, ceilings: &Ceilings, seconds: f64) -> Traffic {
         let boxes = machine.nodes.iter().filter(|node| node.memory_bytes.is_some_and(|bytes| bytes > 0));
-        let boxes =
-            boxes.flat_map(|node| self.channels(node.id, memory_rate(machine, node.id, ceilings), (0.0, 0.0), seconds));
+        let boxes = boxes.flat_map(|node| {
+            self.channels(
+                (node.id, socket_of(machine, node.id)),
+                memory_rate(machine, node.id, ceilings),
+                (0.0, 0.0),
+                seconds,
+            )
+        });
         Traffic { seconds, boxes: boxes.collect(), ..Traffic::default() }
     }
 }
 
 impl Roads {
     /// The bytes on every road while each thread used so many.
-    pub(super) fn counted(&self, demands: &[Demand], useful: &[f64], seconds: f64, counters: &SimCounters) -> Traffic {
+    pub(super) fn counted(
+        &self,
+        demands: &[Demand],
+        useful: &[f64],
+        seconds: f64,
+        (counters, machine): (&SimCounters, &Machine),
+    ) -> Traffic {
         let mut carried = vec![(0.0, 0.0); self.roads.len()];
         for ((legs, demand), useful) in self.routes.iter().zip(demands).zip(useful) {
             let is_remote = legs.iter().any(|leg| !self.roads[leg.road].turns);
@@ -63,7 +81,12 @@ impl Roads {
         let mut counted = Traffic { seconds, ..Traffic::default() };
         for ((name, road), bytes) in self.names.iter().zip(&self.roads).zip(carried) {
             match *name {
-                Name::Memory(node) => counted.boxes.extend(counters.channels(node, road.capacity, bytes, seconds)),
+                Name::Memory(node) => counted.boxes.extend(counters.channels(
+                    (node, socket_of(machine, node)),
+                    road.capacity,
+                    bytes,
+                    seconds,
+                )),
                 Name::Link { from, to } => {
                     let most = road.capacity * 1e9 * seconds / REACHED;
                     let add = |sum: &mut Option<f64>| *sum = sum.map(|sum| sum + bytes.0 + bytes.1);

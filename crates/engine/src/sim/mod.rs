@@ -318,7 +318,7 @@ impl Rig for SimRig {
             let word = |thread: &ThreadSetup| if matches!(thread.role, Role::Chase { .. }) { WORD } else { 1.0 };
             let useful: Vec<f64> = useful.iter().zip(&self.setup.threads).map(|(done, t)| done * word(t)).collect();
             let seconds = budget.as_secs_f64();
-            let mut counted = self.speeds.counted(&demands, &useful, seconds, counters);
+            let mut counted = self.speeds.roads().counted(&demands, &useful, seconds, (counters, &self.world.machine));
             let rest = counters.at_rest(&self.world.machine, &options.ceilings, seconds).boxes;
             let is_counted = |idle: &BoxTraffic| counted.boxes.iter().any(|own| own.place == idle.place);
             let idle: Vec<BoxTraffic> = rest.into_iter().filter(|idle| !is_counted(idle)).collect();

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup, Traffic,
+    ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup,
 };
 
 use super::SimOptions;
 use super::caches;
-use super::counted::SimCounters;
 use super::traffic::{Carried, Demand, Roads, node_shares};
 
 /// Latency of cache levels 1, 2, 3 and beyond, ns (4, 14 and 50 cycles at 3 GHz).
@@ -96,9 +95,9 @@ impl SpeedModel {
         self.roads.carry(demands)
     }
 
-    /// What counters see of it.
-    pub(super) fn counted(&self, demands: &[Demand], useful: &[f64], seconds: f64, counters: &SimCounters) -> Traffic {
-        self.roads.counted(demands, useful, seconds, counters)
+    /// The memories and links that its threads use.
+    pub(super) fn roads(&self) -> &Roads {
+        &self.roads
     }
 
     /// The demand of a chase by thread `index` on memory: a line for each access that no cache serves, eight useful

@@ -239,7 +239,7 @@ pub(super) fn node_shares(setup: &Setup, region: usize, machine: &Machine) -> Ve
 }
 
 /// The socket a node's memory hangs on; `None` for nodes without cpus, whose own rate is all that is known.
-fn socket_of(machine: &Machine, node: NodeId) -> Option<u32> {
+pub(super) fn socket_of(machine: &Machine, node: NodeId) -> Option<u32> {
     machine.node(node).and_then(|n| n.cpus.first()).and_then(|cpu| machine.cpu(cpu)).map(|c| c.socket)
 }
 

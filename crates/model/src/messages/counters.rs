@@ -88,6 +88,30 @@ messages! {
     Note counts_come_late(program: &str):
         "{program} counts in intervals of its own: bytes of less time than an interval are not told apart";
 
+    /// Counters that see a multiple or a part of a stream.
+    Note counts_by_factor(socket: u32, what: &str, factor: &str, ratio: f64):
+        "socket {socket}: the counters see {ratio:.2} of the {what} of a known stream: {factor}, so that events are counted twice or only in part";
+
+    /// Counters that see something else than a stream.
+    Note counts_are_off(socket: u32, what: &str, ratio: f64):
+        "socket {socket}: the counters see {ratio:.2} of the {what} of a known stream, by no factor with a known cause";
+
+    /// Counters that see nothing of a stream.
+    Note counts_nothing(socket: u32):
+        "socket {socket}: the counters see nothing of a known stream";
+
+    /// A box that counts nothing although its channel is in use.
+    Note box_is_silent(unit: &str):
+        "{unit} counts nothing of a known stream, although its channel runs: the stream is not spread over it, or its counters are held by another program";
+
+    /// Fewer boxes than channels.
+    Note boxes_are_few(socket: u32, boxes: u64, channels: u64):
+        "socket {socket}: {boxes} channels count a known stream, but {channels} hold modules";
+
+    /// A box that counts what its channel did not carry.
+    Note box_is_phantom(unit: &str):
+        "{unit} counts bytes that the known stream did not move through it";
+
     /// A file with counts that cannot be read.
     Refusal counts_unreadable(source: &str, error: &str):
         "{source}", "{error}", "name a file that the program writes now";

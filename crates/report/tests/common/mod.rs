@@ -68,6 +68,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         health: None,
         counters: None,
         bench: Bench {
+            idle_traffic: None,
             primitives: Vec::new(),
             kernels: vec![],
             clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },
