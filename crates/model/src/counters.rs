@@ -17,6 +17,8 @@ pub enum CounterSourceId {
     PcmMemory,
     /// The output of `likwid-perfctr -O`.
     Likwid,
+    /// The scripted traffic of a simulated machine.
+    Simulated,
     /// No counters.
     None,
 }
@@ -29,6 +31,7 @@ impl CounterSourceId {
             Self::Resctrl => "resctrl",
             Self::PcmMemory => "pcm-memory",
             Self::Likwid => "likwid",
+            Self::Simulated => "simulated",
             Self::None => "none",
         }
     }
