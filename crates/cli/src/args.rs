@@ -3,6 +3,7 @@
 pub(crate) mod capacity;
 mod common;
 pub(crate) mod compare;
+mod counters;
 pub(crate) mod history;
 pub(crate) mod load;
 pub(crate) mod show;
@@ -18,6 +19,7 @@ use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs};
+pub(crate) use counters::{CounterArgs, CountersFrom};
 pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
@@ -205,6 +207,8 @@ pub(crate) struct ListArgs {
     /// With counters, probes or primitives: a captured machine (a directory or a tar archive) instead of this one
     #[arg(long, value_name = "TREE")]
     pub(crate) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) counters: CounterArgs,
     #[command(flatten)]
     pub(crate) view: View,
 }

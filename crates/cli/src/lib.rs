@@ -7,6 +7,7 @@ mod args;
 mod busy;
 mod command_line;
 mod commands;
+mod counters;
 mod dry;
 mod experiments;
 mod exports;

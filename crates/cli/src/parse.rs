@@ -10,6 +10,7 @@ use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Buffer, Origin, Policy, Weights, Workers};
 use tiermark_probes::{Group, Mix};
 
+use crate::args::CountersFrom;
 use crate::names;
 
 /// Nodes by number, or one by its distance.
@@ -270,6 +271,18 @@ pub(crate) fn traffic(text: &str) -> Result<Groups, String> {
     let what = "write a group of threads, such as 'cpus=0-3 mix=2:1', or name a file with a group a line";
     let lines = tiermark_config::text_of(Path::new(text)).map_err(|error| format!("'{text}': {error}; {what}"))?;
     Group::list(&lines).map(Groups).map_err(|why| format!("'{text}': {why}"))
+}
+
+/// A source of counters that the user names.
+pub(crate) fn counter_source(text: &str) -> Result<CountersFrom, String> {
+    let what = "use perf, resctrl, pcm=FILE or likwid=FILE";
+    match text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file))) {
+        ("perf", None) => Ok(CountersFrom::Perf),
+        ("resctrl", None) => Ok(CountersFrom::Resctrl),
+        ("pcm", Some(file)) if !file.is_empty() => Ok(CountersFrom::Pcm(file.into())),
+        ("likwid", Some(file)) if !file.is_empty() => Ok(CountersFrom::Likwid(file.into())),
+        _ => Err(what.to_owned()),
+    }
 }
 
 /// A mix of reads and writes.

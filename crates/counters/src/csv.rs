@@ -1,4 +1,6 @@
-//! Cells of the lines that monitors write.
+//! The lines that monitors write, and their cells.
+
+use std::io::{self, Read};
 
 /// Bytes of the longest line: a header of pcm-memory for 8 sockets of 12 channels has 8 KiB.
 pub(crate) const MOST_LINE: usize = 1 << 16;
@@ -16,4 +18,56 @@ pub(crate) fn amount(cell: &str) -> Option<f64> {
         return Some(0.0);
     }
     cell.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}
+
+/// Bytes that one call reads: a file that grew further is read by the next calls.
+const MOST_BYTES: u64 = 1 << 22;
+
+/// The whole lines of a text that comes in pieces.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pieces {
+    partial: String,
+    /// Whether the end of a line is awaited that is too long.
+    skipping: bool,
+}
+
+impl Pieces {
+    /// Takes a piece, and gives the lines that are whole with it. The last line counts once it has its end.
+    pub(crate) fn take(&mut self, text: &str, mut each: impl FnMut(&str)) {
+        self.partial.push_str(text);
+        let text = std::mem::take(&mut self.partial);
+        let mut rest = text.as_str();
+        while let Some((line, more)) = rest.split_once('\n') {
+            if !std::mem::take(&mut self.skipping) && line.len() <= MOST_LINE {
+                each(line);
+            }
+            rest = more;
+        }
+        // A line that does not end is no line of this file, and neither is its end.
+        self.skipping |= rest.len() > MOST_LINE;
+        if !self.skipping {
+            rest.clone_into(&mut self.partial);
+        }
+    }
+}
+
+/// A file that another program writes, read as it grows.
+pub(crate) struct Lines<R> {
+    file: R,
+    pieces: Pieces,
+}
+
+impl<R: Read> Lines<R> {
+    pub(crate) fn new(file: R) -> Self {
+        Self { file, pieces: Pieces::default() }
+    }
+
+    /// Gives the lines that were added.
+    pub(crate) fn read(&mut self, each: impl FnMut(&str)) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        (&mut self.file).take(MOST_BYTES).read_to_end(&mut bytes)?;
+        // Monitors write ASCII; a byte that is none spoils its own line only.
+        self.pieces.take(&String::from_utf8_lossy(&bytes), each);
+        Ok(())
+    }
 }

@@ -27,7 +27,7 @@ pub use backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FOR
 pub use calibrate::{Fault, KnownStream, check_known};
 pub use family::{Count, Family, Of, Unit, families, family_of};
 pub use format::{Field, FormatError, Terms, Words, terms};
-pub use likwid::{Likwid, likwid_of};
+pub use likwid::{Likwid, LikwidFile, likwid_of};
 pub use pcm::{PcmFile, PcmMemory, PcmRow};
 pub use perf::{PerfSource, examine_perf};
 pub use resctrl::{GroupFiles, Resctrl, SystemFiles, examine_resctrl};

@@ -1,15 +1,21 @@
 //! The output of `likwid-perfctr -O -g MEM`, once the program has ended.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::time::Duration;
-use tiermark_model::{BoxKind, BoxPlace};
 
-use crate::csv::{MOST_LINE, amount, cells};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
+
+use crate::csv::{Lines, MOST_LINE, amount, cells};
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
+use crate::source::CounterSource;
 
 /// Lines of one output: a group has about 20 metrics, and a program may measure several groups.
 const MOST_LINES: usize = 10_000;
+/// Metrics of one group: the largest has about 20.
+const MOST_METRICS: usize = 1000;
 /// Bytes of a gigabyte, as likwid counts them.
 const GB: f64 = 1e9;
 
@@ -49,34 +55,85 @@ impl Likwid {
     }
 }
 
-/// The first group of an output that counts memory traffic; `None` if no group does.
-pub fn likwid_of(text: &str) -> Option<Likwid> {
-    let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let mut in_metrics = false;
-    for line in text.lines().take(MOST_LINES).filter(|line| line.len() <= MOST_LINE) {
+/// Reads the lines of one output after the other.
+#[derive(Debug, Clone, Default)]
+struct Groups {
+    metrics: BTreeMap<String, Vec<f64>>,
+    in_metrics: bool,
+    /// Whether the output that is read has been counted: its other groups are of other things, or of the same traffic.
+    counted: bool,
+}
+
+impl Groups {
+    /// Takes a line. What the output counted, on the line after which that is known.
+    fn line(&mut self, line: &str) -> Option<Likwid> {
         let cells = cells(line);
         if cells[0] == "TABLE" || cells[0] == "STRUCT" {
-            if in_metrics && whole(&metrics).is_some() {
-                break;
-            }
+            // The line `STRUCT,Info` begins each output.
+            self.counted &= cells.get(1) != Some(&"Info");
             // `STAT` tables repeat the sums of some metrics; threads are added up here.
-            in_metrics = cells.get(1).is_some_and(|title| title.ends_with(" Metric"));
-            if in_metrics {
-                metrics.clear();
-            }
-            continue;
+            self.in_metrics = cells.get(1).is_some_and(|title| title.ends_with(" Metric"));
+            self.metrics.clear();
+            return None;
         }
         // Lines are padded with commas to the width of the widest.
         let values = cells[1..].iter().filter(|cell| !cell.is_empty()).map(|cell| amount(cell)).collect::<Option<_>>();
-        if let Some(values) = values.filter(|_| in_metrics) {
-            metrics.insert(cells[0], values);
-        }
+        let values = values.filter(|_| self.in_metrics && !self.counted && self.metrics.len() < MOST_METRICS)?;
+        self.metrics.insert(cells[0].to_owned(), values);
+        let found = whole(&self.metrics)?;
+        self.counted = true;
+        Some(found)
     }
-    whole(&metrics)
+}
+
+/// The first group of an output that counts memory traffic; `None` if no group does.
+pub fn likwid_of(text: &str) -> Option<Likwid> {
+    let mut groups = Groups::default();
+    text.lines().take(MOST_LINES).filter(|line| line.len() <= MOST_LINE).find_map(|line| groups.line(line))
+}
+
+/// A file with outputs, one after the other: those of `likwid-perfctr -O -g MEM -S 1s` in a loop.
+pub struct LikwidFile<R> {
+    lines: Lines<R>,
+    groups: Groups,
+    sum: Likwid,
+}
+
+impl<R: Read> LikwidFile<R> {
+    /// Reads a file from its beginning.
+    pub fn new(file: R) -> Self {
+        Self { lines: Lines::new(file), groups: Groups::default(), sum: Likwid::default() }
+    }
+}
+
+impl<R: Read> CounterSource for LikwidFile<R> {
+    fn id(&self) -> CounterSourceId {
+        CounterSourceId::Likwid
+    }
+
+    fn sees(&self) -> Vec<CounterSight> {
+        vec![CounterSight::Reads, CounterSight::Writes]
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        vec![says::counts_come_late("likwid-perfctr")]
+    }
+
+    fn read(&mut self) -> io::Result<Snapshot> {
+        let Self { lines, groups, sum } = self;
+        lines.read(|line| {
+            if let Some(more) = groups.line(line) {
+                sum.seconds += more.seconds;
+                sum.read += more.read;
+                sum.write += more.write;
+            }
+        })?;
+        Ok(self.sum.snapshots().1)
+    }
 }
 
 /// What the metrics of a group say, if they are all there.
-fn whole(metrics: &BTreeMap<&str, Vec<f64>>) -> Option<Likwid> {
+fn whole(metrics: &BTreeMap<String, Vec<f64>>) -> Option<Likwid> {
     let seconds = metrics.get("Runtime (RDTSC) [s]")?.iter().copied().fold(0.0, f64::max);
     // The counters of a socket stand with its first thread, and the other threads have 0.
     let volume = |name: &str| Some(metrics.get(name)?.iter().sum::<f64>() * GB);
@@ -112,6 +169,17 @@ Metric,TrafficSum,Min,Max,Avg
         let (before, after) = likwid_of(OUTPUT).unwrap().snapshots();
         let sum = traffic(&before, &after).whole();
         assert_eq!((sum.read, sum.write, sum.total), (Some(22e9), Some(1e9), Some(23e9)));
+    }
+
+    #[test]
+    fn outputs_of_one_file_are_added() {
+        let end = OUTPUT.find("Memory write").unwrap();
+        // A second output, and a third that is half written.
+        let text = format!("{OUTPUT}{OUTPUT}{}", &OUTPUT[..end + 30]);
+        let mut file = LikwidFile::new(text.as_bytes());
+        let (before, after) = (Likwid::default().snapshots().1, file.read().unwrap());
+        let seen = traffic(&before, &after);
+        assert_eq!((seen.seconds, seen.whole().read, seen.whole().write), (4.0, Some(44e9), Some(2e9)));
     }
 
     #[test]

@@ -3,17 +3,16 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
 
-use crate::csv::{MOST_LINE, amount, cells};
+use crate::csv::{Lines, Pieces, amount, cells};
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
 
 /// Bytes of a megabyte, as PCM counts them.
 const MB: f64 = 1e6;
-/// Bytes that one call reads: a file that grew further is read by the next calls.
-const MOST_BYTES: u64 = 1 << 22;
 
 /// A column with traffic.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,9 +37,7 @@ pub struct PcmMemory {
     groups: Vec<String>,
     columns: Vec<Column>,
     width: usize,
-    partial: String,
-    /// Whether the end of a line is awaited that is too long.
-    skipping: bool,
+    pieces: Pieces,
     last: Option<f64>,
     elapsed: f64,
     bytes: Vec<f64>,
@@ -49,21 +46,10 @@ pub struct PcmMemory {
 impl PcmMemory {
     /// Takes more of the file. The last line may be half: it counts once it is whole.
     pub fn feed(&mut self, text: &str) -> Vec<PcmRow> {
-        self.partial.push_str(text);
-        let text = std::mem::take(&mut self.partial);
+        let mut pieces = std::mem::take(&mut self.pieces);
         let mut rows = Vec::new();
-        let mut rest = text.as_str();
-        while let Some((line, more)) = rest.split_once('\n') {
-            if !std::mem::take(&mut self.skipping) {
-                rows.extend(self.line(line));
-            }
-            rest = more;
-        }
-        // A line that does not end is no line of this file, and neither is its end.
-        self.skipping |= rest.len() > MOST_LINE;
-        if !self.skipping {
-            rest.clone_into(&mut self.partial);
-        }
+        pieces.take(text, |line| rows.extend(self.line(line)));
+        self.pieces = pieces;
         rows
     }
 
@@ -84,9 +70,6 @@ impl PcmMemory {
     }
 
     fn line(&mut self, line: &str) -> Option<PcmRow> {
-        if line.len() > MOST_LINE {
-            return None;
-        }
         let cells = cells(line);
         if is_groups(&cells) {
             self.groups = cells.iter().map(ToString::to_string).collect();
@@ -171,14 +154,14 @@ fn column(group: &str, name: &str) -> Option<(BoxPlace, Of)> {
 
 /// A file that `pcm-memory -csv=FILE` writes.
 pub struct PcmFile<R> {
-    file: R,
+    lines: Lines<R>,
     memory: PcmMemory,
 }
 
 impl<R: Read> PcmFile<R> {
     /// Reads a file from its beginning.
     pub fn new(file: R) -> Self {
-        Self { file, memory: PcmMemory::default() }
+        Self { lines: Lines::new(file), memory: PcmMemory::default() }
     }
 }
 
@@ -191,11 +174,15 @@ impl<R: Read> CounterSource for PcmFile<R> {
         vec![CounterSight::Reads, CounterSight::Writes, CounterSight::Channels]
     }
 
+    fn notes(&self) -> Vec<Note> {
+        vec![says::counts_come_late("pcm-memory")]
+    }
+
     fn read(&mut self) -> io::Result<Snapshot> {
-        let mut bytes = Vec::new();
-        (&mut self.file).take(MOST_BYTES).read_to_end(&mut bytes)?;
-        // PCM writes ASCII; a byte that is none spoils its own line only.
-        self.memory.feed(&String::from_utf8_lossy(&bytes));
+        let Self { lines, memory } = self;
+        lines.read(|line| {
+            memory.line(line);
+        })?;
         Ok(self.memory.snapshot())
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use tiermark_machine::{Root, event_sources, perf_event_paranoid};
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, CounterSight, CounterSourceId, Machine, Refusal};
+use tiermark_model::{BoxKind, CounterSight, CounterSourceId, Machine, Note, Refusal};
 
 use crate::backend::{Backend, GroupCounts, GroupId};
 use crate::family::{Family, Of, family_of};
@@ -162,6 +162,10 @@ impl CounterSource for PerfSource {
 
     fn sees(&self) -> Vec<CounterSight> {
         sights(&self.wanted)
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        self.findings.iter().map(Finding::note).collect()
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {

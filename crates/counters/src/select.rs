@@ -1,7 +1,8 @@
 //! From the event sources of a machine to the events that the kernel opens.
 
 use tiermark_machine::EventSource;
-use tiermark_model::{BoxKind, BoxPlace, CpuId, Machine, NodeId};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{BoxKind, BoxPlace, CpuId, Machine, NodeId, Note};
 
 use crate::alias;
 use crate::backend::{OPEN_FLAGS, PerfEvent, READ_FORMAT};
@@ -68,6 +69,19 @@ pub enum Finding {
         /// How many.
         boxes: usize,
     },
+}
+
+impl Finding {
+    /// The sentence for it.
+    pub fn note(&self) -> Note {
+        match self {
+            Self::CpuOffline { pmu, cpu } => says::source_cpu_offline(pmu, *cpu),
+            Self::FormatLacks { pmu, .. } => says::source_lacks_format(pmu),
+            Self::AliasDiffers { pmu, alias } => says::alias_differs(pmu, alias),
+            Self::PartialAlias { pmu, alias } => says::partial_alias(pmu, alias),
+            Self::Absent { boxes } => says::boxes_absent(*boxes as u64),
+        }
+    }
 }
 
 /// The events of a machine.

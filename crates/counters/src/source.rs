@@ -4,7 +4,8 @@ use std::io;
 
 use tiermark_machine::Root;
 use tiermark_machine::files::ProcessStat;
-use tiermark_model::{CounterSight, CounterSourceId, Refusal};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{CounterSight, CounterSourceId, CounterSourceInfo, Note, Refusal};
 
 use crate::snapshot::Snapshot;
 
@@ -16,7 +17,13 @@ pub trait CounterSource {
     /// What it sees. It sees nothing else.
     fn sees(&self) -> Vec<CounterSight>;
 
-    /// The counts now.
+    /// What was found when it was opened, and what its counts lack.
+    fn notes(&self) -> Vec<Note> {
+        Vec::new()
+    }
+
+    /// The counts now. The time of files that other programs write is that of their last line: bytes belong to that time,
+    /// not to the time of the call.
     ///
     /// # Errors
     /// What keeps the source from being read.
@@ -55,6 +62,27 @@ pub struct Chosen {
     pub source: Box<dyn CounterSource>,
     /// Those that were tried before it.
     pub refused: Vec<(CounterSourceId, Refusal)>,
+}
+
+impl Chosen {
+    /// What was found when the source was opened, what its counts lack, and programs that may set the same counters.
+    pub fn notes(&self, root: &Root) -> Vec<Note> {
+        let mut notes = self.source.notes();
+        if self.source.id() == CounterSourceId::Perf {
+            notes.extend(other_monitors(root).into_iter().map(|(pid, name)| says::other_monitor(pid, &name)));
+        }
+        notes
+    }
+
+    /// The source among those that were tried, and whether it opened.
+    pub fn info(&self, id: CounterSourceId) -> CounterSourceInfo {
+        let refused = self.refused.iter().find(|(own, _)| *own == id).map(|(_, refusal)| refusal.clone());
+        let (opens, sees, notes) = match self.source.id() == id {
+            true => (true, self.source.sees(), self.source.notes()),
+            false => (false, Vec::new(), Vec::new()),
+        };
+        CounterSourceInfo { source: id, opens: Some(opens), sees, boxes: Vec::new(), refused, notes }
+    }
 }
 
 /// Opens candidates in their order until one opens.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
-use tiermark_model::{CounterBox, CounterSight, CounterSourceId, CounterSourceInfo, Machine, Note, Refusal};
+use tiermark_model::{CounterBox, CounterSight, CounterSourceId, CounterSourceInfo, Machine, Refusal};
 
 use crate::backend::Backend;
 use crate::family::Family;
@@ -47,7 +47,7 @@ fn perf(root: &Root, machine: &Machine, families: &[Family], backend: Option<Box
         }
     };
     let monitors = other_monitors(root).into_iter().map(|(pid, name)| says::other_monitor(pid, &name));
-    let notes = findings.iter().map(note).chain(monitors).collect();
+    let notes = findings.iter().map(Finding::note).chain(monitors).collect();
     CounterSourceInfo { source, opens, sees: sights(&wanted), boxes: boxes(&wanted), refused: why, notes }
 }
 
@@ -57,17 +57,6 @@ fn first_choice(mut wanted: Vec<Wanted>) -> Vec<Wanted> {
         wanted.retain(|event| !event.fallback);
     }
     wanted
-}
-
-/// The sentence of a finding.
-fn note(finding: &Finding) -> Note {
-    match finding {
-        Finding::CpuOffline { pmu, cpu } => says::source_cpu_offline(pmu, *cpu),
-        Finding::FormatLacks { pmu, .. } => says::source_lacks_format(pmu),
-        Finding::AliasDiffers { pmu, alias } => says::alias_differs(pmu, alias),
-        Finding::PartialAlias { pmu, alias } => says::partial_alias(pmu, alias),
-        Finding::Absent { boxes } => says::boxes_absent(*boxes as u64),
-    }
 }
 
 /// The boxes with the sockets that they are counted on.

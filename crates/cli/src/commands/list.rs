@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::Value;
-use tiermark_counters::survey;
+use tiermark_counters::{Backend, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_machine::Root;
@@ -17,6 +17,7 @@ use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 use tiermark_system::PerfBackend;
 
 use crate::args::{ListArgs, Listing, Simulation};
+use crate::counters::{self, open_counters};
 use crate::kept::{Kept, under_way};
 use crate::output::{self, Failure, print, style};
 use crate::{command_line, orphans, shell, target};
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     let captured = args.root.as_ref().map(|path| path.display().to_string());
     let simulation = &Simulation { simulate: captured.or_else(|| simulation.simulate.clone()), ..simulation.clone() };
     if args.json {
-        return print(&document(args.what, simulation)?).map(|()| Exit::Done);
+        return print(&document(args, simulation)?).map(|()| Exit::Done);
     }
     let style = style(&args.view);
     let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Probes => probes(simulation, &style)?,
         Listing::Kernels => kernels(&style),
         Listing::Primitives => primitives(simulation, &style)?,
-        Listing::Counters => tiermark_report::counter_sources(&counters(simulation)?, &style),
+        Listing::Counters => tiermark_report::counter_sources(&sources(args, simulation)?, &style),
         Listing::Commands => commands(&style),
     };
     print(&text).map(|()| Exit::Done)
@@ -62,10 +63,11 @@ fn named_listings() -> Vec<(String, String)> {
 }
 
 /// A list for programs.
-fn document(what: Option<Listing>, simulation: &Simulation) -> Result<String, Failure> {
+fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure> {
     let named = |rows: Vec<(String, String)>| -> Vec<ListItem> {
         rows.into_iter().map(|(name, about)| ListItem::Named { name, about }).collect()
     };
+    let what = args.what;
     let items: Vec<ListItem> = match what {
         None => named(named_listings()),
         Some(Listing::Runs) => {
@@ -85,7 +87,7 @@ fn document(what: Option<Listing>, simulation: &Simulation) -> Result<String, Fa
             .map(|spec| ListItem::Kernel { kernel: spec.kernel_info(), available: (spec.available)() })
             .collect(),
         Some(Listing::Primitives) => primitives_of(simulation)?.into_iter().map(ListItem::Primitive).collect(),
-        Some(Listing::Counters) => counters(simulation)?.into_iter().map(ListItem::Counters).collect(),
+        Some(Listing::Counters) => sources(args, simulation)?.into_iter().map(ListItem::Counters).collect(),
         Some(Listing::Commands) => named(named_commands()),
     };
     let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
@@ -207,14 +209,21 @@ pub(super) fn primitives_of(simulation: &Simulation) -> Result<Vec<PrimitiveInfo
     })
 }
 
-/// Sources of counters. Those of this machine are opened and closed again; those of a captured machine are not.
-fn counters(simulation: &Simulation) -> Result<Vec<CounterSourceInfo>, Failure> {
-    let families = tiermark_counters::families();
+/// Sources of counters. Those of this machine are opened and closed again; those of a captured machine are not. With
+/// `--counters-from` only the source of that name.
+fn sources(args: &ListArgs, simulation: &Simulation) -> Result<Vec<CounterSourceInfo>, Failure> {
     let machine = machine(simulation)?;
-    Ok(match &simulation.simulate {
-        Some(tree) => survey(&target::tree(tree)?, &machine, &families, None),
-        None => survey(&Root::live(), &machine, &families, Some(Box::new(PerfBackend::new()))),
-    })
+    let root = match &simulation.simulate {
+        Some(tree) => target::tree(tree)?,
+        None => Root::live(),
+    };
+    if let Some(from) = &args.counters.counters_from {
+        let chosen = open_counters(&root, &machine, &args.counters)?;
+        return Ok(vec![chosen.info(from.id())]);
+    }
+    let families = counters::events(&args.counters)?;
+    let backend = root.is_live().then(|| Box::new(PerfBackend::new()) as Box<dyn Backend>);
+    Ok(survey(&root, &machine, &families, backend))
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {

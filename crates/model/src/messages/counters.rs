@@ -84,6 +84,14 @@ messages! {
     Note other_monitor(pid: u32, name: &str):
         "{name} (process {pid}) may set the same counters, so that their counts jump";
 
+    /// Counts that another program writes at times of its own.
+    Note counts_come_late(program: &str):
+        "{program} counts in intervals of its own: bytes of less time than an interval are not told apart";
+
+    /// A file with counts that cannot be read.
+    Refusal counts_unreadable(source: &str, error: &str):
+        "{source}", "{error}", "name a file that the program writes now";
+
     /// A value of a file of events that cannot be.
     Note event_file_value(why: &str):
         "{why}";

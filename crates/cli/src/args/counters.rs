@@ -1,0 +1,34 @@
+//! The options that say where counts of memory traffic come from.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::parse;
+
+/// Arguments of every command that counts memory traffic.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct CounterArgs {
+    /// Count with this source only: perf, resctrl, pcm=FILE, likwid=FILE [default: perf, resctrl: the first that opens]
+    ///
+    /// FILE is what another program writes meanwhile: pcm-memory -csv=FILE, likwid-perfctr -O -g MEM. `tiermark list
+    /// counters` shows what each source counts here.
+    #[arg(long, value_name = "SOURCE", value_parser = parse::counter_source, hide_short_help = true)]
+    pub(crate) counters_from: Option<CountersFrom>,
+    /// File with the events of a processor family, used before those that tiermark has (docs/COUNTERS.md)
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) events: Option<PathBuf>,
+}
+
+/// A source that the user names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CountersFrom {
+    /// Event sources of memory controllers.
+    Perf,
+    /// A monitoring group.
+    Resctrl,
+    /// A file that `pcm-memory -csv=FILE` writes.
+    Pcm(PathBuf),
+    /// Outputs of `likwid-perfctr -O -g MEM`.
+    Likwid(PathBuf),
+}
