@@ -53,8 +53,8 @@ pub struct Monitor {
     /// Whether the traffic is shown, and its first row.
     traffic: bool,
     scroll: usize,
-    /// Why traffic is not counted, in sentences.
-    uncounted: Vec<String>,
+    /// Why traffic is not counted, or what is to be known of the counts, in sentences.
+    about_counters: Vec<String>,
 }
 
 impl Monitor {
@@ -63,10 +63,10 @@ impl Monitor {
         Self { source: source.into(), ..Self::default() }
     }
 
-    /// The same screen with the reasons why traffic is not counted.
+    /// The same screen with sentences about the counters: why there are none, or what is to be known of the counts.
     #[must_use]
-    pub fn uncounted(self, why: Vec<String>) -> Self {
-        Self { uncounted: why, ..self }
+    pub fn about_counters(self, sentences: Vec<String>) -> Self {
+        Self { about_counters: sentences, ..self }
     }
 
     /// Takes in a sample, with its position in a recording. While paused the screen does not change, and the sample

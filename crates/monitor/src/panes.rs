@@ -79,11 +79,14 @@ fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, 
     match &sample.traffic {
         Some(found) => {
             let room = usize::from(page.height.saturating_sub(2));
-            let lines = traffic::lines(found, monitor.history(), monitor.scroll, (inner(page), room), look);
+            let note = monitor.about_counters.first();
+            let room = room.saturating_sub(usize::from(note.is_some()));
+            let mut lines = traffic::lines(found, monitor.history(), monitor.scroll, (inner(page), room), look);
+            lines.extend(note.map(|note| Line::styled(format!(" {note}"), look.style(Ink::Dim))));
             pane(frame, page, &heading, lines, look);
         }
         None => {
-            let why: Vec<Line<'_>> = traffic::absent(&monitor.uncounted).into_iter().map(Line::raw).collect();
+            let why: Vec<Line<'_>> = traffic::absent(&monitor.about_counters).into_iter().map(Line::raw).collect();
             let title = Span::styled(format!(" {heading} "), look.style(Ink::Head));
             let block = Block::bordered().border_set(look.border()).title(title);
             frame.render_widget(Paragraph::new(why).wrap(Wrap { trim: true }).block(block), page);

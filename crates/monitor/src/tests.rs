@@ -189,7 +189,7 @@ fn traffic_is_a_page_of_its_own() {
 
 #[test]
 fn without_counters_the_page_says_why() {
-    let mut monitor = Monitor::new("every 1 s").uncounted(vec!["perf: no event source".into()]);
+    let mut monitor = Monitor::new("every 1 s").about_counters(vec!["perf: no event source".into()]);
     monitor.add(sample(1), None);
     assert!(drawn(&monitor, LEAST, true).contains("t why no traffic"));
     monitor.act(Action::Traffic);

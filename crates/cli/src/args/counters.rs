@@ -20,6 +20,18 @@ pub(crate) struct CounterArgs {
     pub(crate) events: Option<PathBuf>,
 }
 
+/// Whether memory traffic is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum CounterUse {
+    /// If a source of counters opens
+    #[default]
+    Auto,
+    /// Always: without counters the command ends with exit code 4
+    Require,
+    /// Never
+    Off,
+}
+
 /// A source that the user names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CountersFrom {

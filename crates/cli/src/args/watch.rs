@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tiermark_model::parse_seconds;
 
-use super::View;
+use super::{CounterArgs, CounterUse, View};
 use crate::parse;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -17,7 +17,7 @@ Examples:
   tiermark watch --record night.jsonl --quiet
   tiermark watch --replay night.jsonl
   tiermark watch -- make -j8
-Exit codes: 0 done, 2 bad usage, 130 stopped by Ctrl-C; with COMMAND its own.
+Exit codes: 0 done, 2 bad usage, 4 no counters though required, 130 stopped by Ctrl-C; with COMMAND its own.
 `tiermark help watch` explains the numbers.";
 
 /// Arguments of `watch`.
@@ -52,6 +52,11 @@ pub(crate) struct WatchArgs {
     /// Show a recording: on the screen as fast as it was, in a pipe at once
     #[arg(long, value_name = "FILE", conflicts_with = "interval")]
     pub(crate) replay: Option<PathBuf>,
+    /// Count the traffic of memory channels and links: auto, require, off
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true)]
+    pub(crate) counters: CounterUse,
+    #[command(flatten)]
+    pub(crate) source: CounterArgs,
     /// Run a command, and print a summary of its life on standard error
     #[arg(value_name = "COMMAND", last = true, conflicts_with_all = ["output", "samples", "replay"])]
     pub(crate) command: Vec<String>,
