@@ -19,7 +19,7 @@ use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs};
-pub(crate) use counters::{CountWhen, CounterArgs, CountersFrom, CountingArgs};
+pub(crate) use counters::{CounterArgs, CounterUse, CountersFrom, CountingArgs};
 pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
@@ -59,6 +59,9 @@ pub(crate) struct Simulation {
     /// Data caches that the simulated machine really has, whatever it declares: 48K/12,1280K/20 are levels 1 and 2 and their ways
     #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_cache)]
     pub(crate) sim_caches: Vec<(Bytes, u32)>,
+    /// Traffic of the simulated memory as its counters see it, second by second: GB/s, or GB/s:PERCENT of reads
+    #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_traffic)]
+    pub(crate) sim_traffic: Vec<(f64, f64)>,
     /// Bytes that come together from the simulated memory
     #[arg(long, value_name = "BYTES", global = true, hide = true)]
     pub(crate) sim_pair: Option<u64>,

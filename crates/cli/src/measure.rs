@@ -14,7 +14,7 @@ use tiermark_model::{
 };
 use tiermark_probes::survey;
 
-use crate::args::{CountWhen, PlaceArgs, RunArgs, Simulation};
+use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
 use crate::dry::Planned;
 use crate::exports::{Export, HTML};
@@ -132,7 +132,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
 fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn Host>, Option<RunCounters>), Failure> {
     let counting = &job.args.place.control.counting;
     match (counting.when, job.simulation) {
-        (CountWhen::Off, _) | (CountWhen::Auto, Simulation { simulate: Some(_), sim_counters: None, .. }) => {
+        (CounterUse::Off, _) | (CounterUse::Auto, Simulation { simulate: Some(_), sim_counters: None, .. }) => {
             Ok((host, None))
         }
         (_, Simulation { simulate: Some(_), sim_counters: Some(_), .. }) => {
@@ -140,9 +140,11 @@ fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn
             Ok((host, Some(counters)))
         }
         (when, _) => {
+            // A source that the user names is as good as required.
+            let required = when == CounterUse::Require || counting.source.counters_from.is_some();
             let (host, counters) = counted::beside(host, root, &counting.source)?;
             match counters.passed_over.first() {
-                Some(first) if when == CountWhen::Require && counters.source == CounterSourceId::None => {
+                Some(first) if required && counters.source == CounterSourceId::None => {
                     Err(first.refusal.clone().into())
                 }
                 _ => Ok((host, Some(counters))),

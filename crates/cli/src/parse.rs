@@ -84,6 +84,16 @@ pub(crate) fn sim_cache(text: &str) -> Result<(Bytes, u32), String> {
     Ok((size(bytes)?, ways))
 }
 
+/// The traffic of a simulated second: bytes a second, and the share of reads.
+pub(crate) fn sim_traffic(text: &str) -> Result<(f64, f64), String> {
+    let (rate, reads) = text.split_once(':').unwrap_or((text, "100"));
+    let number = |text: &str, most: f64| text.parse().ok().filter(|number| (0.0..=most).contains(number));
+    // More than any machine has, and few enough bytes to count for years.
+    const MOST_GBS: f64 = 1e5;
+    let parsed = number(rate, MOST_GBS).zip(number(reads, 100.0)).map(|(rate, reads)| (rate * 1e9, reads / 100.0));
+    parsed.ok_or_else(|| format!("'{text}': write GB/s, or GB/s and percent of reads, as in 40:67"))
+}
+
 /// Nodes by number, `far` or `each`.
 pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     match text {

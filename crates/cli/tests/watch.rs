@@ -258,3 +258,89 @@ fn a_recording_is_shown_on_the_screen() {
     terminal.press("q");
     assert_eq!(terminal.end(), Some(0));
 }
+
+/// Two sockets whose memory carries 60 GB/s, two thirds of them reads, and then nothing.
+const COUNTED: [&str; 3] = ["watch", "--simulate=synth:sockets=2,cores=2", "--sim-traffic=60:75,0"];
+
+#[test]
+fn counters_give_traffic_by_socket_and_channel() {
+    let user = User::new();
+    let watch =
+        |more: &[&str]| user.run(&[&COUNTED[..], &["--interval=0.1", "--samples=3"], more].concat()).expect(0).out;
+    let json = lines(&watch(&["--json"]));
+    assert!(json.iter().all(|sample| sample["counters"] == "simulated"), "{}", json[0]);
+    assert_eq!((&json[0]["traffic"]["seconds"], &json[1]["traffic"]["seconds"]), (&0.0.into(), &1.0.into()));
+    assert_eq!(json[1]["traffic"]["boxes"].as_array().unwrap().len(), 8);
+    assert_eq!(json[1]["traffic"]["boxes"][0]["read"], 60e9 * 0.75 / 8.0);
+    let csv = watch(&["--csv"]);
+    let mut rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let of = |row: &[String], name: &str| row[head.iter().position(|column| column == name).unwrap()].clone();
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(of(&rows[0], "traffic_sockets.1.write_bytes"), "", "no time has passed");
+    assert_eq!(of(&rows[1], "traffic_sockets.1.write_bytes"), "7500000000");
+    assert_eq!(of(&rows[2], "traffic.total_bytes"), "0");
+    let text = watch(&["--text"]);
+    assert!(text.starts_with("time UTC") && text.contains("mem/s read% chan%"), "{text}");
+    assert!(text.lines().nth(2).unwrap().ends_with("60G  75.0  19.5"), "{text}");
+    assert!(!watch(&["--json", "--counters=off"]).contains("traffic"));
+}
+
+#[test]
+fn a_recording_keeps_the_traffic() {
+    let user = User::new();
+    let record = [&COUNTED[..], &["--interval=0.1", "--samples=3", "--record=t.jsonl", "--json"]].concat();
+    let live = user.run(&record).expect(0).out;
+    assert_eq!(user.run(&["watch", "--replay=t.jsonl", "--json"]).expect(0).out, live);
+    let mut terminal = Terminal::start(&user, &["watch", "--replay=t.jsonl"]);
+    terminal.until("60.0 GB/s");
+    terminal.press("t");
+    terminal.until("(simulated)");
+    terminal.until("channel");
+    terminal.press("q");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn a_command_is_summed_up_with_its_traffic() {
+    let user = User::new();
+    let ran = user.run(&[&COUNTED[..], &["--", "true"]].concat()).expect(0);
+    let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("memory read 45GB/s") && !words.contains("not counted"), "{}", ran.err);
+}
+
+#[test]
+fn counters_that_are_required_and_do_not_open_end_the_command() {
+    let user = User::new();
+    let tree = "--simulate=synth:cores=2";
+    let said = user.run(&["watch", tree, "--counters=require", "--samples=1"]).expect(4).err;
+    assert!(said.contains("tiermark list counters"), "{said}");
+    let said = user.run(&["watch", tree, "--", "true"]).expect(0).err;
+    assert!(said.contains("Memory traffic not counted: "), "{said}");
+    user.run(&["watch", "--counters=always"]).expect(2);
+}
+
+#[test]
+fn the_endpoint_has_each_channel() {
+    let user = User::new();
+    let mut child = user.start(&[&COUNTED[..], &["--quiet", "--prometheus=0", "--interval=0.1"]].concat());
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    let address = told.split("http://").nth(1).unwrap().split('/').next().unwrap();
+    let wanted =
+        "tiermark_watch_memory_bytes_per_second{socket=\"1\",node=\"1\",channel=\"channel 3\",direction=\"read\"} ";
+    let begun = Instant::now();
+    let body = loop {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        if answer.contains(wanted) || begun.elapsed() > PATIENCE {
+            break answer;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(body.contains(wanted) && body.contains("tiermark_watch_link_utilisation_ratio{"), "{body}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(ended(&mut child), Some(143));
+}

@@ -137,7 +137,12 @@ pub struct BoxTraffic {
 impl BoxTraffic {
     /// Share of its peak that the channel carried; `None` without a clock that ticks.
     pub fn utilisation(&self) -> Option<f64> {
-        Some(self.total / (self.transfers.filter(|transfers| *transfers > 0.0)? * CHANNEL_BYTES))
+        Some(self.total / self.most().filter(|most| *most > 0.0)?)
+    }
+
+    /// Bytes that the channel could have carried; `None` if its clock is not counted.
+    pub fn most(&self) -> Option<f64> {
+        Some(self.transfers? * CHANNEL_BYTES)
     }
 }
 

@@ -5,9 +5,11 @@
 
 mod figures;
 mod life;
+mod traffic;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::CounterSourceId;
 use crate::traffic::Traffic;
 
 pub use figures::{WatchFigure, WatchKind};
@@ -56,9 +58,13 @@ pub struct WatchSample {
     pub zram: Vec<WatchPool>,
     /// The pool of zswap; `None` before Linux 5.19, which does not report it without root.
     pub zswap: Option<WatchPool>,
-    /// The traffic of memory and links since the sample before; `None` without counters.
+    /// The traffic of memory and links since the sample before; `None` without counters. That of the first sample has 0
+    /// seconds and 0 bytes: it shows what is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
+    /// Where `traffic` comes from; `None` without counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<CounterSourceId>,
     /// What watching costs.
     pub own: WatchCost,
 }

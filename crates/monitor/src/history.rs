@@ -1,6 +1,6 @@
 //! The newest values of what the screen shows over time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use tiermark_model::{WatchSample, WatchStalls};
 
@@ -41,16 +41,23 @@ fn stalled(stalls: &WatchStalls) -> Option<f64> {
     stalls.some.now
 }
 
-/// The newest values of each series.
+/// The newest values of each series, and the newest rates of each row of traffic.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct History(VecDeque<[Option<f64>; SERIES.len()]>);
+pub(crate) struct History(VecDeque<[Option<f64>; SERIES.len()]>, VecDeque<BTreeMap<String, f64>>);
 
 impl History {
     pub(crate) fn add(&mut self, sample: &WatchSample) {
         if self.0.len() == MOST {
             self.0.pop_front();
+            self.1.pop_front();
         }
         self.0.push_back(SERIES.map(|(_, of)| of(sample)));
+        self.1.push_back(sample.traffic.as_ref().map(crate::traffic::rates).unwrap_or_default());
+    }
+
+    /// The newest rates of a row of traffic, at most so many, oldest first.
+    pub(crate) fn of_traffic(&self, row: &str, most: usize) -> Vec<Option<f64>> {
+        self.1.iter().skip(self.1.len().saturating_sub(most)).map(|rates| rates.get(row).copied()).collect()
     }
 
     /// The newest values of a series, at most so many, oldest first.

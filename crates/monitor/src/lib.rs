@@ -8,6 +8,7 @@ mod glyphs;
 mod history;
 mod lines;
 mod panes;
+mod traffic;
 
 use tiermark_model::WatchSample;
 
@@ -29,6 +30,8 @@ pub enum Action {
     Up,
     /// Select the node below.
     Down,
+    /// Show the traffic of memory in place of the other panes, or these again.
+    Traffic,
     /// Show or hide the help.
     Help,
 }
@@ -47,12 +50,23 @@ pub struct Monitor {
     /// The source of the samples in the title: `every 1 s`, `replay of night.jsonl`.
     source: String,
     position: Option<(usize, usize)>,
+    /// Whether the traffic is shown, and its first row.
+    traffic: bool,
+    scroll: usize,
+    /// Why traffic is not counted, or what is to be known of the counts, in sentences.
+    about_counters: Vec<String>,
 }
 
 impl Monitor {
     /// A screen without samples.
     pub fn new(source: impl Into<String>) -> Self {
         Self { source: source.into(), ..Self::default() }
+    }
+
+    /// The same screen with sentences about the counters: why there are none, or what is to be known of the counts.
+    #[must_use]
+    pub fn about_counters(self, sentences: Vec<String>) -> Self {
+        Self { about_counters: sentences, ..self }
     }
 
     /// Takes in a sample, with its position in a recording. While paused the screen does not change, and the sample
@@ -72,6 +86,12 @@ impl Monitor {
             Action::Pause => {
                 self.held = self.newest.clone();
                 self.held_history = self.history.clone();
+            }
+            Action::Traffic => self.traffic = !self.traffic,
+            Action::Up if self.traffic => self.scroll = self.scroll.saturating_sub(1),
+            Action::Down if self.traffic => {
+                let rows = self.shown().and_then(|sample| sample.traffic.as_ref()).map_or(0, traffic::rows);
+                self.scroll = (self.scroll + 1).min(rows.saturating_sub(1));
             }
             Action::Up => self.selected = self.selected.min(last).saturating_sub(1),
             Action::Down => self.selected = (self.selected + 1).min(last),

@@ -3,12 +3,12 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Paragraph};
-use tiermark_model::WatchSample;
+use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+use tiermark_model::{Traffic, WatchSample};
 
 use crate::glyphs::{Ink, Look};
-use crate::lines;
 use crate::{LEAST, Monitor};
+use crate::{lines, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
@@ -18,10 +18,11 @@ const RATES: u16 = 9;
 const NODES_BESIDE: u16 = 4;
 
 /// What keys do, in the help.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "q, Esc, Ctrl-C  end",
     "space           pause: the screen stays, samples go on",
     "up, down        select a node",
+    "t               traffic of memory channels and links, where it is counted",
     "h, ?            this help",
     "",
     "now, 10 s …     % of the time in which some tasks waited (PSI)",
@@ -42,6 +43,9 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
         return;
     }
     let Some(sample) = monitor.shown() else { return };
+    if monitor.traffic {
+        return traffic_page(monitor, sample, frame, look);
+    }
     let [title, nodes, pressure, below, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(NODES_BESIDE + 1),
@@ -57,9 +61,42 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
     pane(frame, pressure, "pressure", lines::pressure(sample, history, inner(pressure), look), look);
     pane(frame, rates, "a second", lines::rates(sample, history, inner(rates), look), look);
     pane(frame, machine, "cpus and swap", lines::machine(sample, history, inner(machine), look), look);
-    frame.render_widget(self::keys(look), keys);
+    frame.render_widget(self::keys(sample, look), keys);
     if monitor.help {
         help(frame, area, look);
+    }
+}
+
+/// The traffic of memory and links in place of the other panes; without counters, the reason.
+fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
+    let [title, page, keys] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
+    frame.render_widget(self::title(monitor, sample, look), title);
+    let heading = match sample.counters {
+        Some(source) => format!("traffic of memory and links, GB/s ({})", source.name()),
+        None => "traffic of memory and links".to_owned(),
+    };
+    match &sample.traffic {
+        Some(found) => {
+            let room = usize::from(page.height.saturating_sub(2));
+            let note = monitor.about_counters.first();
+            let room = room.saturating_sub(usize::from(note.is_some()));
+            let mut lines = traffic::lines(found, monitor.history(), monitor.scroll, (inner(page), room), look);
+            lines.extend(note.map(|note| Line::styled(format!(" {note}"), look.style(Ink::Dim))));
+            pane(frame, page, &heading, lines, look);
+        }
+        None => {
+            let why: Vec<Line<'_>> = traffic::absent(&monitor.about_counters).into_iter().map(Line::raw).collect();
+            let title = Span::styled(format!(" {heading} "), look.style(Ink::Head));
+            let block = Block::bordered().border_set(look.border()).title(title);
+            frame.render_widget(Paragraph::new(why).wrap(Wrap { trim: true }).block(block), page);
+        }
+    }
+    let arrows = look.glyph("↑↓", "up/down");
+    let text = format!("q quit  space pause  {arrows} rows  t back  h help");
+    frame.render_widget(Line::styled(text, look.style(Ink::Dim)), keys);
+    if monitor.help {
+        help(frame, frame.area(), look);
     }
 }
 
@@ -112,9 +149,14 @@ fn nodes(monitor: &Monitor, sample: &WatchSample, area: Rect, look: Look) -> Vec
     shown
 }
 
-fn keys(look: Look) -> Line<'static> {
+fn keys(sample: &WatchSample, look: Look) -> Line<'static> {
     let arrows = look.glyph("↑↓", "up/down");
-    Line::styled(format!("q quit  space pause  {arrows} node  h help"), look.style(Ink::Dim))
+    let traffic = match sample.traffic.as_ref().map(Traffic::rate) {
+        Some(Some((rate, _))) => format!("t traffic: {:.1} GB/s", rate / 1e9),
+        Some(None) => "t traffic".to_owned(),
+        None => "t why no traffic".to_owned(),
+    };
+    Line::styled(format!("q quit  space pause  {arrows} node  {traffic}  h help"), look.style(Ink::Dim))
 }
 
 fn help(frame: &mut Frame<'_>, area: Rect, look: Look) {

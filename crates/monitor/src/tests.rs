@@ -1,8 +1,8 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use tiermark_model::{
-    WatchCost, WatchCpu, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchStall,
-    WatchStalls, WatchSwap,
+    BoxKind, BoxPlace, BoxTraffic, CounterMark, CounterSourceId, LinkTraffic, Traffic, WatchCost, WatchCpu, WatchGroup,
+    WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchStall, WatchStalls, WatchSwap,
 };
 
 use super::*;
@@ -57,6 +57,7 @@ fn sample(n: u32) -> WatchSample {
         zram: vec![WatchPool { device: "zram0".into(), stored_bytes: GIB, pool_bytes: GIB / 3 }],
         zswap: None,
         traffic: None,
+        counters: None,
         own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
     }
 }
@@ -137,4 +138,63 @@ fn bars_and_sparklines() {
     );
     assert_eq!(look.spark(&[Some(0.0), None, Some(5.0), Some(10.0)], 1.0, 6), "  ▁ ▅█");
     assert_eq!(look.spark(&[Some(1.0); 9], 100.0, 3), "▁▁▁");
+}
+
+/// The sample number `n` with the traffic of two sockets, whose link and one channel are near their peaks.
+fn counted(n: u32) -> WatchSample {
+    let place = |socket: u32, kind, unit: String| BoxPlace { socket: Some(socket), node: Some(socket), kind, unit };
+    let channel = |socket: u32, number: u32| {
+        let (read, write) = (1e9 * f64::from(n % 10) + 10e9 * f64::from(socket), 4e9 * f64::from(number));
+        let place = place(socket, BoxKind::Channel, format!("uncore_imc_{number}"));
+        let transfers = Some(if number == 1 { 3e9 } else { 4.8e9 });
+        BoxTraffic { place, read: Some(read), write: Some(write), total: read + write, local: None, transfers }
+    };
+    let boxes = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(socket, number)| channel(socket, number)).into();
+    let link = LinkTraffic {
+        place: place(0, BoxKind::Link, "uncore_upi_0".into()),
+        sent: Some(30e9),
+        received: Some(1e9),
+        most: Some(32e9),
+    };
+    let marks = vec![CounterMark::Lost { place: place(1, BoxKind::Channel, "uncore_imc_7".into()) }];
+    let traffic = Traffic { seconds: 1.0, boxes, links: vec![link], marks };
+    WatchSample { traffic: Some(traffic), counters: Some(CounterSourceId::Perf), ..sample(n) }
+}
+
+#[test]
+fn traffic_is_a_page_of_its_own() {
+    let mut monitor = Monitor::new("every 1 s");
+    (0..30).for_each(|n| monitor.add(counted(n), None));
+    assert!(drawn(&monitor, LEAST, true).contains("t traffic: 64.0 GB/s"), "{}", drawn(&monitor, LEAST, true));
+    monitor.act(Action::Traffic);
+    insta::assert_snapshot!(drawn(&monitor, LEAST, true));
+    assert!(drawn(&monitor, (100, 30), false).is_ascii());
+    // Rows that do not fit are below.
+    let mut many = counted(0);
+    let traffic = many.traffic.as_mut().unwrap();
+    let more = (10..60).map(|number| {
+        let mut own = traffic.boxes[0].clone();
+        own.place.unit = format!("uncore_imc_{number}");
+        own
+    });
+    traffic.boxes.extend(more.collect::<Vec<_>>());
+    monitor.add(many, None);
+    assert!(!drawn(&monitor, LEAST, true).contains("uncore_imc_50"));
+    (0..100).for_each(|_| assert!(monitor.act(Action::Down)));
+    let text = drawn(&monitor, LEAST, true);
+    assert!(text.contains("uncore_imc_59") && text.contains("uncore_upi_0"), "{text}");
+    (0..100).for_each(|_| assert!(monitor.act(Action::Up)));
+    assert!(drawn(&monitor, LEAST, true).contains("all memory"));
+}
+
+#[test]
+fn without_counters_the_page_says_why() {
+    let mut monitor = Monitor::new("every 1 s").about_counters(vec!["perf: no event source".into()]);
+    monitor.add(sample(1), None);
+    assert!(drawn(&monitor, LEAST, true).contains("t why no traffic"));
+    monitor.act(Action::Traffic);
+    let text = drawn(&monitor, LEAST, true);
+    assert!(text.contains("perf: no event source") && text.contains("tiermark list counters"), "{text}");
+    assert!(monitor.act(Action::Down) && monitor.act(Action::Traffic));
+    assert!(drawn(&monitor, LEAST, true).contains("cpus and swap"));
 }

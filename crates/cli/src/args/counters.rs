@@ -27,14 +27,14 @@ pub(crate) struct CountingArgs {
     ///
     /// require ends with exit code 4 if no source opens. Where none does, as in virtual machines, auto changes nothing.
     #[arg(long = "counters", value_name = "WHEN", default_value = "auto", hide_short_help = true)]
-    pub(crate) when: CountWhen,
+    pub(crate) when: CounterUse,
     #[command(flatten)]
     pub(crate) source: CounterArgs,
 }
 
 /// Whether traffic is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum CountWhen {
+pub(crate) enum CounterUse {
     /// Where a source opens.
     #[default]
     Auto,

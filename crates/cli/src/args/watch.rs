@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tiermark_model::parse_seconds;
 
-use super::View;
+use super::{CountingArgs, View};
 use crate::parse;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -17,7 +17,7 @@ Examples:
   tiermark watch --record night.jsonl --quiet
   tiermark watch --replay night.jsonl
   tiermark watch -- make -j8
-Exit codes: 0 done, 2 bad usage, 130 stopped by Ctrl-C; with COMMAND its own.
+Exit codes: 0 done, 2 bad usage, 4 no counters though required, 130 stopped by Ctrl-C; with COMMAND its own.
 `tiermark help watch` explains the numbers.";
 
 /// Arguments of `watch`.
@@ -52,6 +52,8 @@ pub(crate) struct WatchArgs {
     /// Show a recording: on the screen as fast as it was, in a pipe at once
     #[arg(long, value_name = "FILE", conflicts_with = "interval")]
     pub(crate) replay: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) counting: CountingArgs,
     /// Run a command, and print a summary of its life on standard error
     #[arg(value_name = "COMMAND", last = true, conflicts_with_all = ["output", "samples", "replay"])]
     pub(crate) command: Vec<String>,

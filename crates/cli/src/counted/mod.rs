@@ -10,10 +10,9 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use tiermark_counters::{Chosen, CounterSource, Snapshot, other_monitors, traffic};
+use tiermark_counters::{Chosen, CounterSource, Snapshot, traffic};
 use tiermark_engine::{Fault, Host, Rig, Shot};
 use tiermark_machine::{Energy, Root};
-use tiermark_model::messages::counters as says;
 use tiermark_model::{
     Bench, CounterSight, CounterSourceId, KernelId, Machine, PassedOver, PlacementProof, Refusal, Role, RunCounters,
     Setup, StepTraffic,
@@ -85,14 +84,15 @@ pub(crate) fn beside(
     root: &Root,
     args: &CounterArgs,
 ) -> Result<(Box<dyn Host>, RunCounters), Failure> {
-    let Chosen { source, refused } = open_counters(root, host.machine(), args)?;
+    let chosen = open_counters(root, host.machine(), args)?;
+    let notes = chosen.notes(root);
+    let Chosen { source, refused } = chosen;
     let passed_over = refused.into_iter().map(|(source, refusal)| PassedOver { source, refusal }).collect();
     let (id, sees) = (source.id(), source.sees());
     let none = RunCounters { source: id, sees, passed_over, check: None, notes: Vec::new() };
     if id == CounterSourceId::None {
         return Ok((host, none));
     }
-    let notes = other_monitors(root).into_iter().map(|(pid, name)| says::other_monitor(pid, &name)).collect();
     let mut host: Box<dyn Host> = Box::new(Counted::new(host, source, root));
     let check = known::check(host.as_mut());
     Ok((host, RunCounters { check, notes, ..none }))

@@ -46,12 +46,19 @@ impl WatchFigure {
         }
     }
 
+    /// Whether it is a rate of the traffic of memory or links.
+    pub fn is_traffic(&self) -> bool {
+        self.path.first().is_some_and(|first| first.starts_with(super::traffic::FIRST))
+    }
+
     /// What it measures.
     pub fn kind(&self) -> WatchKind {
         let (first, last) = (self.path.first().map_or("", String::as_str), self.path.last().map_or("", String::as_str));
         let is_stall = self.path.iter().any(|part| part == "psi");
         match () {
             () if is_stall => WatchKind::Percent,
+            () if self.is_traffic() && last.ends_with("_bytes") => WatchKind::BytesPerSecond,
+            () if self.is_traffic() => WatchKind::Share,
             () if last.ends_with("_bytes") && first == "vm" => WatchKind::BytesPerSecond,
             () if last.ends_with("_bytes") => WatchKind::Bytes,
             () if last.ends_with("seconds") => WatchKind::Seconds,
@@ -69,6 +76,7 @@ impl WatchSample {
         // Text and numbers only, so that it always is JSON.
         let value = serde_json::to_value(self).unwrap_or_default();
         collect(&value, &mut Vec::new(), None, &mut figures);
+        figures.extend(self.traffic.iter().flat_map(super::traffic::figures));
         figures
     }
 }
@@ -85,7 +93,9 @@ fn collect(
                 let names_item = item.is_some_and(|(key, _)| key == name);
                 // A whole that is absent looks like a number that is absent; wholes are never below a list or `vm`.
                 let is_whole = path.is_empty() && field.is_null() && name != "seconds";
-                if field.is_string() || names_item || is_whole || is_absent_stall(path, field) {
+                // The rates of traffic are made of its bytes: `super::traffic`.
+                let is_traffic = path.is_empty() && name == super::traffic::FIRST;
+                if field.is_string() || names_item || is_whole || is_traffic || is_absent_stall(path, field) {
                     continue;
                 }
                 path.push(name.clone());

@@ -11,11 +11,15 @@ use crate::openmetrics::{escaped, name};
 pub fn watch_exposition(sample: &WatchSample) -> String {
     // All lines of a family follow each other.
     let mut families: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for figure in sample.figures() {
+    // Traffic has lines by channel, whose sums Prometheus makes itself.
+    for figure in sample.figures().into_iter().filter(|figure| !figure.is_traffic()) {
         let Some(value) = figure.value.filter(|value| value.is_finite()) else { continue };
         let labels = labels(&figure);
         let value = if figure.kind() == WatchKind::Percent { value / 100.0 } else { value };
         families.entry(family(&figure)).or_default().push(format!("{labels} {value}"));
+    }
+    for (family, line) in sample.traffic.iter().flat_map(super::traffic::lines) {
+        families.entry(family.to_owned()).or_default().push(line);
     }
     let mut out = String::new();
     for (family, lines) in families {

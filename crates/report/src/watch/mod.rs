@@ -3,6 +3,7 @@
 mod csv;
 mod exposition;
 mod summary;
+mod traffic;
 
 use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
 
@@ -31,16 +32,27 @@ const COLUMNS: [Column; 12] = [
     ("steal", 5, |s| s.cpu?.steal.map(percent)),
 ];
 
-/// The heading of the text lines.
-pub fn watch_heading(style: &Style) -> String {
-    let line = COLUMNS.iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
+/// Columns that make room for those of traffic where it is counted.
+const REPLACED: [&str; 3] = ["major", "migr", "steal"];
+
+/// The columns for a sample: with counters those of traffic too.
+fn columns(sample: &WatchSample) -> Vec<&'static Column> {
+    if sample.counters.is_none() {
+        return COLUMNS.iter().collect();
+    }
+    COLUMNS.iter().filter(|(head, ..)| !REPLACED.contains(head)).chain(&traffic::COLUMNS).collect()
+}
+
+/// The heading of the text lines of a sample and those after it.
+pub fn watch_heading(first: &WatchSample, style: &Style) -> String {
+    let line = columns(first).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
     style.paint(crate::style::Ink::Head, &line)
 }
 
 /// A sample in one line.
 pub fn watch_line(sample: &WatchSample, style: &Style) -> String {
-    let cell = |(_, width, of): &Column| right(&of(sample).unwrap_or_else(|| style.absent().to_owned()), *width);
-    COLUMNS.iter().map(cell).collect::<Vec<_>>().join(" ")
+    let cell = |(_, width, of): &&Column| right(&of(sample).unwrap_or_else(|| style.absent().to_owned()), *width);
+    columns(sample).iter().map(cell).collect::<Vec<_>>().join(" ")
 }
 
 /// The stalls since the sample before, or the kernel's mean over 10 s in the first.

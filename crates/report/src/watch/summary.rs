@@ -11,6 +11,14 @@ use crate::text::hanging;
 /// A row: its words, its number in a sample, and what that measures.
 type Row = (&'static str, &'static str, WatchKind);
 
+/// The numbers of traffic, which few systems count: the first rows where they are counted.
+const TRAFFIC: [Row; 4] = [
+    ("memory read", "traffic.read_bytes", WatchKind::BytesPerSecond),
+    ("memory written", "traffic.write_bytes", WatchKind::BytesPerSecond),
+    ("memory traffic", "traffic.total_bytes", WatchKind::BytesPerSecond),
+    ("busiest channel", "traffic.busiest_channel", WatchKind::Share),
+];
+
 /// The numbers of a summary in the order of its rows.
 const ROWS: [Row; 20] = [
     ("memory stalls, some tasks", "psi.memory.some.now", WatchKind::Percent),
@@ -59,11 +67,16 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
         table = table.column(head, Align::Right);
     }
     let (mut zero, mut unknown) = (Vec::new(), Vec::new());
-    for (words, name, kind) in ROWS {
+    let counted = TRAFFIC.into_iter().filter(|(_, name, _)| life.of(name).is_some());
+    for (words, name, kind) in counted.chain(ROWS) {
         match life.of(name).filter(|figure| figure.mean().is_some()) {
             None => unknown.push(words.to_owned()),
             Some(figure) if figure.most == 0.0 => zero.push(words.to_owned()),
-            Some(figure) => table.row(row(words, kind, &figure, style)),
+            Some(figure) => {
+                // Rates of memory are decimal everywhere, sizes of what is swapped are not.
+                let base = if name.starts_with("traffic") { 1000.0 } else { 1024.0 };
+                table.row(row(words, kind, base, &figure, style));
+            }
         }
     }
     let mut out = hanging("", &head, crate::style::Ink::Head, style) + &table.render(style);
@@ -75,16 +88,16 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
     out
 }
 
-fn row(words: &str, kind: WatchKind, figure: &WatchLifeFigure, style: &Style) -> Vec<Cell> {
+fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style: &Style) -> Vec<Cell> {
     let shown = |value: f64| match kind {
         WatchKind::Percent => format!("{value:.1} %"),
         WatchKind::Share => format!("{:.1} %", value * 100.0),
         WatchKind::Bytes => format!("{}B", short(value, 1024.0)),
-        WatchKind::BytesPerSecond => format!("{}B/s", short(value, 1024.0)),
+        WatchKind::BytesPerSecond => format!("{}B/s", short(value, base)),
         WatchKind::PerSecond | WatchKind::Seconds | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
     };
     let total = match kind {
-        WatchKind::BytesPerSecond => format!("{}B", short(figure.total(), 1024.0)),
+        WatchKind::BytesPerSecond => format!("{}B", short(figure.total(), base)),
         WatchKind::PerSecond => short(figure.total().round(), 1000.0),
         _ => style.absent().to_owned(),
     };

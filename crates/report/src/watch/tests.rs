@@ -1,6 +1,6 @@
 use tiermark_model::{
-    WatchCpu, WatchLife, WatchMemory, WatchNode, WatchPressure, WatchRates, WatchSample, WatchStall, WatchStalls,
-    WatchSwap,
+    BoxKind, BoxPlace, BoxTraffic, CounterSourceId, LinkTraffic, Traffic, WatchCpu, WatchLife, WatchMemory, WatchNode,
+    WatchPressure, WatchRates, WatchSample, WatchStall, WatchStalls, WatchSwap,
 };
 
 use super::*;
@@ -28,7 +28,7 @@ fn sample() -> WatchSample {
 #[test]
 fn a_sample_is_a_line_of_80_columns() {
     for style in [Style::default(), Style { unicode: false, ..Style::default() }] {
-        let text = format!("{}\n{}\n", watch_heading(&style), watch_line(&sample(), &style));
+        let text = format!("{}\n{}\n", watch_heading(&sample(), &style), watch_line(&sample(), &style));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(text.is_ascii(), !style.unicode);
     }
@@ -94,4 +94,61 @@ fn a_summary_has_means_ends_and_totals() {
         assert!(words.contains(part), "{part} in\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+/// Two channels, one of which has no clock and no directions, and a link, over two seconds.
+fn counted() -> WatchSample {
+    let place = |kind, unit: &str| BoxPlace { socket: Some(0), node: Some(1), kind, unit: unit.into() };
+    let channel = |unit: &str, read: f64, write: f64| BoxTraffic {
+        place: place(BoxKind::Channel, unit),
+        read: Some(read),
+        write: Some(write),
+        total: read + write,
+        local: None,
+        transfers: Some(9.6e9),
+    };
+    let plain = BoxTraffic { read: None, write: None, transfers: None, ..channel("imc \"1\"", 10e9, 0.0) };
+    let link = LinkTraffic { place: place(BoxKind::Link, "upi_0"), sent: Some(16e9), received: None, most: Some(64e9) };
+    let boxes = vec![channel("imc_0", 30e9, 10e9), plain];
+    let traffic = Traffic { seconds: 2.0, boxes, links: vec![link], marks: Vec::new() };
+    WatchSample { traffic: Some(traffic), counters: Some(CounterSourceId::Perf), ..sample() }
+}
+
+#[test]
+fn traffic_has_columns_where_it_is_counted() {
+    let (sample, style) = (counted(), Style::default());
+    let text = format!("{}\n{}\n", watch_heading(&sample, &style), watch_line(&sample, &style));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // One channel does not tell reads from writes, so that their share is not known.
+    assert!(words.contains("busy mem/s read% chan%") && words.ends_with("25.0 25G – 52.1"), "{text}");
+    let first = WatchSample { traffic: None, ..sample };
+    assert!(watch_line(&first, &style).ends_with("25.0      –     –     –"), "{}", watch_line(&first, &style));
+}
+
+#[test]
+fn prometheus_gets_each_channel_and_link_by_direction() {
+    let text = watch_exposition(&counted());
+    for line in [
+        "# TYPE tiermark_watch_memory_bytes_per_second gauge",
+        "tiermark_watch_memory_bytes_per_second{socket=\"0\",node=\"1\",channel=\"imc_0\",direction=\"read\"} 15000000000",
+        "tiermark_watch_memory_bytes_per_second{socket=\"0\",node=\"1\",channel=\"imc \\\"1\\\"\",direction=\"both\"} 5000000000",
+        "tiermark_watch_link_bytes_per_second{socket=\"0\",node=\"1\",link=\"upi_0\",direction=\"sent\"} 8000000000",
+        "tiermark_watch_link_utilisation_ratio{socket=\"0\",node=\"1\",link=\"upi_0\",direction=\"sent\"} 0.25",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+    // What is not counted has no line, and a sum over labels counts nothing twice.
+    assert!(!text.contains("received") && !text.contains("traffic"), "{text}");
+    assert_eq!(text.matches("memory_utilisation_ratio{").count(), 1, "{text}");
+}
+
+#[test]
+fn a_summary_begins_with_the_traffic() {
+    let mut life = WatchLife::default();
+    life.add(&counted());
+    let watched = WatchedCommand { command: "x", seconds: 2.0, cpu_seconds: None, samples: 1 };
+    let text = watch_summary(&watched, &life, &Style::default());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("total memory traffic 25GB/s 25GB/s 25GB/s 50GB busiest channel 52.1 %"), "{text}");
 }

@@ -57,6 +57,9 @@ pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Ex
     let command = args.command.iter().map(|word| shell::word(word)).collect::<Vec<_>>().join(" ");
     let watched = WatchedCommand { command: &command, seconds, cpu_seconds: cpu_seconds(), samples };
     tell(tiermark_report::watch_summary(&watched, &life, &plain(args)).trim_end());
+    if let Some(why) = taker.about_counters.first().filter(|_| life.of("traffic.total_bytes").is_none()) {
+        tell(format_args!("Memory traffic not counted: {why}"));
+    }
     Ok(exit(status))
 }
 

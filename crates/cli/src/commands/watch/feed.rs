@@ -8,6 +8,7 @@ use tiermark_machine::Root;
 use tiermark_model::WatchSample;
 use tiermark_watch::{Reading, Source, sample};
 
+use super::counted::Counted;
 use super::recording;
 use crate::output::Failure;
 
@@ -26,6 +27,7 @@ pub(super) trait Feed {
 /// The system, sampled at an interval.
 pub(super) struct Live {
     source: Source,
+    counted: Option<Counted>,
     before: Option<Reading>,
     interval: Duration,
     next: Instant,
@@ -33,9 +35,10 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(root: &Root, interval: f64) -> Self {
+    pub(super) fn new(root: &Root, interval: f64, counted: Option<Counted>) -> Self {
         Self {
             source: Source::new(root),
+            counted,
             before: None,
             interval: Duration::from_secs_f64(interval),
             next: Instant::now(),
@@ -52,8 +55,11 @@ impl Feed for Live {
     fn take(&mut self) -> Option<WatchSample> {
         let reading = self.source.read();
         let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
-        let taken = sample(time, self.before.as_ref(), &reading, self.page_bytes);
+        let mut taken = sample(time, self.before.as_ref(), &reading, self.page_bytes);
         self.before = Some(reading);
+        if let Some(counted) = &mut self.counted {
+            counted.add(&mut taken);
+        }
         // Samples that were missed (the program was stopped) are not made up for.
         let now = Instant::now();
         self.next += self.interval;

@@ -1,6 +1,7 @@
 //! `tiermark watch`: the system's memory, live.
 
 mod child;
+mod counted;
 mod endpoint;
 mod feed;
 mod recording;
@@ -17,6 +18,7 @@ use crate::args::{Simulation, View};
 use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::{harmless, target};
+use counted::Counting;
 use endpoint::Endpoint;
 use feed::{Feed, Live, Replay};
 use recording::Recorder;
@@ -36,11 +38,20 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     // before the command has ended.
     let to_the_end = on_screen || !args.command.is_empty();
     let stop = if to_the_end { Stop::listen_to_the_end() } else { Stop::listen() }.map_err(Failure::tool)?;
+    let mut counting = Counting::open(args, &root, simulation)?;
+    if !on_screen {
+        counting.tell_notes();
+    }
+    let about_counters = counting.sentences();
+    let lines = args.command.is_empty() && !(args.json || args.csv || args.quiet) && io::stdout().is_terminal();
+    if let Some(why) = about_counters.first().filter(|_| lines && !on_screen && counting.counted.is_none()) {
+        tell(format_args!("tiermark: note: memory traffic is not counted: {why}"));
+    }
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
-        None => Box::new(Live::new(&root, args.interval)),
+        None => Box::new(Live::new(&root, args.interval, counting.counted.take())),
     };
-    let mut taker = Taker { feed, sinks: Sinks::open(args)?, left: args.samples };
+    let mut taker = Taker { feed, sinks: Sinks::open(args)?, left: args.samples, about_counters };
     if !args.command.is_empty() {
         return child::run(args, &mut taker, &stop);
     }
@@ -60,6 +71,8 @@ struct Taker {
     sinks: Sinks,
     /// Samples that are still to be taken; `None` for no limit.
     left: Option<u64>,
+    /// Why traffic is not counted, or what a user should know of the counts, in sentences.
+    about_counters: Vec<String>,
 }
 
 impl Taker {
@@ -145,7 +158,7 @@ impl<'a> Printer<'a> {
             let style = style(self.view);
             // In a file one heading will do.
             if first || heading && io::stdout().is_terminal() {
-                print(&tiermark_report::watch_heading(&style))?;
+                print(&tiermark_report::watch_heading(sample, &style))?;
             }
             print(&tiermark_report::watch_line(sample, &style))
         }

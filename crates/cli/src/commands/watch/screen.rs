@@ -25,7 +25,7 @@ pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Ex
     let style = style(&args.view);
     let look = Look { color: style.color, unicode: style.unicode };
     let mut screen = Screen::enter().map_err(|error| unusable(&error))?;
-    let mut monitor = Monitor::new(source(args));
+    let mut monitor = Monitor::new(source(args)).about_counters(taker.about_counters.clone());
     let (mut stale, mut done) = (true, false);
     while !done {
         if let Some(exit) = stop.exit() {
@@ -80,6 +80,7 @@ fn action(key: &KeyEvent) -> Option<Action> {
         KeyCode::Char(' ') => Action::Pause,
         KeyCode::Up | KeyCode::Left => Action::Up,
         KeyCode::Down | KeyCode::Right => Action::Down,
+        KeyCode::Char('t') => Action::Traffic,
         KeyCode::Char('h' | '?') => Action::Help,
         _ => return None,
     })

@@ -1,0 +1,83 @@
+//! The traffic of memory and links in a sample: columns of the text, and lines for Prometheus.
+
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic};
+
+use super::{Column, percent, short};
+use crate::openmetrics::escaped;
+
+/// The columns of traffic: of all memory, in bytes a second; the share of reads; the share of its peak that the busiest
+/// channel carried.
+pub(super) const COLUMNS: [Column; 3] = [
+    ("mem/s", 6, |s| Some(short(s.traffic.as_ref()?.rate()?.0, 1000.0))),
+    ("read%", 5, |s| s.traffic.as_ref()?.rate()?.1.map(percent)),
+    ("chan%", 5, |s| s.traffic.as_ref()?.busiest().map(percent)),
+];
+
+/// Bytes a second of a box of memory, by direction.
+const MEMORY: &str = "tiermark_watch_memory_bytes_per_second";
+/// Share of its peak that a channel carried.
+const MEMORY_SHARE: &str = "tiermark_watch_memory_utilisation_ratio";
+/// Payload bytes a second of a link, by direction.
+const LINK: &str = "tiermark_watch_link_bytes_per_second";
+/// Share of its peak that a link carried, by direction.
+const LINK_SHARE: &str = "tiermark_watch_link_utilisation_ratio";
+
+/// The families of a traffic with a line each: labels and value. A time of 0 seconds has none.
+pub(super) fn lines(traffic: &Traffic) -> Vec<(&'static str, String)> {
+    if traffic.seconds <= 0.0 {
+        return Vec::new();
+    }
+    let mut lines = Lines { seconds: traffic.seconds, all: Vec::new() };
+    traffic.boxes.iter().for_each(|own| lines.memory(own));
+    traffic.links.iter().for_each(|own| lines.link(own));
+    lines.all
+}
+
+/// Lines of a time.
+struct Lines {
+    seconds: f64,
+    all: Vec<(&'static str, String)>,
+}
+
+impl Lines {
+    fn put(&mut self, family: &'static str, place: &BoxPlace, direction: Option<&str>, value: Option<f64>) {
+        let Some(value) = value.filter(|value| value.is_finite()) else { return };
+        let numbers = [("socket", place.socket), ("node", place.node)];
+        let mut labels: Vec<String> =
+            numbers.iter().filter_map(|(name, number)| Some(format!("{name}=\"{}\"", (*number)?))).collect();
+        labels.push(format!("{}=\"{}\"", kind(place.kind), escaped(&place.unit)));
+        labels.extend(direction.map(|direction| format!("direction=\"{direction}\"")));
+        self.all.push((family, format!("{{{}}} {value}", labels.join(","))));
+    }
+
+    fn memory(&mut self, own: &BoxTraffic) {
+        let rate = |bytes: f64| Some(bytes / self.seconds);
+        // Both directions together only where they are not counted by themselves: a sum over labels counts nothing twice.
+        let by_direction = match own.read.zip(own.write) {
+            Some((read, write)) => vec![("read", rate(read)), ("write", rate(write))],
+            None => vec![("both", rate(own.total))],
+        };
+        for (direction, rate) in by_direction {
+            self.put(MEMORY, &own.place, Some(direction), rate);
+        }
+        self.put(MEMORY_SHARE, &own.place, None, own.utilisation());
+    }
+
+    fn link(&mut self, own: &LinkTraffic) {
+        let (sent, received) = own.utilisation();
+        for (direction, bytes, share) in [("sent", own.sent, sent), ("received", own.received, received)] {
+            self.put(LINK, &own.place, Some(direction), bytes.map(|bytes| bytes / self.seconds));
+            self.put(LINK_SHARE, &own.place, Some(direction), share);
+        }
+    }
+}
+
+/// The name of the label that has a box's name.
+fn kind(kind: BoxKind) -> &'static str {
+    match kind {
+        BoxKind::Channel => "channel",
+        BoxKind::Memory => "memory",
+        BoxKind::Link => "link",
+        BoxKind::Cache => "cache",
+    }
+}
