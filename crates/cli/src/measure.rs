@@ -132,16 +132,17 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
 fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn Host>, Option<RunCounters>), Failure> {
     let counting = &job.args.place.control.counting;
     match (counting.when, job.simulation) {
-        (CounterUse::Off, _) | (CounterUse::Auto, Simulation { simulate: Some(_), sim_counters: None, .. }) => {
-            Ok((host, None))
-        }
+        (CounterUse::Off, _) => Ok((host, None)),
         (_, Simulation { simulate: Some(_), sim_counters: Some(_), .. }) => {
             let counters = counted::simulated(host.as_mut());
             Ok((host, Some(counters)))
         }
-        (when, _) => {
+        (when, simulation) => {
             // A source that the user names is as good as required.
             let required = when == CounterUse::Require || counting.source.counters_from.is_some();
+            if simulation.simulate.is_some() && !required {
+                return Ok((host, None));
+            }
             let (host, counters) = counted::beside(host, root, &counting.source)?;
             match counters.passed_over.first() {
                 Some(first) if required && counters.source == CounterSourceId::None => {
