@@ -1,34 +1,61 @@
 //! Opens the counters of memory traffic: the source that the user names, or the first that opens.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use tiermark_counters::{
-    Candidate, Chosen, CounterSource, Family, LikwidFile, PcmFile, PerfSource, Resctrl, SystemFiles, families,
-    first_that_opens,
+    Backend, Candidate, Chosen, Cores, CounterSource, Family, LikwidFile, Mailbox, PcmCsvFile, PcmFile, PcmServer,
+    PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, open_hsmp,
 };
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{CounterSourceId, Machine, Refusal};
-use tiermark_system::PerfBackend;
+use tiermark_system::{HsmpDevice, PerfBackend};
 
-use crate::args::{CounterArgs, CountersFrom};
+use crate::args::{CounterArgs, CounterUse, CountersFrom, CountingArgs};
 use crate::output::Failure;
 
 /// What opening a source gives.
 type Opened = Result<Box<dyn CounterSource>, Refusal>;
+
+/// What is counted beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Shots of some milliseconds, which only counters that are read on the spot resolve.
+    Shots,
+    /// Samples of a second or so.
+    Samples,
+}
+
+/// The sources that are tried, in order. Only who requires counters gets a monitoring group, which changes the system, and
+/// beside shots a lower bound.
+fn ladder(when: CounterUse, beside: Beside) -> Vec<CountersFrom> {
+    let server = || CountersFrom::PcmServer(tiermark_counters::PCM_SERVER.to_owned());
+    match (when, beside) {
+        (CounterUse::Require, Beside::Shots) => vec![CountersFrom::Perf, CountersFrom::Resctrl, CountersFrom::Core],
+        (_, Beside::Shots) => vec![CountersFrom::Perf],
+        (CounterUse::Require, Beside::Samples) => {
+            vec![CountersFrom::Perf, CountersFrom::Hsmp, CountersFrom::Resctrl, server(), CountersFrom::Core]
+        }
+        (_, Beside::Samples) => vec![CountersFrom::Perf, CountersFrom::Hsmp, server(), CountersFrom::Core],
+    }
+}
 
 /// Opens the source that the user names, else the first that opens; `Null` if none does. The sources of a captured
 /// machine cannot be opened, but for what other programs write.
 ///
 /// # Errors
 /// A [`Failure`] if the file of events has mistakes.
-pub(crate) fn open_counters(root: &Root, machine: &Machine, args: &CounterArgs) -> Result<Chosen, Failure> {
-    let families = events(args)?;
-    let ladder = match &args.counters_from {
-        Some(named) => vec![named.clone()],
-        None => vec![CountersFrom::Perf, CountersFrom::Resctrl],
-    };
+pub(crate) fn open_counters(
+    root: &Root,
+    machine: &Machine,
+    args: &CountingArgs,
+    beside: Beside,
+) -> Result<Chosen, Failure> {
+    let families = events(&args.source)?;
+    let named = args.source.counters_from.clone();
+    let ladder = named.map_or_else(|| ladder(args.when, beside), |named| vec![named]);
     let candidates =
         ladder.iter().map(|from| Candidate { id: from.id(), open: Box::new(|| open(from, root, machine, &families)) });
     Ok(first_that_opens(candidates.collect()))
@@ -52,15 +79,32 @@ impl CountersFrom {
     pub(crate) fn id(&self) -> CounterSourceId {
         match self {
             Self::Perf => CounterSourceId::Perf,
+            Self::Hsmp => CounterSourceId::Hsmp,
             Self::Resctrl => CounterSourceId::Resctrl,
-            Self::Pcm(_) => CounterSourceId::PcmMemory,
+            Self::PcmServer(_) => CounterSourceId::PcmServer,
+            Self::PcmMemory(_) => CounterSourceId::PcmMemory,
+            Self::Pcm(_) => CounterSourceId::Pcm,
             Self::Likwid(_) => CounterSourceId::Likwid,
+            Self::Core => CounterSourceId::Core,
         }
     }
 
     /// Whether it is read from this system, which a captured machine is not.
     fn is_of_the_system(&self) -> bool {
-        matches!(self, Self::Perf | Self::Resctrl)
+        !matches!(self, Self::PcmMemory(_) | Self::Pcm(_) | Self::Likwid(_))
+    }
+}
+
+/// This system.
+pub(crate) struct ThisSystem;
+
+impl System for ThisSystem {
+    fn perf(&self) -> Box<dyn Backend> {
+        Box::new(PerfBackend::new())
+    }
+
+    fn hsmp(&self) -> io::Result<Box<dyn Mailbox>> {
+        Ok(Box::new(HsmpDevice::open()?))
     }
 }
 
@@ -69,14 +113,18 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
         return Err(says::not_this_machine(from.id().name()));
     }
     match from {
-        CountersFrom::Perf => boxed(PerfSource::open(root, machine, families, Box::new(PerfBackend::new()))),
+        CountersFrom::Perf => boxed(PerfSource::open(root, machine, families, ThisSystem.perf())),
+        CountersFrom::Hsmp => open_hsmp(machine, &ThisSystem),
         CountersFrom::Resctrl => {
             tiermark_counters::examine_resctrl(root, machine)?;
             let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
             boxed(Resctrl::open(SystemFiles, root, std::process::id(), &cpus, machine))
         }
-        CountersFrom::Pcm(path) => boxed(file(path).map(PcmFile::new)),
+        CountersFrom::PcmServer(address) => boxed(PcmServer::open(address)),
+        CountersFrom::PcmMemory(path) => boxed(file(path).map(PcmFile::new)),
+        CountersFrom::Pcm(path) => boxed(file(path).map(PcmCsvFile::new)),
         CountersFrom::Likwid(path) => boxed(file(path).map(LikwidFile::new)),
+        CountersFrom::Core => boxed(Cores::open(root, machine, ThisSystem.perf())),
     }
 }
 

@@ -143,7 +143,7 @@ fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn
             if simulation.simulate.is_some() && !required {
                 return Ok((host, None));
             }
-            let (host, counters) = counted::beside(host, root, &counting.source)?;
+            let (host, counters) = counted::beside(host, root, counting)?;
             match counters.passed_over.first() {
                 Some(first) if required && counters.source == CounterSourceId::None => {
                     Err(first.refusal.clone().into())

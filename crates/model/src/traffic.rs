@@ -126,7 +126,7 @@ pub struct BoxTraffic {
     pub read: Option<f64>,
     /// Bytes written; `None` if writes are not counted separately.
     pub write: Option<f64>,
-    /// Bytes read and written.
+    /// Bytes read and written; of a source that counts reads only, a lower bound of both: the reads.
     pub total: f64,
     /// Bytes of `total` that belong to memory of the same node; `None` if that is not counted.
     pub local: Option<f64>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::Value;
-use tiermark_counters::{Backend, survey};
+use tiermark_counters::{System, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_machine::Root;
@@ -14,10 +14,9 @@ use tiermark_model::{
     Refusal, Request, Scope,
 };
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
-use tiermark_system::PerfBackend;
 
-use crate::args::{ListArgs, Listing, Simulation};
-use crate::counters::{self, open_counters};
+use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
+use crate::counters::{self, Beside, ThisSystem, open_counters};
 use crate::kept::{Kept, under_way};
 use crate::output::{self, Failure, print, style};
 use crate::{command_line, orphans, shell, target};
@@ -218,12 +217,13 @@ fn sources(args: &ListArgs, simulation: &Simulation) -> Result<Vec<CounterSource
         None => Root::live(),
     };
     if let Some(from) = &args.counters.counters_from {
-        let chosen = open_counters(&root, &machine, &args.counters)?;
+        let asked = CountingArgs { source: args.counters.clone(), ..CountingArgs::default() };
+        let chosen = open_counters(&root, &machine, &asked, Beside::Samples)?;
         return Ok(vec![chosen.info(from.id())]);
     }
     let families = counters::events(&args.counters)?;
-    let backend = root.is_live().then(|| Box::new(PerfBackend::new()) as Box<dyn Backend>);
-    Ok(survey(&root, &machine, &families, backend))
+    let system: Option<&dyn System> = if root.is_live() { Some(&ThisSystem) } else { None };
+    Ok(survey(&root, &machine, &families, system))
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {

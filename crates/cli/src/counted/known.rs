@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tiermark_counters::{Fault, KnownStream, Of, check_known};
+use tiermark_counters::{Fault, KnownStream, check_known};
 use tiermark_engine::{Host, Rig};
-use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    Bytes, CounterCheck, CpuId, IdSet, KernelInfo, Layout, Machine, MemPolicy, Node, Note, PageKind, RegionSetup, Role,
+    Bytes, CounterCheck, CpuId, IdSet, KernelInfo, Layout, Machine, MemPolicy, Node, PageKind, RegionSetup, Role,
     Setup, StepTraffic, StoreKind, ThreadSetup, Traffic,
 };
 
@@ -39,35 +38,12 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
         }
         let channels = channels_of_socket(host.machine());
         let faults = check_known(&counted, &KnownStream { socket, read: known.0, write: known.1, channels });
-        check.faults.extend(faults.iter().map(|fault| note(socket, fault)));
+        check.faults.extend(faults.iter().map(Fault::note));
         check.known += known.0 + known.1;
         let own = counted.sum(|place| place.socket.is_none_or(|own| own == socket)).total;
         check.counted = own.map(|own| own + check.counted.unwrap_or(0.0)).or(check.counted);
     }
     ran.then_some(check)
-}
-
-/// The sentence of a fault.
-fn note(socket: u32, fault: &Fault) -> Note {
-    let what = |of: &Of| match of {
-        Of::Read => "reads",
-        Of::Write => "writes",
-        _ => "reads and writes",
-    };
-    match fault {
-        // 1/3 and 1/2, 2 and 3.
-        Fault::Factor { of, factor, ratio } if *factor < 1.0 => {
-            says::counts_by_factor(socket, what(of), &format!("1/{:.0}", 1.0 / factor), *ratio)
-        }
-        Fault::Factor { of, factor, ratio } => {
-            says::counts_by_factor(socket, what(of), &format!("{factor:.0} times as much"), *ratio)
-        }
-        Fault::Off { of, ratio } => says::counts_are_off(socket, what(of), *ratio),
-        Fault::Nothing => says::counts_nothing(socket),
-        Fault::Silent { place } => says::box_is_silent(&place.unit),
-        Fault::FewBoxes { boxes, channels } => says::boxes_are_few(socket, *boxes as u64, *channels as u64),
-        Fault::Phantom { place } => says::box_is_phantom(&place.unit),
-    }
 }
 
 /// The channels with modules of one socket, where they are known and spread evenly.

@@ -18,8 +18,8 @@ use tiermark_model::{
     Setup, StepTraffic,
 };
 
-use crate::args::CounterArgs;
-use crate::counters::open_counters;
+use crate::args::CountingArgs;
+use crate::counters::{Beside, open_counters};
 use crate::output::Failure;
 
 /// Time over which the idle machine is watched. An idle server moves some 100 MB/s a socket, in bursts of some ms.
@@ -82,9 +82,9 @@ impl Counted {
 pub(crate) fn beside(
     host: Box<dyn Host>,
     root: &Root,
-    args: &CounterArgs,
+    args: &CountingArgs,
 ) -> Result<(Box<dyn Host>, RunCounters), Failure> {
-    let chosen = open_counters(root, host.machine(), args)?;
+    let chosen = open_counters(root, host.machine(), args, Beside::Shots)?;
     let notes = chosen.notes(root);
     let Chosen { source, refused } = chosen;
     let passed_over = refused.into_iter().map(|(source, refusal)| PassedOver { source, refusal }).collect();

@@ -9,7 +9,7 @@ use tiermark_model::{CounterSourceId, Machine, Note, Refusal, WatchSample};
 
 use crate::args::watch::WatchArgs;
 use crate::args::{CounterUse, Simulation};
-use crate::counters::open_counters;
+use crate::counters::{Beside, open_counters};
 use crate::output::{Failure, tell};
 use crate::target;
 
@@ -39,7 +39,7 @@ impl Counting {
         };
         let script = &simulation.sim_traffic;
         let chosen = if script.is_empty() || simulation.simulate.is_none() {
-            open_counters(root, &machine, &args.counting.source)?
+            open_counters(root, &machine, &args.counting, Beside::Samples)?
         } else {
             scripted(&machine, script)
         };
