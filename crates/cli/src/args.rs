@@ -18,7 +18,7 @@ use tiermark_model::Bytes;
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, PlaceArgs, RunArgs, Units, View, ViewArgs};
-pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs};
+pub(crate) use compare::{BaselineArgs, CheckArgs, CompareArgs, ExplainArgs};
 pub(crate) use counters::{CounterArgs, CounterUse, CountersFrom, CountingArgs};
 pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
@@ -173,6 +173,8 @@ pub(crate) enum Document {
     List,
     /// Schema of `check --json`
     Check,
+    /// Schema of `explain --json`
+    Explain,
     /// Schema of `compare --json`
     Compare,
     /// Schema of `history --json`

@@ -6,9 +6,9 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::args::{
-    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, HelpArgs, HistoryArgs,
-    ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs, ShowArgs,
-    Simulation, TuneArgs, ViewArgs, WatchArgs,
+    self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, ExplainArgs, HelpArgs,
+    HistoryArgs, ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs,
+    ShowArgs, Simulation, TuneArgs, ViewArgs, WatchArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, described, overview};
@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// Judge a saved run by expectations: pass or fail
     #[command(after_long_help = args::compare::CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Explain a saved run: what limits it, what costs, what is wrong
+    #[command(after_long_help = args::compare::EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Keep runs under names, to compare later runs with them
     Baseline(BaselineArgs),
     /// Saved runs of this machine over time: trends, changes of level

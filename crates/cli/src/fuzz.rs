@@ -37,6 +37,14 @@ fn show_checked(run: &tiermark_model::Run, styles: &[Style]) {
     }
 }
 
+/// Explains a run.
+fn show_explained(run: &tiermark_model::Run, styles: &[Style]) {
+    let found = tiermark_explain::explain("fuzzed", run);
+    for style in styles {
+        let _ = tiermark_report::explanation(&found, style);
+    }
+}
+
 /// Reads a recording of `watch`, and shows its samples.
 pub fn recording(bytes: &[u8]) {
     let lines = tiermark_lines::Lines::of_bytes(bytes.to_vec());
@@ -105,6 +113,7 @@ fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
 fn show_run(run: tiermark_model::Run, styles: &[Style]) {
     show_compared(&run, styles);
     show_checked(&run, styles);
+    show_explained(&run, styles);
     for run in [tiermark_report::redact(&run), run.clone(), again::reanalysed(run, false)] {
         let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
         let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));

@@ -9,22 +9,38 @@ use crate::token::{Kind, Token, tokens};
 /// Operands of a side at most.
 const MOST_OPERANDS: usize = 8;
 
+/// What a comparison can name.
+pub trait Named: Sized {
+    /// The name in a text, which begins at a character of the comparison.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the nearest name.
+    fn read(text: &str, at: usize) -> Result<Self, Note>;
+
+    /// Unit of its numbers.
+    fn unit(&self) -> CheckUnit;
+}
+
 /// An expectation: `read.dram.all >= 0.75 x peak`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Expectation {
+pub struct Expectation(pub(crate) Comparison<Name>);
+
+/// Two products that are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison<N> {
     pub(crate) text: String,
-    pub(crate) left: Side,
+    pub(crate) left: Side<N>,
     pub(crate) comparator: Comparator,
-    pub(crate) right: Side,
+    pub(crate) right: Side<N>,
     /// Unit of both sides.
     pub(crate) unit: CheckUnit,
 }
 
 /// Numbers and figures that are multiplied and divided, from left to right.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Side {
-    pub(crate) first: Operand,
-    pub(crate) rest: Vec<(Sign, Operand)>,
+pub(crate) struct Side<N> {
+    pub(crate) first: Operand<N>,
+    pub(crate) rest: Vec<(Sign, Operand<N>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +50,23 @@ pub(crate) enum Sign {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Operand {
+pub(crate) enum Operand<N> {
     Number(f64, CheckUnit),
-    Name(Name),
+    Name(N),
 }
 
 impl Expectation {
     /// Reads an expectation.
+    ///
+    /// # Errors
+    /// The first mistake, with its character and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, Note> {
+        Comparison::parse(text).map(Self)
+    }
+}
+
+impl<N: Named> Comparison<N> {
+    /// Reads a comparison.
     ///
     /// # Errors
     /// The first mistake, with its character and what to write instead.
@@ -61,20 +87,66 @@ impl Expectation {
         } else {
             side(right, None)
         }?;
-        let is_named = |side: &Side| {
-            let operands = std::iter::once(&side.first).chain(side.rest.iter().map(|(_, operand)| operand));
-            operands.into_iter().any(|operand| matches!(operand, Operand::Name(_)))
-        };
-        if !is_named(&left) && !is_named(&right) {
+        let mut read = Self { text: text.trim().to_owned(), left, comparator, right, unit: CheckUnit::Number };
+        if read.names().next().is_none() {
             return Err(says::expectation_without_name());
         }
-        let unit = common_unit(&left, &right)?;
-        Ok(Self { text: text.trim().to_owned(), left, comparator, right, unit })
+        read.unit = common_unit(&read.left, &read.right)?;
+        Ok(read)
+    }
+}
+
+impl<N> Comparison<N> {
+    /// Every name, in the order of the text.
+    pub fn names(&self) -> impl Iterator<Item = &N> {
+        [&self.left, &self.right].into_iter().flat_map(|side| {
+            let operands = std::iter::once(&side.first).chain(side.rest.iter().map(|(_, operand)| operand));
+            operands.filter_map(|operand| match operand {
+                Operand::Name(name) => Some(name),
+                Operand::Number(..) => None,
+            })
+        })
+    }
+
+    /// Whether it holds for these numbers; `None` if a number is missing or the result is not finite.
+    pub fn holds(&self, number: impl Fn(&N) -> Option<f64>) -> Option<bool> {
+        let (left, right) = (self.left.product(&number)?, self.right.product(&number)?);
+        Some(match self.comparator {
+            Comparator::Below => left < right,
+            Comparator::AtMost => left <= right,
+            Comparator::Above => left > right,
+            Comparator::AtLeast => left >= right,
+        })
+    }
+
+    /// How many times beyond its limit the left side is: above 1 if the comparison holds. `None` as for [`Self::holds`], or of 0.
+    pub fn excess(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
+        let ratio = self.left.product(&number)? / self.right.product(&number)?;
+        let excess = match self.comparator {
+            Comparator::Below | Comparator::AtMost => 1.0 / ratio,
+            Comparator::Above | Comparator::AtLeast => ratio,
+        };
+        excess.is_finite().then_some(excess)
+    }
+}
+
+impl<N> Side<N> {
+    /// The product of numbers; `None` if one is missing or the product is not finite.
+    fn product(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
+        let of = |operand: &Operand<N>| match operand {
+            Operand::Number(value, _) => Some(*value),
+            Operand::Name(name) => number(name),
+        };
+        let product = self.rest.iter().try_fold(of(&self.first)?, |product, (sign, operand)| {
+            let value = of(operand)?;
+            Some(if *sign == Sign::Times { product * value } else { product / value })
+        });
+        product.filter(|product| product.is_finite())
     }
 }
 
 /// Reads a product. `end` is what follows it.
-fn side(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side, Note> {
+fn side<N: Named>(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side<N>, Note> {
     let behind = || match (end, tokens.last()) {
         (Some(token), _) => (token.at, token.text),
         (None, Some(last)) => (last.at + last.text.chars().count(), ""),
@@ -82,7 +154,7 @@ fn side(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side, Note> {
     };
     let operand = |token: Option<&Token<'_>>| match token.map(|token| (token, token.kind)) {
         Some((_, Kind::Number(value, unit))) => Ok(Operand::Number(value, unit)),
-        Some((token, Kind::Name)) => Name::parse(token.text, token.at).map(Operand::Name),
+        Some((token, Kind::Name)) => N::read(token.text, token.at).map(Operand::Name),
         Some((token, _)) => Err(says::operand_expected(token.at, token.text)),
         None => {
             let (at, found) = behind();
@@ -116,7 +188,7 @@ const KINDS: [(Powers, CheckUnit, &str); 4] = [
 ];
 
 /// The unit of both sides.
-fn common_unit(left: &Side, right: &Side) -> Result<CheckUnit, Note> {
+fn common_unit<N: Named>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, Note> {
     let (left, right) = (left.powers(), right.powers());
     let kind = |powers: Powers| KINDS.iter().find(|(of, ..)| *of == powers);
     match kind(left).filter(|_| left == right) {
@@ -128,7 +200,7 @@ fn common_unit(left: &Side, right: &Side) -> Result<CheckUnit, Note> {
     }
 }
 
-impl Side {
+impl<N: Named> Side<N> {
     fn powers(&self) -> Powers {
         let mut sum = self.first.powers();
         for (sign, operand) in &self.rest {
@@ -139,7 +211,7 @@ impl Side {
     }
 }
 
-impl Operand {
+impl<N: Named> Operand<N> {
     fn powers(&self) -> Powers {
         let unit = match self {
             Self::Number(_, unit) => *unit,
@@ -175,7 +247,7 @@ mod tests {
             ("pages.huge >= 95 %", CheckUnit::Number),
         ] {
             let read = Expectation::parse(text).unwrap_or_else(|note| panic!("{text}: {note}"));
-            assert_eq!((read.unit, read.text.as_str()), (unit, text));
+            assert_eq!((read.0.unit, read.0.text.as_str()), (unit, text));
         }
     }
 

@@ -114,7 +114,7 @@ mod tests {
         let rules = read(crate::AUTO).unwrap();
         assert!(rules.len() >= 8);
         for rule in rules {
-            assert!(rule.why.is_some() && rule.source.is_some_and(|source| source.len() > 20), "{}", rule.that.text);
+            assert!(rule.why.is_some() && rule.source.is_some_and(|source| source.len() > 20), "{}", rule.that.0.text);
         }
     }
 

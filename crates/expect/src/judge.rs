@@ -6,6 +6,7 @@ use tiermark_model::{Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, 
 use crate::expression::{Operand, Side, Sign};
 use crate::facts::{At, Facts};
 use crate::file::Entry;
+use crate::names::Name;
 use crate::place::Place;
 use crate::range::Range;
 
@@ -44,7 +45,7 @@ struct Judged {
 }
 
 fn result(entry: &Entry, facts: &Facts<'_>) -> CheckResult {
-    let that = &entry.that;
+    let that = &entry.that.0;
     let judged = match joined(&side(&that.left, facts), &side(&that.right, facts), |a, b| Ok((a, b))) {
         Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.comparator, that.unit)).collect(),
         Err(note) => vec![Judged { holds: None, value: None, reasons: vec![note] }],
@@ -86,8 +87,8 @@ fn result(entry: &Entry, facts: &Facts<'_>) -> CheckResult {
 }
 
 /// The product of a side at every place.
-fn side(side: &Side, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
-    let of = |operand: &Operand| match operand {
+fn side(side: &Side<Name>, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
+    let of = |operand: &Operand<Name>| match operand {
         Operand::Number(value, _) => vec![At::whole(Ok(Range::exactly(*value)))],
         Operand::Name(name) => facts.get(name),
     };

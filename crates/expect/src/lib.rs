@@ -1,7 +1,7 @@
 //! Judges a saved run by expectations: `read.dram.all >= 0.75 x peak`. Pure: a document in, a document out.
 //!
 //! [`Expectation::parse`] reads one expectation, [`read`] a file of them; [`AUTO`] is the file of built-in rules of thumb.
-//! [`check`] judges a run. A number that is not known exactly is a range, and ranges are compared: an expectation passes if it holds for the
+//! [`Comparison`] is their language, for names of another crate too. [`check`] judges a run. A number that is not known exactly is a range, and ranges are compared: an expectation passes if it holds for the
 //! whole range, fails if it holds nowhere in it, and is not judged otherwise.
 
 #![forbid(unsafe_code)]
@@ -20,7 +20,7 @@ mod token;
 
 use tiermark_model::{NamedFigure, Run};
 
-pub use expression::Expectation;
+pub use expression::{Comparison, Expectation, Named};
 pub use file::{Entry, read};
 pub use judge::check;
 

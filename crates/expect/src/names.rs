@@ -3,6 +3,8 @@
 use tiermark_model::messages::check as says;
 use tiermark_model::{CheckUnit, ErrorKind, Note};
 
+use crate::expression::Named;
+
 /// A figure or a fact of a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
@@ -122,6 +124,16 @@ pub(crate) const SYSTEM: [(&str, SystemName); 18] = [
     ("throttle.package", SystemName::Throttling(ThrottledPart::Package, Since::Run)),
     ("throttle.package.boot", SystemName::Throttling(ThrottledPart::Package, Since::Boot)),
 ];
+
+impl Named for Name {
+    fn read(text: &str, at: usize) -> Result<Self, Note> {
+        Self::parse(text, at)
+    }
+
+    fn unit(&self) -> CheckUnit {
+        self.unit()
+    }
+}
 
 impl Name {
     /// The name in a text.

@@ -176,6 +176,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (CHANGES_SCHEMA, schema_for!(Document<'_, Changes>)),
         (LIST_SCHEMA, schema_for!(Document<'_, List>)),
         (crate::CHECK_SCHEMA, schema_for!(Document<'_, crate::Check>)),
+        (crate::EXPLANATION_SCHEMA, schema_for!(Document<'_, crate::Explanation>)),
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),
         (crate::HISTORY_SCHEMA, schema_for!(Document<'_, crate::History>)),
         (crate::WATCH_SCHEMA, schema_for!(Document<'_, crate::WatchSample>)),

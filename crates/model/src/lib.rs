@@ -13,6 +13,7 @@ mod counters;
 pub mod documents;
 mod exit;
 mod expect;
+mod explanation;
 mod file_memory;
 mod health;
 pub mod history;
@@ -65,6 +66,9 @@ pub use documents::{
 };
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
+pub use explanation::{
+    Confidence, EXPLANATION_SCHEMA, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, UnjudgedRule,
+};
 pub use file_memory::FileMemory;
 pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};
 pub use history::{

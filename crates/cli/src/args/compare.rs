@@ -93,6 +93,31 @@ pub(crate) struct CheckArgs {
     pub(crate) view: View,
 }
 
+/// Examples of `explain`.
+pub(crate) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  tiermark matrix && tiermark explain
+  tiermark explain last -v
+  tiermark explain run.json --json
+`tiermark help explain` describes the rules; `tiermark explain --rules` prints them.
+Exit codes: 0 judged, whatever was found, 2 bad usage, 4 no rule could be judged.";
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The run: `last`, an id or its beginning, a file, or -
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// Print the rules, with the sources of their limits
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) rules: bool,
+    /// Print the explanations as JSON, with their schema
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
 /// Arguments of `baseline`.
 #[derive(Debug, Args)]
 pub(crate) struct BaselineArgs {

@@ -103,11 +103,12 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
 }
 
 /// Pages of topics that are not probes.
-const PAGES: [(&str, &str); 12] = [
+const PAGES: [(&str, &str); 13] = [
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("check", include_str!("../../../../docs/methods/check.md")),
     ("compare", include_str!("../../../../docs/methods/compare.md")),
     ("doctor", include_str!("../../../../docs/methods/doctor.md")),
+    ("explain", include_str!("../../../../docs/methods/explain.md")),
     ("history", include_str!("../../../../docs/methods/history.md")),
     ("watch", include_str!("../../../../docs/methods/watch.md")),
     ("load", include_str!("../../../../docs/methods/load.md")),

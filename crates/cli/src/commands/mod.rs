@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod completions;
 mod doctor;
+mod explain;
 mod help;
 mod history;
 mod list;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Compare(args)) => compare::run(args),
         Some(Command::Check(args)) => check::run(args),
+        Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Baseline(args)) => baseline::run(args),
         Some(Command::History(args)) => history::run(args, simulation),
         Some(Command::Rerun(args)) => rerun::run(args, simulation),

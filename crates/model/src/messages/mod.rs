@@ -10,6 +10,7 @@ pub mod capacity;
 pub mod check;
 pub mod counters;
 pub mod documents;
+pub mod explain;
 pub mod files;
 pub mod health;
 pub mod load;
@@ -35,6 +36,7 @@ pub const CODES: &[&[crate::Code]] = &[
     check::codes::ALL,
     counters::codes::ALL,
     documents::codes::ALL,
+    explain::codes::ALL,
     files::codes::ALL,
     health::codes::ALL,
     machine::codes::ALL,

@@ -1,0 +1,33 @@
+//! `tiermark explain`: what limits a saved run, what costs, and what is wrong with its machine.
+
+use tiermark_explain::{RULES, explain};
+use tiermark_model::{EXPLANATION_SCHEMA, Exit};
+
+use crate::args::compare::ExplainArgs;
+use crate::kept::run_of_probes;
+use crate::output::{Failure, complain, document, print, style};
+
+/// Runs the command.
+pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
+    if args.rules {
+        return print(RULES.trim_end()).map(|()| Exit::Done);
+    }
+    let run = run_of_probes(&args.run)?;
+    let found = explain(&args.run, &run);
+    let text = if args.json {
+        document(EXPLANATION_SCHEMA, &found)?
+    } else {
+        tiermark_report::explanation(&found, &style(&args.view))
+    };
+    let exit = if found.is_empty() {
+        complain("no rule could be judged: measure memory (`tiermark survey`, `tiermark matrix`)");
+        Exit::Refused
+    } else {
+        Exit::Done
+    };
+    match print(&text) {
+        // A reader that closed the pipe has not seen all of it, and the result is as it was.
+        Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
+        Err(failure) => Err(failure),
+    }
+}

@@ -1,0 +1,99 @@
+//! Memory channels and links beside the others of their socket.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{BoxKind, BoxTraffic, Confidence, LinkTraffic, NodeId, StepTraffic};
+
+use crate::cells::Cell;
+use crate::facts::{Fact, Scene, SceneKind};
+
+/// Bytes a second of a socket's channels below which a slow one does not show: an idle socket has some MB/s.
+const LEAST_RATE: f64 = 1e9;
+/// Boxes of one kind at most: the largest servers have 12 channels and 6 links a socket. A document may have any number.
+const MOST: usize = 1024;
+
+/// Scenes of the boxes beside the bandwidths of a run. If a socket has several nodes, `is_split`, its channels are alike only
+/// if their nodes are known: memory of one node uses a part of them.
+pub(crate) fn boxes(cells: &[&Cell<'_>], is_split: bool) -> Vec<Scene> {
+    let counted = |cell: &&Cell<'_>| {
+        cell.seen.traffic.as_ref().map(|traffic| (cell.place(), cell.step.to_owned(), traffic.clone()))
+    };
+    let mut found = Vec::new();
+    for (place, step, traffic) in
+        cells.iter().filter_map(counted).filter(|(_, _, traffic)| traffic.counted.seconds > 0.0)
+    {
+        found.extend(channels(&place, &step, &traffic, is_split));
+        found.extend(links(&place, &step, &traffic));
+    }
+    found
+}
+
+/// The middle of some rates; `None` of fewer than two.
+fn median(mut rates: Vec<f64>) -> Option<f64> {
+    rates.sort_by(f64::total_cmp);
+    (rates.len() > 1).then(|| rates[rates.len() / 2].midpoint(rates[(rates.len() - 1) / 2]))
+}
+
+/// The socket and the node of a box.
+type Spot = (Option<u32>, Option<NodeId>);
+
+/// Splits what belongs to the same socket, or node.
+fn by_spot<'a, T>(all: &'a [T], spot: impl Fn(&T) -> Spot) -> BTreeMap<Spot, Vec<&'a T>> {
+    let mut sockets: BTreeMap<Spot, Vec<&T>> = BTreeMap::new();
+    for one in all.iter().take(MOST) {
+        sockets.entry(spot(one)).or_default().push(one);
+    }
+    sockets
+}
+
+fn socket_words(socket: Option<u32>) -> String {
+    socket.map_or_else(String::new, |socket| format!("socket {socket}, "))
+}
+
+fn channels(place: &str, step: &str, traffic: &StepTraffic, is_split: bool) -> Vec<Scene> {
+    let seconds = traffic.counted.seconds;
+    let channels: Vec<BoxTraffic> =
+        traffic.counted.boxes.iter().filter(|own| own.place.kind == BoxKind::Channel).take(MOST).cloned().collect();
+    let scene = |((socket, node), own): (Spot, Vec<&BoxTraffic>)| {
+        if is_split && node.is_none() {
+            return None;
+        }
+        let rate = |channel: &BoxTraffic| channel.total / seconds;
+        let slowest = *own.iter().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+        let others = own.iter().filter(|channel| channel.place != slowest.place).map(|channel| rate(channel));
+        let median = median(others.collect()).filter(|median| median * own.len() as f64 > LEAST_RATE)?;
+        let name = format!("{}{}: {place}", socket_words(socket), slowest.place.unit);
+        let scene = Scene::new(SceneKind::Channel, Some(name));
+        let scene = scene.with(Fact::Rate, rate(slowest), Confidence::Counted, &[step]);
+        Some(scene.with(Fact::Median, median, Confidence::Counted, &[step]))
+    };
+    by_spot(&channels, |own| (own.place.socket, own.place.node)).into_iter().filter_map(scene).collect()
+}
+
+fn links(place: &str, step: &str, traffic: &StepTraffic) -> Vec<Scene> {
+    let seconds = traffic.counted.seconds;
+    let rate = |link: &LinkTraffic| (link.sent.unwrap_or(0.0) + link.received.unwrap_or(0.0)) / seconds;
+    let most = |link: &LinkTraffic| link.most.unwrap_or(0.0) / seconds;
+    let counts = |link: &&LinkTraffic| link.sent.is_some() || link.received.is_some();
+    let all: Vec<LinkTraffic> = traffic.counted.links.iter().filter(counts).take(MOST).cloned().collect();
+    let slowest = |own: &[&LinkTraffic], of: &dyn Fn(&LinkTraffic) -> f64| {
+        let at = (0..own.len()).min_by(|a, b| of(own[*a]).total_cmp(&of(own[*b])))?;
+        let others = (0..own.len()).filter(|other| *other != at).map(|other| of(own[other]));
+        // Two links are enough: one carries and the other does not.
+        let others: Vec<f64> = others.collect();
+        let middle = if others.len() == 1 { others.first().copied() } else { median(others) }?;
+        Some((own[at].place.unit.clone(), of(own[at]), middle))
+    };
+    let scene = |((socket, _), own): (Spot, Vec<&LinkTraffic>)| {
+        let (unit, least, median) = slowest(&own, &rate).filter(|(_, _, median)| *median > LEAST_RATE)?;
+        let of = |word: &str, unit: &str, rate: f64, median: f64| {
+            let scene = Scene::new(SceneKind::Link, Some(format!("{}{unit}: {place}", socket_words(socket))));
+            let scene = scene.word("of", word).with(Fact::Rate, rate, Confidence::Counted, &[step]);
+            scene.with(Fact::Median, median, Confidence::Counted, &[step])
+        };
+        let clocks = slowest(&own, &most).filter(|(_, _, median)| *median > 0.0);
+        let clocks = clocks.map(|(unit, least, median)| of("peak", &unit, least, median));
+        Some([Some(of("traffic", &unit, least, median)), clocks].into_iter().flatten().collect::<Vec<_>>())
+    };
+    by_spot(&all, |link| (link.place.socket, None)).into_iter().filter_map(scene).flatten().collect()
+}

@@ -1,0 +1,223 @@
+//! The bandwidths of memory that a run measured, each with what its threads did and where.
+
+use std::collections::HashMap;
+
+use tiermark_model::{
+    Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern, Purpose, Quantity,
+    Run, StoreKind,
+};
+
+/// Bandwidths that are explained at most: those of 64 nodes with memory of 64 nodes. Documents may come from anywhere.
+const MOST: usize = 4096;
+/// Labels of figures that are of something else than plain accesses.
+const NOT_PLAIN: [&str; 6] =
+    [Labels::MIX, Labels::BESIDE, Labels::DATA, Labels::STATISTIC, Labels::PART, Labels::AGAINST];
+
+/// What the threads did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Loads.
+    Read,
+    /// Ordinary stores.
+    Store,
+    /// Stores that go out as whole lines.
+    NonTemporal,
+    /// Both loads and stores, or instructions whose protocol the core chooses.
+    Other,
+}
+
+impl Access {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Store => "store",
+            Self::NonTemporal => "non-temporal",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Where memory is, seen from the threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Distance {
+    Local,
+    Remote,
+    /// On a node without cpus.
+    Far,
+    /// Half of the threads use remote memory.
+    Mixed,
+}
+
+impl Distance {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Far => "far",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// Threads: whether they are of a matrix, the row, the span, how many, and the pages of their memory.
+pub(crate) type Crew<'a> = (bool, &'a str, &'a str, u64, &'a str);
+
+/// A bandwidth of memory.
+pub(crate) struct Cell<'a> {
+    pub(crate) step: &'a str,
+    pub(crate) seen: &'a Observation,
+    /// The operation as it is labelled.
+    pub(crate) op: &'a str,
+    pub(crate) kernel: Option<&'a KernelInfo>,
+    pub(crate) access: Access,
+    pub(crate) is_random: bool,
+    pub(crate) distance: Distance,
+    /// Row of a matrix, or the memory of a ladder.
+    pub(crate) from: &'a str,
+    pub(crate) is_matrix: bool,
+    /// Words for the memory: `memory of node 1`.
+    pub(crate) memory: String,
+    /// Nodes that hold the memory.
+    pub(crate) nodes: IdSet,
+    /// The label of the other node of mixed memory, or of the memory.
+    pub(crate) node: Option<u64>,
+    pub(crate) span: &'a str,
+    pub(crate) page: &'a str,
+    pub(crate) threads: f64,
+    /// Useful bytes a second.
+    pub(crate) used: f64,
+    /// Whether the rate is only a bound.
+    pub(crate) is_bound: bool,
+}
+
+impl Cell<'_> {
+    /// The place in words.
+    pub(crate) fn place(&self) -> String {
+        let threads = if self.threads == 1.0 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
+        if self.is_matrix {
+            format!("{}, cpus of {}, {}, {threads}", self.op, self.from.replacen(':', " ", 1), self.memory)
+        } else {
+            format!("{}, {}, {threads}", self.op, self.memory)
+        }
+    }
+
+    /// What cells of the same threads have in common, whatever they did and wherever their memory was.
+    pub(crate) fn crew(&self) -> Crew<'_> {
+        let row = if self.is_matrix { self.from } else { "" };
+        (self.is_matrix, row, self.span, self.threads.to_bits(), self.page)
+    }
+
+    /// Whether another is of the same memory.
+    pub(crate) fn is_of_same_memory(&self, other: &Self) -> bool {
+        self.distance == other.distance && self.memory == other.memory
+    }
+}
+
+/// All bandwidths of memory that can be used: trusted ones and bounds.
+pub(crate) fn cells(run: &Run) -> Vec<Cell<'_>> {
+    run.experiments.iter().flat_map(|experiment| of(experiment, run)).take(MOST).collect()
+}
+
+fn of<'a>(experiment: &'a Experiment, run: &'a Run) -> Vec<Cell<'a>> {
+    let seen: HashMap<&str, &Observation> = experiment.observations.iter().map(|o| (o.step.as_str(), o)).collect();
+    let rates = experiment.findings.iter();
+    let rates = rates.filter(|f| matches!(f.metric, Quantity::Bandwidth | Quantity::GranularityRate));
+    rates.filter_map(|f| cell(f, seen.get(f.evidence.first()?.as_str())?, run)).collect()
+}
+
+fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option<Cell<'a>> {
+    let labels = &finding.labels;
+    let is_plain = NOT_PLAIN.iter().all(|key| !labels.0.contains_key(*key));
+    let used = finding.value.filter(|value| value.is_finite() && *value > 0.0)?;
+    if !is_plain || finding.verdict.grade > Grade::Bound {
+        return None;
+    }
+    let is_matrix = labels.is_for(Purpose::Matrix);
+    let cpus = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+    let threads = labels.number(Labels::THREADS).unwrap_or(1).max(1) as f64;
+    let mut op = labels.get(Labels::OP)?;
+    if labels.is_for(Purpose::Granularity) {
+        // There, the operation is one of both grains.
+        op = labels.get(Labels::KERNEL).and_then(|kernel| kernel.split('/').next()).unwrap_or(op);
+    }
+    let kernel = kernel(labels, seen, op, run);
+    let (distance, memory, nodes) = memory(labels, seen, &cpus, &run.machine)?;
+    Some(Cell {
+        step: &seen.step,
+        seen,
+        op,
+        kernel,
+        access: access(kernel, op),
+        is_random: kernel.map_or(op.contains("random"), |kernel| kernel.pattern == Pattern::Random),
+        distance,
+        from: labels.get(Labels::FROM).unwrap_or_default(),
+        is_matrix,
+        memory,
+        nodes,
+        node: labels.number(Labels::NODE),
+        span: labels.get(Labels::SPAN).unwrap_or_default(),
+        page: labels.get(Labels::PAGE).unwrap_or_default(),
+        threads,
+        used,
+        is_bound: finding.verdict.grade == Grade::Bound,
+    })
+}
+
+/// The kernel that was run: the one that won, or one of the operation.
+fn kernel<'a>(labels: &Labels, seen: &Observation, op: &str, run: &'a Run) -> Option<&'a KernelInfo> {
+    let id = labels.get(Labels::KERNEL).or_else(|| seen.labels.get(Labels::KERNEL));
+    let kernels = &run.bench.kernels;
+    match id {
+        Some(id) => kernels.iter().find(|kernel| *kernel.id.0 == *id),
+        // A job without a winner may have been done by several kernels.
+        None => kernels.iter().find(|kernel| *kernel.id.0 == *op),
+    }
+}
+
+fn access(kernel: Option<&KernelInfo>, op: &str) -> Access {
+    match kernel.map(|kernel| (kernel.store_kind, kernel.read_per_line > 0)) {
+        Some((StoreKind::None, _)) => Access::Read,
+        Some((StoreKind::Cached, false)) => Access::Store,
+        Some((StoreKind::NonTemporal, false)) => Access::NonTemporal,
+        Some(_) => Access::Other,
+        // What `write` alone did is not known: the fastest kernel for it may not read lines first.
+        None if op.starts_with("write.cached") || op.starts_with("write.random") => Access::Store,
+        None if op == "write.nt" => Access::NonTemporal,
+        None if op.starts_with("read") => Access::Read,
+        None => Access::Other,
+    }
+}
+
+/// Where the memory is, in words, and on which nodes; `None` if it is no memory, or spread in a way that no rule is about.
+fn memory(labels: &Labels, seen: &Observation, cpus: &IdSet, machine: &Machine) -> Option<(Distance, String, IdSet)> {
+    let home: IdSet = cpus.iter().take(machine.cpus.len()).filter_map(|cpu| machine.node_of(cpu)).collect();
+    let node = labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
+    let proven = seen.placement.as_ref().map(tiermark_model::PlacementProof::nodes).filter(|nodes| !nodes.is_empty());
+    let one = |node: NodeId| -> IdSet { [node].into_iter().collect() };
+    let distance = |node: NodeId| match machine.node(node) {
+        Some(there) if there.cpus.is_empty() => Distance::Far,
+        _ if home.contains(node) || home.is_empty() => Distance::Local,
+        _ => Distance::Remote,
+    };
+    if labels.is_for(Purpose::Matrix) {
+        let policy = labels.get(Labels::POLICY);
+        if policy == Some("mixed") {
+            let both = home.union(&node.map(one).unwrap_or_default());
+            let share =
+                labels.number(Labels::REMOTE).map_or_else(String::new, |share| format!(", {share} % of threads"));
+            let other = node.map_or_else(String::new, |node| format!(" and node {node}"));
+            return Some((Distance::Mixed, format!("local memory{other}{share}"), both));
+        }
+        let node = node.filter(|_| policy.is_none())?;
+        return Some((distance(node), format!("memory of node {node}"), one(node)));
+    }
+    let is_grain = labels.is_for(Purpose::Granularity);
+    let tier = if is_grain { "DRAM" } else { labels.get(Labels::TIER).filter(|_| labels.is_for(Purpose::Ladder))? };
+    let nodes = proven.or_else(|| node.map(one)).unwrap_or_else(|| home.clone());
+    match tier {
+        "DRAM" => Some((Distance::Local, "DRAM".to_owned(), nodes)),
+        _ if tier.starts_with("DRAM node ") => Some((Distance::Remote, tier.to_owned(), nodes)),
+        _ if tier.starts_with("far node ") => Some((Distance::Far, tier.to_owned(), nodes)),
+        _ => None,
+    }
+}

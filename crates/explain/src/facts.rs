@@ -1,0 +1,269 @@
+//! The numbers that rules can name, and the scenes that have them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tiermark_expect::Named;
+use tiermark_model::messages::check as says;
+use tiermark_model::{CheckUnit, Confidence, ExplainedNumber, ExplainedUnit, Note};
+
+/// Steps that a number names at most.
+const MOST_STEPS: usize = 4;
+
+macro_rules! facts {
+    ($($fact:ident = $name:literal, $unit:ident, $words:literal;)+) => {
+        /// A number of a scene.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Fact {
+            $(#[doc = $words] $fact,)+
+        }
+
+        impl Fact {
+            /// All, with the name in rules, the unit, and what it is.
+            const ALL: &[(Self, &str, ExplainedUnit, &str)] = &[$((Self::$fact, $name, ExplainedUnit::$unit, $words)),+];
+        }
+    };
+}
+
+facts! {
+    Used = "used", BytesPerSecond, "used";
+    UsedShare = "used.share", Share, "used of all bytes on the channels";
+    LinesShare = "lines.share", Share, "used of all bytes of the touched lines";
+    LinesMoved = "lines.moved", BytesPerSecond, "lines touched";
+    Moved = "moved", BytesPerSecond, "on the channels";
+    ReadRatio = "read.ratio", Number, "bytes read from memory for each byte used";
+    WriteRatio = "write.ratio", Number, "bytes written to memory for each byte used";
+    Amplification = "amplification", Number, "bytes on the channels for each byte used";
+    WritesPerRead = "writes.per.read", Number, "bytes written to memory for each byte read";
+    ChannelShare = "channel.share", Share, "of the channels' peak";
+    LinkShare = "link.share", Share, "of the link's peak";
+    Peak = "peak", BytesPerSecond, "theoretical peak";
+    Latency = "latency", Ns, "idle latency";
+    InFlight = "in.flight", Number, "lines in flight a thread";
+    Threads = "threads", Number, "threads";
+    Gain = "gain", Number, "times the rate";
+    Rate = "rate", BytesPerSecond, "rate";
+    Median = "median", BytesPerSecond, "median of the others";
+    NodesPerSocket = "nodes.per.socket", Number, "nodes a socket";
+    Share = "share", Share, "of the time";
+    Kept = "kept", Share, "of the best rate or time kept during the run";
+    Spread = "spread", Share, "spread of the core clock";
+    Steps = "steps", Number, "steps";
+    Change = "change", Share, "change";
+    Slower = "slower", Number, "times the median latency or time";
+    Marks = "marks", Number, "faults";
+}
+
+/// Whose number it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Whose {
+    /// Of the place that a rule is about.
+    Own,
+    /// Of the place that it is compared with.
+    Other,
+}
+
+/// A number as a rule names it: `used`, `other.used`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FactName(pub(crate) Whose, pub(crate) Fact);
+
+/// What stands before a number of the other place.
+const OTHER: &str = "other.";
+
+impl FactName {
+    fn row(self) -> Option<&'static (Fact, &'static str, ExplainedUnit, &'static str)> {
+        Fact::ALL.iter().find(|(fact, ..)| *fact == self.1)
+    }
+
+    /// As rules write it.
+    pub(crate) fn text(self) -> String {
+        let name = self.row().map_or("", |(_, name, ..)| name);
+        if self.0 == Whose::Other { format!("{OTHER}{name}") } else { name.to_owned() }
+    }
+
+    /// Whether only counters know it.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(
+            self.1,
+            Fact::ReadRatio
+                | Fact::WriteRatio
+                | Fact::Amplification
+                | Fact::UsedShare
+                | Fact::WritesPerRead
+                | Fact::Moved
+                | Fact::Median
+        )
+    }
+
+    fn unit_shown(self) -> ExplainedUnit {
+        self.row().map_or(ExplainedUnit::Number, |(_, _, unit, _)| *unit)
+    }
+}
+
+impl Named for FactName {
+    fn read(text: &str, at: usize) -> Result<Self, Note> {
+        let (whose, name) = text.strip_prefix(OTHER).map_or((Whose::Own, text), |name| (Whose::Other, name));
+        let found = Fact::ALL.iter().find(|(_, known, ..)| *known == name);
+        let known = || Fact::ALL.iter().map(|(_, name, ..)| *name).collect::<Vec<_>>();
+        found.map(|(fact, ..)| Self(whose, *fact)).ok_or_else(|| says::name_unknown(at, text, &known()))
+    }
+
+    fn unit(&self) -> CheckUnit {
+        match self.unit_shown() {
+            ExplainedUnit::Ns => CheckUnit::Ns,
+            ExplainedUnit::BytesPerSecond => CheckUnit::BytesPerSecond,
+            ExplainedUnit::TransfersPerSecond => CheckUnit::TransfersPerSecond,
+            ExplainedUnit::Share | ExplainedUnit::Number => CheckUnit::Number,
+        }
+    }
+}
+
+/// A number with what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) value: f64,
+    pub(crate) rests_on: Confidence,
+    /// Ids of the steps.
+    pub(crate) steps: Vec<String>,
+}
+
+/// What a rule can be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SceneKind {
+    /// A bandwidth of memory.
+    Rate,
+    /// Random accesses beside sequential ones of the same place.
+    Random,
+    /// Memory of another node beside that of the own.
+    Remote,
+    /// Memory of two nodes beside that of the own.
+    Mixed,
+    /// Ordinary stores beside non-temporal ones.
+    Stores,
+    /// Sequential reads beside what wastes next least.
+    Least,
+    /// All threads beside one.
+    Threads,
+    /// Base pages beside huge pages.
+    Pages,
+    /// A ramp of threads, as its probe judged it.
+    Ramp,
+    /// The slowest memory channel of a socket beside the others.
+    Channel,
+    /// The least busy link of a socket beside the others.
+    Link,
+    /// A slow piece of memory.
+    Region,
+    /// A state of the machine during the run.
+    State,
+    /// A setting of the system, with its effect.
+    Setting,
+    /// The counters themselves.
+    Counters,
+}
+
+impl SceneKind {
+    /// What it is of, and the command that measures it.
+    pub(crate) fn subject(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Rate | Self::Threads | Self::Stores => ("no bandwidth of memory that fits", "tiermark survey"),
+            Self::Random | Self::Least => ("no random beside sequential accesses", "tiermark run placement-matrix"),
+            Self::Remote => ("no memory of two nodes", "tiermark matrix"),
+            Self::Mixed => ("no memory of two nodes at once", "tiermark run placement-matrix"),
+            Self::Pages => ("no memory on base pages beside huge pages", "tiermark survey"),
+            Self::Ramp => ("no ramp of threads with that limit", "tiermark scale"),
+            Self::Channel | Self::Link => ("no traffic of several channels or links of a socket", "tiermark matrix"),
+            Self::Region => ("no slow piece of memory", "tiermark scan"),
+            Self::State => ("no such state of the machine", "tiermark survey"),
+            Self::Setting => ("no such setting", "tiermark machine"),
+            Self::Counters => ("no comparison of the counters with a known stream", "tiermark survey"),
+        }
+    }
+
+    /// Whether only counters know it.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(self, Self::Least | Self::Channel | Self::Link | Self::Counters)
+    }
+}
+
+/// A place with its numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scene {
+    pub(crate) kind: SceneKind,
+    /// Words that rules choose scenes by.
+    pub(crate) words: Vec<(&'static str, String)>,
+    /// The place in words; `None` for the whole machine.
+    pub(crate) place: Option<String>,
+    /// What the other place is.
+    other: &'static str,
+    numbers: BTreeMap<FactName, Found>,
+}
+
+impl Scene {
+    pub(crate) fn new(kind: SceneKind, place: Option<String>) -> Self {
+        Self { kind, words: Vec::new(), place, other: "", numbers: BTreeMap::new() }
+    }
+
+    /// The same numbers for another kind of rule.
+    pub(crate) fn again_as(&self, kind: SceneKind) -> Self {
+        Self { kind, ..self.clone() }
+    }
+
+    /// Adds a word.
+    #[must_use]
+    pub(crate) fn word(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.words.push((key, value.into()));
+        self
+    }
+
+    /// Adds the numbers of another place.
+    #[must_use]
+    pub(crate) fn beside(mut self, other: &'static str, of: &Self) -> Self {
+        self.other = other;
+        let own = of.numbers.iter().filter(|(name, _)| name.0 == Whose::Own);
+        self.numbers.extend(own.map(|(name, found)| (FactName(Whose::Other, name.1), found.clone())));
+        self
+    }
+
+    /// Adds a number, unless it is not finite.
+    pub(crate) fn set(&mut self, name: FactName, found: Found) {
+        if found.value.is_finite() {
+            self.numbers.insert(name, found);
+        }
+    }
+
+    /// The same with a number of its own.
+    #[must_use]
+    pub(crate) fn with(mut self, fact: Fact, value: f64, rests_on: Confidence, steps: &[&str]) -> Self {
+        let steps = steps.iter().map(|step| (*step).to_owned()).collect();
+        self.set(FactName(Whose::Own, fact), Found { value, rests_on, steps });
+        self
+    }
+
+    pub(crate) fn get(&self, name: FactName) -> Option<&Found> {
+        self.numbers.get(&name)
+    }
+
+    /// Whether its word under a key is one of these.
+    pub(crate) fn is_one_of(&self, key: &str, words: &[String]) -> bool {
+        self.words.iter().any(|(own, word)| *own == key && words.contains(word))
+    }
+
+    /// Numbers for a document: those of these names that it has.
+    pub(crate) fn numbers(&self, names: &[FactName]) -> Vec<ExplainedNumber> {
+        let number = |name: &FactName| {
+            let found = self.get(*name)?;
+            let words = name.row().map_or("", |(.., words)| words);
+            let what = if name.0 == Whose::Other { format!("{words}, {}", self.other) } else { words.to_owned() };
+            Some(ExplainedNumber {
+                name: name.text(),
+                what,
+                value: found.value,
+                unit: name.unit_shown(),
+                steps: found.steps.iter().take(MOST_STEPS).cloned().collect(),
+            })
+        };
+        names.iter().filter_map(number).collect()
+    }
+}

@@ -1,0 +1,192 @@
+//! Scenes of the machine: ramps and regions as their probes judged them, states during the run, settings with their effect,
+//! and the counters themselves.
+
+use tiermark_model::messages::run as warnings;
+use tiermark_model::{
+    Confidence, Experiment, Finding, IdSet, Labels, Machine, Observation, Quantity, ReasonCode, Run, State, StateKind,
+    Unit,
+};
+
+use crate::cells::Cell;
+use crate::facts::{Fact, Scene, SceneKind};
+use crate::measured::known;
+
+/// Whether counts are there and can be trusted.
+pub(crate) fn counts(run: &Run) -> bool {
+    let has_faults =
+        run.counters.as_ref().and_then(|own| own.check.as_ref()).is_some_and(|check| !check.faults.is_empty());
+    !has_faults && run.observations().any(|seen| seen.traffic.is_some())
+}
+
+/// All scenes of the machine.
+pub(crate) fn scenes(run: &Run, cells: &[&Cell<'_>]) -> Vec<Scene> {
+    let mut found: Vec<Scene> = run.findings().filter_map(|finding| ramp(finding, run)).collect();
+    found.extend(run.findings().filter_map(region));
+    found.extend(run.experiments.iter().flat_map(states));
+    found.extend(others(run));
+    found.extend(run.experiments.iter().flat_map(drifts));
+    found.extend(cells.iter().filter_map(|cell| kept(cell)));
+    found.extend(settings(run));
+    found.extend(counters(run));
+    found
+}
+
+/// The level of a ramp of threads whose limit its probe found.
+fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
+    let limit = finding.labels.get(Labels::LIMIT).filter(|_| finding.metric == Quantity::ScaleCeiling)?;
+    let (rate, how) = known(finding)?;
+    let labels = &finding.labels;
+    let same = |other: &&Finding| {
+        [Labels::PLACE, Labels::NODE, Labels::OP].iter().all(|key| other.labels.0.get(*key) == labels.0.get(*key))
+    };
+    let of = |metric: Quantity, statistic: Option<&str>| {
+        let is_it = |other: &&Finding| {
+            other.metric == metric && statistic.is_none_or(|word| other.labels.is(Labels::STATISTIC, word))
+        };
+        run.findings().filter(is_it).find(same).and_then(known)
+    };
+    let place = labels.get(Labels::PLACE).unwrap_or("local");
+    let op = labels.get(Labels::OP).unwrap_or("read");
+    let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
+    let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
+    let mut scene = Scene::new(SceneKind::Ramp, Some(format!("ramp of threads, {op}, {place} memory{node}")));
+    scene = scene.word("limit", limit).word("distance", place).with(Fact::Used, rate, how, &steps);
+    for (fact, metric, statistic) in [
+        (Fact::InFlight, Quantity::ScaleInFlight, None),
+        (Fact::Latency, Quantity::ScaleLatency, None),
+        (Fact::Threads, Quantity::ScaleKnee, None),
+        (Fact::ChannelShare, Quantity::ScaleShare, Some("of theoretical peak")),
+        (Fact::LinkShare, Quantity::ScaleShare, Some("of link")),
+    ] {
+        if let Some((value, how)) = of(metric, statistic) {
+            scene = scene.with(fact, value, how, &steps);
+        }
+    }
+    Some(scene)
+}
+
+/// A piece of memory that a scan found slow, or the median that none differs from.
+fn region(finding: &Finding) -> Option<Scene> {
+    if finding.metric == Quantity::ScanMedian {
+        return Some(Scene::new(SceneKind::Region, None).with(Fact::Slower, 1.0, Confidence::Measured, &[]));
+    }
+    let (times, how) = known(finding).filter(|_| finding.metric == Quantity::ScanSlow)?;
+    let op = finding.labels.get(Labels::OP).unwrap_or("latency");
+    let number = finding.labels.number(Labels::REGION).map_or_else(String::new, |region| format!(", region {region}"));
+    let node = finding.labels.number(Labels::NODE).map_or_else(String::new, |node| format!(", node {node}"));
+    let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
+    Some(Scene::new(SceneKind::Region, Some(format!("{op}{node}{number}"))).with(Fact::Slower, times, how, &steps))
+}
+
+/// States of a shared machine; with an empty one for what was looked for and not seen.
+fn states(experiment: &Experiment) -> Vec<Scene> {
+    let scene = |state: &State| {
+        let word = match state.state {
+            StateKind::Sibling => "sibling",
+            StateKind::Shared => "shared",
+            StateKind::OneCore => "one-core",
+            StateKind::Apart { .. } => "apart",
+            StateKind::Near | StateKind::OwnCores => return None,
+        };
+        let place = format!("{}: {}", experiment.request.probe, state.state.words());
+        let scene = Scene::new(SceneKind::State, Some(place)).word("state", word);
+        // A state is inferred from times.
+        Some(scene.with(Fact::Share, state.share, Confidence::Hint, &[]))
+    };
+    let none = |word: &str| {
+        Scene::new(SceneKind::State, None).word("state", word).with(Fact::Share, 0.0, Confidence::Hint, &[])
+    };
+    let was_looked_for = experiment.observations.iter().any(|seen| seen.visits.len() > 1);
+    let none = was_looked_for.then(|| ["shared", "apart"].map(none));
+    experiment.states.iter().filter_map(scene).chain(none.into_iter().flatten()).collect()
+}
+
+/// Other work and stolen time, as the system counted them.
+fn others(run: &Run) -> Vec<Scene> {
+    let mut found = Vec::new();
+    for warning in &run.warnings {
+        let number = |key: &str| warning.data.get(key).and_then(|value| value.as_f64());
+        let state = |word: &str, share: f64| {
+            let scene = Scene::new(SceneKind::State, None).word("state", word);
+            scene.with(Fact::Share, share, Confidence::Reported, &[])
+        };
+        if warning.code == warnings::codes::steal {
+            found.extend(number("share").map(|share| state("steal", share)));
+        }
+        if warning.code == warnings::codes::busy {
+            let share = number("busy").zip(number("cpus")).filter(|(_, cpus)| *cpus > 0.0);
+            found.extend(share.map(|(busy, cpus)| state("busy", busy / cpus)));
+            found.extend(number("stolen").map(|share| state("steal", share)));
+        }
+    }
+    found
+}
+
+/// Changes of the machine during an experiment.
+fn drifts(experiment: &Experiment) -> Vec<Scene> {
+    let scene = |drift: &tiermark_model::Drift| {
+        let scene = Scene::new(SceneKind::State, Some(drift.step.clone())).word("state", "drift");
+        scene.with(Fact::Change, drift.change.abs(), Confidence::Measured, &[&drift.step])
+    };
+    let none =
+        Scene::new(SceneKind::State, None).word("state", "drift").with(Fact::Change, 0.0, Confidence::Measured, &[]);
+    let was_looked_for = experiment.observations.iter().any(|seen| seen.visits.len() > 1);
+    experiment.drift.iter().map(scene).chain(was_looked_for.then_some(none)).collect()
+}
+
+/// What a program got during the run of what the memory can do.
+fn kept(cell: &Cell<'_>) -> Option<Scene> {
+    let now = cell.seen.now.filter(|now| now.median > 0.0 && cell.seen.unit == Unit::BytesPerSecond)?;
+    let scene = Scene::new(SceneKind::State, Some(cell.place())).word("state", "now");
+    Some(scene.with(Fact::Kept, now.median / cell.used, Confidence::Measured, &[cell.step]))
+}
+
+/// Settings that change what memory does, with the sign of their effect.
+fn settings(run: &Run) -> Vec<Scene> {
+    let (machine, system) = (&run.machine, &run.machine.system);
+    let setting = |word: &str, fact: Fact, value: f64| {
+        let scene = Scene::new(SceneKind::Setting, None).word("setting", word);
+        scene.with(fact, value, Confidence::Reported, &[])
+    };
+    let mut found = vec![setting("nodes", Fact::NodesPerSocket, nodes_per_socket(machine))];
+    let with = |code: ReasonCode| {
+        let has = |seen: &&Observation| seen.verdict.has(code);
+        run.observations().filter(has).count() as f64
+    };
+    let is_balancing = system.numa_balancing.is_some_and(|mode| mode > 0) && machine.nodes.len() > 1;
+    if system.numa_balancing.is_some() {
+        let moved = with(ReasonCode::Faults) + with(ReasonCode::WrongNode);
+        found.push(setting("numa-balancing", Fact::Steps, if is_balancing { moved } else { 0.0 }));
+    }
+    if let Some(thp) = &system.thp {
+        let is_off = thp == "never";
+        let base = |seen: &&Observation| seen.labels.is(Labels::PAGE, "base") && seen.value.is_some();
+        let count = run.observations().filter(|_| is_off).filter(base).count();
+        found.push(setting("thp", Fact::Steps, count as f64));
+    }
+    if let Some(governor) = &system.governor {
+        let spreads = run.observations().filter_map(|seen| seen.core_hz_spread).filter(|spread| spread.is_finite());
+        let spread = spreads.max_by(f64::total_cmp).unwrap_or(0.0);
+        found.push(setting("governor", Fact::Spread, if governor == "performance" { 0.0 } else { spread }));
+    }
+    found
+}
+
+/// Nodes with cpus of the socket that has most.
+pub(crate) fn nodes_per_socket(machine: &Machine) -> f64 {
+    let mut sockets: std::collections::BTreeMap<u32, IdSet> = std::collections::BTreeMap::new();
+    for cpu in &machine.cpus {
+        if let Some(node) = cpu.node {
+            sockets.entry(cpu.socket).or_default().insert(node);
+        }
+    }
+    sockets.values().map(IdSet::len).max().unwrap_or(1) as f64
+}
+
+/// The counters: what their comparison with a known stream found.
+fn counters(run: &Run) -> Option<Scene> {
+    let check = run.counters.as_ref()?.check.as_ref()?;
+    let place = check.faults.first().map(ToString::to_string);
+    let scene = Scene::new(SceneKind::Counters, place);
+    Some(scene.with(Fact::Marks, check.faults.len() as f64, Confidence::Measured, &[]))
+}

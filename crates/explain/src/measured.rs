@@ -1,0 +1,232 @@
+//! The numbers of one bandwidth: what the program used, what its kernel touches, what counters saw, and shares of limits.
+
+use std::collections::HashMap;
+
+use tiermark_model::{
+    Confidence, Finding, Grade, IdSet, Labels, Machine, Purpose, Quantity, Run, StepTraffic, TrafficSum, amplification,
+};
+
+use crate::cells::{Access, Cell, Distance};
+use crate::facts::{Fact, Scene, SceneKind};
+
+/// Bytes of a line.
+const LINE: f64 = 64.0;
+
+/// Where a latency is of: whether it is of a matrix, its row or its memory, its node, its pages.
+type Spot<'a> = (bool, &'a str, Option<u64>, &'a str);
+
+/// What all cells of a run are measured against, found once: a document may have a hundred thousand figures.
+pub(crate) struct Bounds<'a> {
+    machine: &'a Machine,
+    /// Whether the counters can be trusted.
+    has_counts: bool,
+    /// Whether a hypervisor makes the table of memory modules up, so that no peak is known.
+    is_guest: bool,
+    /// Idle latencies.
+    latencies: HashMap<Spot<'a>, (f64, Confidence)>,
+    /// Shares that a probe computed from what the machine or the user states, by step and by what they are of.
+    shares: HashMap<(&'a str, &'a str), f64>,
+}
+
+impl<'a> Bounds<'a> {
+    pub(crate) fn of(run: &'a Run, has_counts: bool) -> Self {
+        let latency = |finding: &'a Finding| Some((spot(finding)?, known(finding)?));
+        let share = |finding: &'a Finding| {
+            let step = finding.evidence.first()?.as_str();
+            Some(((step, finding.labels.get(Labels::STATISTIC)?), finding.value?))
+        };
+        let of = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
+        Self {
+            machine: &run.machine,
+            has_counts,
+            is_guest: run.machine.system.hypervisor.is_some(),
+            latencies: of(Quantity::Latency).filter_map(latency).collect(),
+            shares: of(Quantity::MatrixShare).filter_map(share).collect(),
+        }
+    }
+
+    /// The scene of a bandwidth.
+    pub(crate) fn scene(&self, cell: &Cell<'_>) -> Scene {
+        let pattern = match (cell.is_random, lines_for_each_byte(cell) > 1.0) {
+            (false, false) => "sequential",
+            (true, false) => "random",
+            (_, true) => "words",
+        };
+        let mut scene = Scene::new(SceneKind::Rate, Some(cell.place()))
+            .word("access", cell.access.word())
+            .word("pattern", pattern)
+            .word("distance", cell.distance.word())
+            .word("threads", if cell.threads == 1.0 { "one" } else { "many" });
+        let own = if cell.is_bound { Confidence::Hint } else { Confidence::Measured };
+        let mut add = |fact: Fact, value: Option<f64>, rests_on: Confidence| {
+            let Some(value) = value else { return };
+            scene = scene.clone().with(fact, value, rests_on, &[cell.step]);
+        };
+        add(Fact::Used, Some(cell.used), own);
+        add(Fact::Threads, Some(cell.threads), Confidence::Measured);
+        let touched = cell.kernel.map(tiermark_model::KernelInfo::traffic);
+        let lines = touched.map(|(read, written)| read + written);
+        add(Fact::LinesMoved, lines.map(|lines| lines * cell.used), own);
+        add(Fact::LinesShare, lines.filter(|lines| *lines > 0.0).map(|lines| 1.0 / lines), Confidence::Measured);
+        let latency = self.latency(cell);
+        add(Fact::Latency, latency.map(|(ns, _)| ns), latency.map_or(own, |(_, how)| how));
+        // What is in flight are lines that are read: also those that ordinary stores read before they write them.
+        let read = touched.map(|(read, _)| read).filter(|read| *read > 0.0);
+        let in_flight = latency.zip(read).map(|((ns, _), read)| cell.used * read * ns * 1e-9 / LINE / cell.threads);
+        add(Fact::InFlight, in_flight, latency.map_or(own, |(_, how)| how.max(own)));
+        let peak = self.peak(&cell.nodes);
+        add(Fact::Peak, peak, Confidence::Reported);
+        let counted = cell.seen.traffic.as_ref().filter(|_| self.has_counts);
+        // What the user states holds in a guest too.
+        let is_made_up = self.is_guest && self.machine.theoretical_peak.is_some();
+        let mut channel = self.stated(cell, "of theoretical peak").filter(|_| !is_made_up);
+        channel = channel.or_else(|| Some(lines? * cell.used / peak?)).filter(|_| cell.distance != Distance::Mixed);
+        let mut link = self.stated(cell, "of link");
+        let (mut channel_how, mut link_how) = (own, own);
+        if let Some(counted) = counted {
+            let sums = counted.counted.whole();
+            for (fact, value) in ratios(counted, sums) {
+                add(fact, value, Confidence::Counted);
+            }
+            let moved = counted.amplification().map(|times| times * cell.used);
+            add(Fact::Moved, moved, Confidence::Counted);
+            if let Some(share) = self.channels(cell, counted) {
+                (channel, channel_how) = (Some(share), Confidence::Counted);
+            }
+            if let Some(share) = self.links(cell, counted) {
+                (link, link_how) = (Some(share), Confidence::Counted);
+            }
+        }
+        add(Fact::ChannelShare, channel, channel_how);
+        add(Fact::LinkShare, link, link_how);
+        scene
+    }
+
+    /// The idle latency of the same memory from the same cpus.
+    fn latency(&self, cell: &Cell<'_>) -> Option<(f64, Confidence)> {
+        let spot = if cell.is_matrix {
+            (true, cell.from, cell.node, cell.page)
+        } else {
+            (false, cell.memory.as_str(), None, cell.page)
+        };
+        self.latencies.get(&spot).filter(|_| cell.distance != Distance::Mixed).copied()
+    }
+
+    /// The theoretical peak of the memory of some nodes.
+    fn peak(&self, nodes: &IdSet) -> Option<f64> {
+        self.machine.own_memory_peak(nodes).filter(|peak| *peak > 0.0 && !self.is_guest)
+    }
+
+    /// A share that a probe computed.
+    fn stated(&self, cell: &Cell<'_>, of: &str) -> Option<f64> {
+        self.shares.get(&(cell.step, of)).copied()
+    }
+
+    /// The share of their peak that the channels of the memory carried: by their clock, or by the peak of the modules.
+    fn channels(&self, cell: &Cell<'_>, counted: &StepTraffic) -> Option<f64> {
+        let machine = self.machine;
+        let share = |node: u32| {
+            let nodes: IdSet = [node].into_iter().collect();
+            let socket = socket_of(machine, node);
+            let is_here = |box_place: &tiermark_model::BoxPlace| match (box_place.node, box_place.socket) {
+                (Some(own), _) => own == node,
+                (None, Some(own)) => socket == Some(own),
+                (None, None) => true,
+            };
+            let boxes = || counted.counted.boxes.iter().filter(|own| is_here(&own.place));
+            let transfers: Option<f64> = boxes().map(|own| own.transfers).sum();
+            let by_clock = transfers.filter(|transfers| *transfers > 0.0).map(|transfers| {
+                // A tick has two transfers of 8 bytes.
+                boxes().map(|own| own.total).sum::<f64>() / (transfers * 8.0)
+            });
+            let by_peak = || {
+                let moved = amplification(counted.counted.sum(is_here).total, counted.useful?)? * cell.used;
+                Some(moved / self.peak(&nodes)?)
+            };
+            by_clock.or_else(by_peak)
+        };
+        cell.nodes.iter().take(machine.nodes.len()).filter_map(share).max_by(f64::total_cmp)
+    }
+
+    /// The share of their peak that the links of a socket carried, in the busier direction.
+    fn links(&self, cell: &Cell<'_>, counted: &StepTraffic) -> Option<f64> {
+        let links = &counted.counted.links;
+        let sockets: IdSet = links.iter().filter_map(|link| link.place.socket).collect();
+        let theory =
+            self.machine.theoretical_link.as_ref().map(|link| link.bytes_per_second).filter(|rate| *rate > 0.0);
+        let share = |socket: u32| {
+            let own = || links.iter().filter(|link| link.place.socket == Some(socket));
+            let sum = |of: fn(&tiermark_model::LinkTraffic) -> Option<f64>| {
+                own().map(of).collect::<Option<Vec<f64>>>().map(|all| all.iter().sum::<f64>())
+            };
+            let ways = [sum(|link| link.sent), sum(|link| link.received)];
+            let busier = ways.into_iter().flatten().max_by(f64::total_cmp)?;
+            // A link without a partner has no clock that ticks, and carries nothing.
+            let most: f64 = own().filter_map(|link| link.most).sum();
+            if most > 0.0 {
+                return Some(busier / most);
+            }
+            Some(amplification(Some(busier), counted.useful?)? * cell.used / theory?)
+        };
+        sockets.iter().filter_map(share).max_by(f64::total_cmp)
+    }
+}
+
+/// The spot of a plain idle latency of memory.
+fn spot(finding: &Finding) -> Option<Spot<'_>> {
+    let labels = &finding.labels;
+    let is_plain = labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
+        && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
+        && !labels.0.contains_key(Labels::STATISTIC)
+        && !labels.0.contains_key(Labels::BESIDE);
+    let page = labels.get(Labels::PAGE).unwrap_or_default();
+    match () {
+        () if !is_plain => None,
+        () if labels.is_for(Purpose::Matrix) => {
+            Some((true, labels.get(Labels::FROM)?, labels.number(Labels::NODE), page))
+        }
+        () if labels.is_for(Purpose::Ladder) => Some((false, labels.get(Labels::TIER)?, None, page)),
+        () => None,
+    }
+}
+
+/// A number that is known, and how well; `None` if it is in doubt.
+pub(crate) fn known(finding: &Finding) -> Option<(f64, Confidence)> {
+    let value = finding.value.filter(|value| value.is_finite() && *value > 0.0)?;
+    match finding.verdict.grade {
+        Grade::Trusted => Some((value, Confidence::Measured)),
+        Grade::Bound => Some((value, Confidence::Hint)),
+        Grade::Suspect | Grade::Invalid => None,
+    }
+}
+
+/// Bytes on the channels, for each useful byte and for each other.
+fn ratios(counted: &StepTraffic, sums: TrafficSum) -> [(Fact, Option<f64>); 5] {
+    let for_each = |bytes: Option<f64>| amplification(bytes, counted.useful?);
+    let times = counted.amplification();
+    [
+        (Fact::ReadRatio, for_each(sums.read)),
+        (Fact::WriteRatio, for_each(sums.write)),
+        (Fact::Amplification, times),
+        (Fact::UsedShare, times.filter(|times| *times > 0.0).map(|times| 1.0 / times)),
+        (Fact::WritesPerRead, sums.writes_per_read()),
+    ]
+}
+
+/// Bytes of whole lines for each byte that the threads use: 8 where they use 8 bytes of each line.
+fn lines_for_each_byte(cell: &Cell<'_>) -> f64 {
+    let Some(kernel) = cell.kernel else {
+        return if cell.op.ends_with('8') { 8.0 } else { 1.0 };
+    };
+    let used = match cell.access {
+        Access::Read => kernel.read_per_line,
+        _ => kernel.write_per_line,
+    };
+    if used == 0 { 1.0 } else { (LINE / f64::from(used)).max(1.0) }
+}
+
+/// The socket of a node's cpus.
+pub(crate) fn socket_of(machine: &Machine, node: u32) -> Option<u32> {
+    let first = machine.node(node)?.cpus.first()?;
+    machine.cpu(first).map(|cpu| cpu.socket)
+}

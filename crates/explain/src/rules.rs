@@ -1,0 +1,155 @@
+//! The rules: data, with conditions in the language of expectations.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tiermark_expect::{Comparison, Entry, Expectation, Named};
+use tiermark_model::{Confidence, ExplainedKind};
+
+use crate::facts::{FactName, SceneKind};
+
+/// The file of the rules.
+pub(crate) const RULES: &str = include_str!("rules.toml");
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    /// Its name. Rules of one name are alternatives: the first that finds something is reported.
+    pub(crate) name: String,
+    pub(crate) kind: ExplainedKind,
+    /// What it finds, in a sentence.
+    pub(crate) finding: String,
+    pub(crate) condition: Condition,
+    /// What its conclusion rests on at best; `None` for what its numbers rest on.
+    pub(crate) at_best: Option<Confidence>,
+    pub(crate) advice: String,
+    pub(crate) source: String,
+}
+
+/// When a rule finds something.
+#[derive(Debug, Clone)]
+pub(crate) enum Condition {
+    /// An expectation fails.
+    Fails(Entry),
+    /// All comparisons hold in a scene.
+    Holds(Holds),
+}
+
+/// Comparisons over the numbers of a scene.
+#[derive(Debug, Clone)]
+pub(crate) struct Holds {
+    pub(crate) of: SceneKind,
+    /// The words that the scene must have: any of those under each key.
+    pub(crate) words: BTreeMap<String, Vec<String>>,
+    pub(crate) all: Vec<Comparison<FactName>>,
+    /// Numbers that are shown, those of the comparisons first.
+    pub(crate) numbers: Vec<FactName>,
+}
+
+/// A rule as the file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    kind: ExplainedKind,
+    finding: String,
+    /// Fires where this expectation fails.
+    unless: Option<String>,
+    of: Option<SceneKind>,
+    #[serde(default, rename = "where")]
+    words: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    when: Vec<String>,
+    /// More numbers to show.
+    #[serde(default)]
+    show: Vec<String>,
+    confidence: Option<Confidence>,
+    #[serde(rename = "try")]
+    advice: String,
+    source: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleFile {
+    rule: Vec<Row>,
+}
+
+/// Reads a file of rules.
+pub(crate) fn read(text: &str) -> Result<Vec<Rule>, String> {
+    let file: RuleFile = toml::from_str(text).map_err(|error| error.to_string())?;
+    file.rule.into_iter().map(rule).collect()
+}
+
+fn rule(row: Row) -> Result<Rule, String> {
+    let name = row.name.clone();
+    let wrong = |why: String| format!("rule {name}: {why}");
+    let condition = match (&row.unless, row.of) {
+        (Some(that), None) if row.when.is_empty() && row.words.is_empty() => {
+            let that = Expectation::parse(that).map_err(|note| wrong(note.to_string()))?;
+            Condition::Fails(Entry { that, why: None, source: None })
+        }
+        (None, Some(of)) if !row.when.is_empty() => holds(of, &row).map(Condition::Holds).map_err(wrong)?,
+        _ => return Err(wrong("it needs `unless`, or `of` with `when`".to_owned())),
+    };
+    Ok(Rule {
+        condition,
+        name: row.name,
+        kind: row.kind,
+        finding: row.finding,
+        at_best: row.confidence,
+        advice: row.advice,
+        source: row.source,
+    })
+}
+
+fn holds(of: SceneKind, row: &Row) -> Result<Holds, String> {
+    let compare = |text: &String| Comparison::<FactName>::parse(text).map_err(|note| format!("'{text}': {note}"));
+    let all: Vec<Comparison<FactName>> = row.when.iter().map(compare).collect::<Result<_, _>>()?;
+    let mut numbers: Vec<FactName> = Vec::new();
+    let shown = row.show.iter().map(|text| FactName::read(text, 1).map_err(|note| note.to_string()));
+    let shown: Vec<FactName> = shown.collect::<Result<_, _>>()?;
+    for name in all.iter().flat_map(Comparison::names).chain(&shown) {
+        if !numbers.contains(name) {
+            numbers.push(*name);
+        }
+    }
+    Ok(Holds { of, words: row.words.clone(), all, numbers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_are_read_and_each_has_a_source_and_advice() {
+        let rules = read(RULES).unwrap();
+        assert!(rules.len() > 30);
+        for rule in &rules {
+            assert!(rule.source.len() > 15 && rule.advice.len() > 10, "{}", rule.name);
+            assert!(rule.finding.chars().next().is_some_and(|c| !c.is_lowercase()), "{}", rule.finding);
+            assert!(!rule.finding.ends_with('.') && !rule.advice.ends_with('.'), "{}", rule.name);
+        }
+        // Problems first: the order of the file is that of a report.
+        let kinds: Vec<ExplainedKind> = rules.iter().map(|rule| rule.kind).collect();
+        assert!(kinds.is_sorted(), "{kinds:?}");
+        // Alternatives stand together and are of one kind.
+        for pair in rules.windows(2).filter(|pair| pair[0].name != pair[1].name) {
+            let again = rules.iter().filter(|rule| rule.name == pair[0].name).count();
+            let run = rules.iter().skip_while(|rule| rule.name != pair[0].name);
+            assert_eq!(run.take_while(|rule| rule.name == pair[0].name).count(), again, "{}", pair[0].name);
+        }
+    }
+
+    #[test]
+    fn mistakes_of_a_rule_are_named() {
+        let head = "[[rule]]\nname = \"a\"\nkind = \"lesson\"\nfinding = \"A\"\ntry = \"b\"\nsource = \"c\"\n";
+        let fault = |rest: &str| read(&format!("{head}{rest}")).unwrap_err();
+        assert!(fault("").contains("unless"));
+        assert!(fault("of = \"rate\"\n").contains("when"));
+        assert!(fault("of = \"rate\"\nwhen = [\"usd >= 3\"]\n").contains("did you mean 'used'"));
+        assert!(fault("of = \"rate\"\nwhen = [\"used >= 3\"]\n").contains("rule a"));
+        assert!(fault("unless = \"dimms.sped >= rated\"\n").contains("dimms.speed"));
+        assert!(fault("colour = 3\n").contains("colour"));
+    }
+}

@@ -1,0 +1,299 @@
+//! Each fault has a document that shows it, and one that nearly does.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod made;
+
+use made::{GB, Rate, add, add_latency, by_rule, machine, problems, run};
+use tiermark_explain::explain;
+use tiermark_model::messages::run as warnings;
+use tiermark_model::{
+    CounterCheck, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, Now, PlacementProof,
+    Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, TheoreticalPeak, Throttling, Unit,
+};
+
+/// A change of a document.
+type Change = dyn Fn(&mut Run);
+
+/// A document of local and remote reads that nothing is wrong with.
+fn healthy() -> Run {
+    let mut made = run();
+    let reads = Rate::new("read", 0, 100.0).channels(&[17.0; 6]).links(&[(0.01, 20.8); 2]);
+    add(&mut made, &reads);
+    add(&mut made, &Rate::new("read", 0, 12.0).threads(1).channels(&[2.0; 6]));
+    add(&mut made, &Rate::new("read", 1, 35.0).links(&[(17.5, 20.8); 2]));
+    add_latency(&mut made, 0, 90.0);
+    add_latency(&mut made, 1, 140.0);
+    made.machine.theoretical_link = Some(TheoreticalPeak { bytes_per_second: 41.6 * GB, ..TheoreticalPeak::default() });
+    made
+}
+
+fn with(change: &Change) -> Run {
+    let mut made = healthy();
+    change(&mut made);
+    made
+}
+
+/// The only problem of the first document is this one, and the second has none.
+fn differ(rule: &str, fault: &Change, near_miss: &Change) {
+    let found = explain("fault", &with(fault));
+    assert_eq!(problems(&found), [rule], "{:#?}", found.found);
+    let found = explain("near miss", &with(near_miss));
+    assert_eq!(problems(&found), [] as [&str; 0], "{rule}: {:#?}", found.found);
+}
+
+#[test]
+fn a_healthy_document_has_no_problem() {
+    let found = explain("healthy", &healthy());
+    assert_eq!(problems(&found), [] as [&str; 0], "{:#?}", found.found);
+    for rule in ["limit-link", "limit-channels", "limit-one-core", "remote-slower"] {
+        assert!(by_rule(&found, rule).is_some(), "{rule}: {:#?}", found.found);
+    }
+    let core = by_rule(&found, "limit-one-core").unwrap();
+    let in_flight = core.numbers.iter().find(|number| number.name == "other.in.flight").unwrap();
+    // Little's law: 12 GB/s x 90 ns / 64 bytes.
+    assert!((in_flight.value - 16.875).abs() < 1e-9);
+}
+
+#[test]
+fn modules_and_channels() {
+    let channels = |populated: u32| {
+        move |run: &mut Run| {
+            run.machine.theoretical_peak.as_mut().unwrap().channels.as_mut().unwrap().populated = populated;
+        }
+    };
+    differ("missing-channels", &channels(10), &channels(12));
+    let speed = |configured: f64| {
+        move |run: &mut Run| run.machine.dimms.iter_mut().for_each(|dimm| dimm.configured_transfers = Some(configured))
+    };
+    differ("modules-below-rated-speed", &speed(2.4e9), &speed(2.6667e9));
+    let size = |gib: u64| move |run: &mut Run| run.machine.dimms[3].bytes = Some(gib << 30);
+    differ("uneven-modules", &size(32), &size(16));
+    let errors = |after: u64| {
+        move |run: &mut Run| {
+            let count = Some(HealthCount::new(0, Some(after)));
+            let errors =
+                MemoryErrors { place: "mc0".into(), corrected: count, uncorrected: None, ..MemoryErrors::default() };
+            run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None });
+        }
+    };
+    differ("memory-errors", &errors(3), &errors(0));
+}
+
+#[test]
+fn one_slow_channel_stands_out_from_the_others() {
+    let last = |rate: f64| {
+        move |run: &mut Run| {
+            run.experiments[0].observations.iter_mut().take(1).for_each(|seen| seen.traffic = None);
+            let rates = [17.0, 17.1, 16.9, 17.0, 17.0, rate];
+            run.experiments[0].observations[0].traffic = {
+                let mut other = made::run();
+                add(&mut other, &Rate::new("read", 0, 100.0).channels(&rates));
+                other.experiments[0].observations[0].traffic.clone()
+            };
+        }
+    };
+    differ("slow-channel", &last(8.0), &last(14.0));
+    // A socket with several nodes uses a part of its channels, and no source says whose they are.
+    let mut split = with(&last(0.0));
+    assert_eq!(problems(&explain("dead", &split)), ["slow-channel"]);
+    for cpu in &mut split.machine.cpus {
+        cpu.node = Some(cpu.id / 10);
+    }
+    for own in &mut split.experiments[0].observations {
+        own.traffic.iter_mut().flat_map(|own| &mut own.counted.boxes).for_each(|own| own.place.node = None);
+    }
+    assert_eq!(problems(&explain("split", &split)), [] as [&str; 0]);
+    assert!(by_rule(&explain("split", &split), "split-socket").is_some());
+}
+
+#[test]
+fn a_slow_piece_of_memory_is_a_hint_at_its_modules() {
+    let scanned = |times: f64| {
+        move |run: &mut Run| {
+            let labels = Labels::new().purpose(Purpose::Scan).whole(Labels::REGION, 3).text(Labels::OP, "latency");
+            let slow = Finding::new(Quantity::ScanSlow, labels.clone(), Some(times), Unit::Ratio);
+            let median = Finding::new(Quantity::ScanMedian, labels, Some(90.0), Unit::Ns);
+            run.experiments[0].findings.extend([median, slow]);
+        }
+    };
+    differ("slow-channel", &scanned(1.4), &scanned(1.05));
+}
+
+#[test]
+fn a_link_that_is_down_or_slow_stands_out() {
+    let links = |links: &'static [(f64, f64)]| {
+        move |run: &mut Run| {
+            let mut other = made::run();
+            add(&mut other, &Rate::new("read", 1, 17.0).links(links));
+            run.experiments[0].observations[2].traffic = other.experiments[0].observations[0].traffic.clone();
+        }
+    };
+    differ("link-down", &links(&[(17.0, 20.8), (0.1, 20.8)]), &links(&[(17.0, 20.8), (12.0, 20.8)]));
+    differ("link-down", &links(&[(17.0, 20.8), (17.0, 20.8), (0.0, 20.8)]), &links(&[(17.0, 20.8); 3]));
+    differ("link-slow", &links(&[(17.0, 20.8), (9.0, 10.4)]), &links(&[(17.0, 20.8), (17.0, 20.0)]));
+    let latency = |ns: f64| {
+        move |run: &mut Run| {
+            run.experiments[0].findings.retain(|found| found.metric != Quantity::Latency);
+            add_latency(run, 0, 90.0);
+            add_latency(run, 1, ns);
+        }
+    };
+    differ("remote-latency", &latency(220.0), &latency(190.0));
+}
+
+#[test]
+fn memory_below_its_peak_is_a_problem_only_where_more_threads_add_nothing() {
+    let local = |all: f64, one: f64| {
+        move |run: &mut Run| {
+            run.experiments[0].findings.retain(|found| found.metric == Quantity::Latency);
+            add(run, &Rate::new("read", 0, all));
+            add(run, &Rate::new("read", 0, one).threads(1));
+        }
+    };
+    differ("below-peak", &local(60.0, 12.0), &local(95.0, 12.0));
+    differ("below-peak", &local(60.0, 12.0), &local(60.0, 3.1));
+    let found = explain("cores", &with(&local(60.0, 3.1)));
+    assert!(by_rule(&found, "limit-misses").is_some(), "{:#?}", found.found);
+    // The table of modules of a guest is made up.
+    let mut guest = with(&local(60.0, 12.0));
+    guest.machine.system.hypervisor = Some("KVM".into());
+    assert_eq!(problems(&explain("guest", &guest)), [] as [&str; 0]);
+}
+
+#[test]
+fn neighbours_and_other_work() {
+    let state = |state: StateKind, share: f64| {
+        move |run: &mut Run| {
+            run.experiments[0].states.push(State { state, share, visits: 100, lasts: None, ping_ns: None });
+        }
+    };
+    differ("noisy-neighbour", &state(StateKind::Shared, 0.4), &state(StateKind::Shared, 0.1));
+    differ("noisy-neighbour", &state(StateKind::Sibling, 0.4), &state(StateKind::Near, 0.9));
+    let moved = explain("moved", &with(&state(StateKind::Apart { apart: 1, of: 2 }, 0.5)));
+    assert!(by_rule(&moved, "cpus-moved").is_some() && problems(&moved).is_empty());
+    let steal = |share: f64| move |run: &mut Run| run.warnings.push(warnings::steal(share));
+    differ("noisy-neighbour", &steal(0.04), &steal(0.004));
+    let busy = |cpus: f64| move |run: &mut Run| run.warnings.push(warnings::busy(cpus, 40, "cc", None));
+    differ("other-work", &busy(8.0), &busy(2.0));
+    let now = |share: f64| {
+        move |run: &mut Run| {
+            let median = 100.0 * GB * share;
+            run.experiments[0].observations[0].now = Some(Now { median, p10: median, p90: median });
+        }
+    };
+    differ("noisy-neighbour", &now(0.6), &now(0.9));
+    let drift = |change: f64| {
+        move |run: &mut Run| {
+            let drift = Drift { step: "read".into(), at_seconds: Some(3.0), change, p_value: Some(1e-4) };
+            run.experiments[0].drift.push(drift);
+        }
+    };
+    differ("machine-changed", &drift(-0.2), &drift(0.02));
+}
+
+#[test]
+fn settings_are_problems_only_with_their_effect() {
+    let balancing = |mode: u32, faults: u64| {
+        move |run: &mut Run| {
+            run.machine.system.numa_balancing = Some(mode);
+            if faults > 0 {
+                let reason = Reason::MinorFaults { faults, shots: 2 };
+                run.experiments[0].observations[0].verdict.bound(reason);
+            }
+        }
+    };
+    differ("numa-balancing", &balancing(1, 5), &balancing(1, 0));
+    differ("numa-balancing", &balancing(1, 5), &balancing(0, 5));
+    let governor = |name: &'static str, spread: f64| {
+        move |run: &mut Run| {
+            run.machine.system.governor = Some(name.into());
+            run.experiments[0].observations[0].core_hz_spread = Some(spread);
+        }
+    };
+    differ("governor", &governor("powersave", 0.2), &governor("powersave", 0.01));
+    differ("governor", &governor("ondemand", 0.2), &governor("performance", 0.2));
+    let thp = |mode: &'static str, page: &'static str| {
+        move |run: &mut Run| {
+            run.machine.system.thp = Some(mode.into());
+            let labels = &mut run.experiments[0].observations[0].labels;
+            *labels = labels.clone().text(Labels::PAGE, page);
+        }
+    };
+    differ("huge-pages-off", &thp("never", "base"), &thp("never", "2M"));
+    differ("huge-pages-off", &thp("never", "base"), &thp("madvise", "base"));
+    let heat = |after: u64| {
+        move |run: &mut Run| {
+            let whole = Some(HealthCount::new(0, Some(after)));
+            let package = Throttling { whole, cores: Some(HealthCount::new(0, Some(0))), ..Throttling::default() };
+            run.health = Some(RunHealth { memory: None, throttling: Some(vec![package]) });
+        }
+    };
+    differ("throttled", &heat(2), &heat(0));
+}
+
+#[test]
+fn huge_pages_that_were_not_to_be_had() {
+    let backed = |share: f64| {
+        move |run: &mut Run| {
+            let labels = &mut run.experiments[0].observations[0].labels;
+            *labels = labels.clone().text(Labels::PAGE, "thp").text(Labels::TIER, "DRAM").purpose(Purpose::Ladder);
+            let placement = PlacementProof { huge_share: Some(share), ..PlacementProof::default() };
+            run.experiments[0].observations[0].placement = Some(placement);
+        }
+    };
+    differ("huge-pages-missing", &backed(0.3), &backed(1.0));
+}
+
+#[test]
+fn page_walks_show_where_base_pages_are_slower() {
+    let base = |ns: f64| {
+        move |run: &mut Run| {
+            let labels = |tier: &str, page: &str| {
+                Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, tier).text(Labels::PAGE, page)
+            };
+            let latency = |labels, ns| Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns);
+            let both = [latency(labels("DRAM", "thp"), 90.0), latency(labels("DRAM 4K", "base"), ns)];
+            run.experiments[0].findings.extend(both);
+        }
+    };
+    assert!(by_rule(&explain("walks", &with(&base(120.0))), "page-walks").is_some());
+    assert!(by_rule(&explain("none", &with(&base(93.0))), "page-walks").is_none());
+}
+
+#[test]
+fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
+    let checked = |faults: Vec<Note>| {
+        move |run: &mut Run| {
+            let check = CounterCheck { known: 1e9, counted: Some(2e9), faults: faults.clone() };
+            run.counters = Some(RunCounters {
+                source: CounterSourceId::Perf,
+                sees: Vec::new(),
+                passed_over: Vec::new(),
+                idle: None,
+                check: Some(check),
+                notes: Vec::new(),
+            });
+        }
+    };
+    let fault = tiermark_model::messages::counters::boxes_absent(3);
+    differ("counters-wrong", &checked(vec![fault.clone()]), &checked(Vec::new()));
+    let found = explain("wrong", &with(&checked(vec![fault])));
+    assert_eq!(found.counters, None);
+    assert!(found.unjudged.iter().any(|one| one.rule == "slow-channel" && one.why.code == "no_counts"));
+    let found = explain("right", &with(&checked(Vec::new())));
+    assert_eq!(found.counters, Some(CounterSourceId::Perf));
+    assert!(found.clear.iter().any(|rule| rule == "slow-channel"));
+}
+
+#[test]
+fn a_document_without_figures_has_nothing_to_explain() {
+    let mut empty = run();
+    empty.machine = tiermark_model::Machine { cpus: Vec::new(), ..machine() };
+    empty.machine.theoretical_peak = None;
+    empty.machine.dimms.clear();
+    empty.experiments.clear();
+    let found = explain("empty", &empty);
+    assert!(found.found.is_empty(), "{:#?}", found.found);
+    assert!(found.is_empty(), "{:?}", found.clear);
+}

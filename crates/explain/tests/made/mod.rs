@@ -1,0 +1,237 @@
+//! Documents built from figures.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use tiermark_model::{
+    Bench, BoxKind, BoxPlace, BoxTraffic, Cpu, Dimm, Experiment, Explained, ExplainedKind, Explanation, Finding, Isa,
+    KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node, Observation, Pattern, Plan, Purpose,
+    Quantity, RUN_SCHEMA, Request, Run, Scope, StepTraffic, StoreKind, TheoreticalPeak, Tool, Traffic, Unit,
+};
+
+/// GB/s.
+pub(crate) const GB: f64 = 1e9;
+
+/// Two sockets of 20 hardware threads and one node, six channels of DDR4-2666 each.
+pub(crate) fn machine() -> Machine {
+    let cpu = |id: u32| Cpu { id, core: id / 2, socket: id / 20, node: Some(id / 20), ..Cpu::default() };
+    let node =
+        |id: u32| Node { id, cpus: (20 * id..20 * id + 20).collect(), memory_bytes: Some(96 << 30), ..Node::default() };
+    let dimm = |slot: u32| Dimm {
+        locator: Some(format!("A{slot}")),
+        populated: true,
+        bytes: Some(16 << 30),
+        rated_transfers: Some(2.6667e9),
+        configured_transfers: Some(2.6667e9),
+        ..Dimm::default()
+    };
+    let channels = MemoryChannels { populated: 12, most: Some(12) };
+    Machine {
+        cpus: (0..40).map(cpu).collect(),
+        allowed_cpus: "0-39".parse().unwrap(),
+        nodes: vec![node(0), node(1)],
+        dimms: (0..12).map(dimm).collect(),
+        theoretical_peak: Some(TheoreticalPeak {
+            bytes_per_second: 256.0 * GB,
+            channels: Some(channels),
+            ..TheoreticalPeak::default()
+        }),
+        ..Machine::default()
+    }
+}
+
+fn kernel(id: &str) -> KernelInfo {
+    let (op, _) = id.split_once('/').unwrap();
+    let word = |used: bool| match (used, op.ends_with('8')) {
+        (false, _) => 0,
+        (true, true) => 8,
+        (true, false) => 64,
+    };
+    let is_read = op.starts_with("read");
+    let store_kind = match op {
+        _ if is_read => StoreKind::None,
+        "write.nt" => StoreKind::NonTemporal,
+        _ => StoreKind::Cached,
+    };
+    KernelInfo {
+        id: id.into(),
+        isa: Isa::Avx512,
+        pattern: if op.contains("random") { Pattern::Random } else { Pattern::Sequential },
+        streams: 1,
+        loads: 8,
+        stores: 8,
+        unroll_bytes: 512,
+        store_kind,
+        read_per_line: word(is_read),
+        write_per_line: word(!is_read),
+        zeros_only: false,
+        plain: true,
+        doc: String::new(),
+    }
+}
+
+/// A run of one experiment without steps.
+pub(crate) fn run() -> Run {
+    let request = Request {
+        probe: "matrix".into(),
+        scope: Scope::default(),
+        effort: tiermark_model::Effort::Standard,
+        precision: None,
+        seed: 1,
+        params: Default::default(),
+        part: None,
+    };
+    let (observations, states, drift, findings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let experiment = Experiment { request, method: 1, plan: Plan::default(), observations, states, drift, findings };
+    let kernels = ["read/avx512", "write/avx512", "write.nt/avx512", "read.random8/x86", "write.random8/x86"];
+    Run {
+        schema: RUN_SCHEMA.to_owned(),
+        id: "made".into(),
+        title: "matrix".into(),
+        tool: Tool::default(),
+        command: Vec::new(),
+        started: String::new(),
+        seconds: 1.0,
+        complete: true,
+        seed: 1,
+        plan: None,
+        simulated: None,
+        machine: machine(),
+        health: None,
+        counters: None,
+        bench: Bench { kernels: kernels.map(kernel).to_vec(), ..Bench::default() },
+        experiments: vec![experiment],
+        warnings: Vec::new(),
+    }
+}
+
+/// A bandwidth of a matrix, by the threads of node 0.
+#[derive(Debug, Clone)]
+pub(crate) struct Rate {
+    pub(crate) op: &'static str,
+    pub(crate) node: u32,
+    pub(crate) threads: u64,
+    pub(crate) is_mixed: bool,
+    /// Useful bytes a second.
+    pub(crate) used: f64,
+    pub(crate) traffic: Option<Traffic>,
+}
+
+impl Rate {
+    pub(crate) fn new(op: &'static str, node: u32, gbs: f64) -> Self {
+        Self { op, node, threads: 20, is_mixed: false, used: gbs * GB, traffic: None }
+    }
+
+    pub(crate) fn mixed(self) -> Self {
+        Self { is_mixed: true, ..self }
+    }
+
+    pub(crate) fn threads(self, threads: u64) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// GB/s that a node's memory read and wrote.
+    pub(crate) fn memory(mut self, node: u32, read: f64, write: f64) -> Self {
+        let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
+        let unit = format!("memory {node}");
+        let place = BoxPlace { socket: Some(node), node: Some(node), kind: BoxKind::Memory, unit };
+        let (read, write) = (read * GB, write * GB);
+        traffic.boxes.push(BoxTraffic {
+            place,
+            read: Some(read),
+            write: Some(write),
+            total: read + write,
+            local: None,
+            transfers: None,
+        });
+        self
+    }
+
+    /// GB/s that the channels of socket 0 read.
+    pub(crate) fn channels(mut self, rates: &[f64]) -> Self {
+        let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
+        for (at, rate) in rates.iter().enumerate() {
+            let unit = format!("uncore_imc_{at}");
+            let place = BoxPlace { socket: Some(0), node: Some(0), kind: BoxKind::Channel, unit };
+            traffic.boxes.push(BoxTraffic {
+                place,
+                read: Some(rate * GB),
+                write: Some(0.0),
+                total: rate * GB,
+                local: None,
+                transfers: Some(2.6667e9),
+            });
+        }
+        self
+    }
+
+    /// Payload that socket 1 sent over each of its links, in GB/s, and what each can carry.
+    pub(crate) fn links(mut self, links: &[(f64, f64)]) -> Self {
+        let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
+        for (at, (sent, most)) in links.iter().enumerate() {
+            let place = BoxPlace { socket: Some(1), node: None, kind: BoxKind::Link, unit: format!("uncore_upi_{at}") };
+            traffic.links.push(LinkTraffic {
+                place,
+                sent: Some(sent * GB),
+                received: Some(0.0),
+                most: Some(most * GB),
+            });
+        }
+        self
+    }
+
+    /// The share of their 41.6 GB/s that both links of socket 1 carried.
+    pub(crate) fn link_share(self, share: f64) -> Self {
+        self.links(&[(share * 20.8, 20.8); 2])
+    }
+}
+
+/// Adds a bandwidth to a run: its step, and what the step says.
+pub(crate) fn add(run: &mut Run, rate: &Rate) {
+    let kernel =
+        format!("{}/{}", rate.op.replace(".cached", ""), if rate.op.ends_with('8') { "x86" } else { "avx512" });
+    let policy = if rate.is_mixed { "mixed" } else { "bind" };
+    let step = format!("matrix/{policy}/{}/node:0/x{}/node{}", rate.op, rate.threads, rate.node);
+    let last = rate.threads - 1;
+    let mut labels = Labels::new()
+        .purpose(Purpose::Matrix)
+        .text(Labels::OP, rate.op)
+        .text(Labels::FROM, "node:0")
+        .text(Labels::CPUS, if last == 0 { "0".to_owned() } else { format!("0-{last}") })
+        .text(Labels::PAGE, "2M")
+        .text(Labels::SPAN, if last == 0 { "one" } else { "cpus" })
+        .text(Labels::KERNEL, kernel)
+        .whole(Labels::NODE, u64::from(rate.node))
+        .whole(Labels::THREADS, rate.threads);
+    if rate.is_mixed {
+        labels = labels.text(Labels::POLICY, "mixed").whole(Labels::REMOTE, 50);
+    }
+    let traffic = rate.traffic.clone();
+    let traffic = traffic.map(|counted| StepTraffic { useful: Some(rate.used), counted, joules: None });
+    let seen =
+        Observation { value: Some(rate.used), traffic, ..Observation::new(&step, labels.clone(), Metric::Bandwidth) };
+    let found = Finding::new(Quantity::Bandwidth, labels, Some(rate.used), Unit::BytesPerSecond);
+    run.experiments[0].observations.push(seen);
+    run.experiments[0].findings.push(Finding { evidence: vec![step], ..found });
+}
+
+/// The idle latency from node 0 to a node.
+pub(crate) fn add_latency(run: &mut Run, node: u32, ns: f64) {
+    let labels = Labels::new()
+        .purpose(Purpose::Matrix)
+        .text(Labels::OP, "latency")
+        .text(Labels::FROM, "node:0")
+        .text(Labels::CPUS, "0")
+        .text(Labels::PAGE, "2M")
+        .whole(Labels::NODE, u64::from(node));
+    run.experiments[0].findings.push(Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns));
+}
+
+/// The names of the problems.
+pub(crate) fn problems(found: &Explanation) -> Vec<&str> {
+    found.of(ExplainedKind::Problem).map(|one| one.rule.as_str()).collect()
+}
+
+/// What a rule found.
+pub(crate) fn by_rule<'a>(found: &'a Explanation, rule: &str) -> Option<&'a Explained> {
+    found.found.iter().find(|one| one.rule == rule)
+}

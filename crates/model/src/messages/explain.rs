@@ -1,0 +1,17 @@
+//! Messages of `explain`: why a rule could not be judged.
+
+use super::rows::messages;
+
+messages! {
+    /// A rule without a subject in the run.
+    Note nothing_to_judge(): "the run has nothing that this rule is about";
+
+    /// A rule that needs hardware counters.
+    Note no_counts(): "it needs hardware counters of memory traffic: `tiermark list counters` says what is missing";
+
+    /// A number that is not known at any place.
+    Note number_not_known(name: &str): "{name} is not known for any place of this run";
+
+    /// Something that the run did not measure.
+    Note scene_not_measured(what: &str, command: &str): "the run has {what}: `{command}`";
+}

@@ -1,0 +1,149 @@
+//! A run explained: problems first, then what limits and what costs, each with its numbers and what to try.
+
+use tiermark_model::{Confidence, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, count_of};
+
+use crate::compare::described;
+use crate::number::{nanoseconds, percent, rate};
+use crate::style::{Ink, Style};
+use crate::text::{bullet, hanging, heading, labelled};
+
+/// Lessons that are shown without `-v`: with problems, they fit a screen.
+const LESSONS: usize = 6;
+/// Other places that are named without `-v`.
+const ALSO: usize = 2;
+
+/// Renders an explanation.
+pub fn explanation(explanation: &Explanation, style: &Style) -> String {
+    let mut out = labelled("run", &described(&explanation.run), style);
+    let counters = match explanation.counters {
+        Some(source) => format!("traffic of memory counted by {}", source.name()),
+        None => "none: explanations rest on rates and on the system's reports".to_owned(),
+    };
+    out.push_str(&labelled("counters", &counters, style));
+    let problems: Vec<&Explained> = explanation.of(ExplainedKind::Problem).collect();
+    let lessons: Vec<&Explained> = explanation.of(ExplainedKind::Lesson).collect();
+    let ink = if problems.is_empty() { Ink::Good } else { Ink::Bad };
+    out.push_str(&format!("\n{}", hanging("RESULT  ", &result(explanation, problems.len()), ink, style)));
+    if !problems.is_empty() {
+        out.push_str(&heading("Problems", style));
+        out.push_str(&problems.iter().map(|one| shown(one, style)).collect::<String>());
+    }
+    let most = if style.verbose { usize::MAX } else { LESSONS };
+    if !lessons.is_empty() {
+        out.push_str(&heading("What limits, and what costs", style));
+        out.push_str(&lessons.iter().take(most).map(|one| shown(one, style)).collect::<String>());
+    }
+    if let Some(more) = lessons.len().checked_sub(most).filter(|more| *more > 0) {
+        out.push_str(&hanging("  ", &format!("{more} more with -v"), Ink::Dim, style));
+    }
+    if style.verbose {
+        out.push_str(&rest(explanation, style));
+    }
+    out
+}
+
+fn result(explanation: &Explanation, problems: usize) -> String {
+    let lessons = explanation.of(ExplainedKind::Lesson).count();
+    let found = match problems {
+        0 => "no problem found".to_owned(),
+        n => count_of(n as u64, "problem"),
+    };
+    let clear = explanation.clear.len();
+    let unjudged = match explanation.unjudged.len() {
+        0 => String::new(),
+        n => format!("; {} not judged (-v)", count_of(n as u64, "rule")),
+    };
+    format!(
+        "{found}; {} on what limits and costs; {} found nothing{unjudged}",
+        count_of(lessons as u64, "lesson"),
+        count_of(clear as u64, "rule")
+    )
+}
+
+/// What was found, the place with its numbers, and what to try.
+fn shown(one: &Explained, style: &Style) -> String {
+    let (mark, ink) = match one.kind {
+        ExplainedKind::Problem => (style.glyph("✘", "x"), Ink::Bad),
+        ExplainedKind::Lesson => (style.glyph("·", "-"), Ink::Head),
+    };
+    let mut out = bullet(mark, ink, &one.found, None, style);
+    let numbers: Vec<String> = one.numbers.iter().map(|number| shown_number(number, style)).collect();
+    let numbers = numbers.join(", ");
+    let place = one.place.clone().unwrap_or_default();
+    let evidence = match (place.is_empty(), numbers.is_empty()) {
+        (false, false) => format!("{place}: {numbers}; "),
+        (false, true) => format!("{place}; "),
+        (true, false) => format!("{numbers}; "),
+        (true, true) => String::new(),
+    };
+    let text = format!("{evidence}{}{}", confidence(one.confidence), also(one, style));
+    out.push_str(&hanging("    ", &text, Ink::Dim, style));
+    out.push_str(&hanging(&format!("    {} ", style.glyph("→", "->")), &one.advice, Ink::Plain, style));
+    if style.verbose {
+        let steps: Vec<&str> = one.numbers.iter().flat_map(|number| &number.steps).map(String::as_str).collect();
+        let mut named: Vec<&str> = Vec::new();
+        for step in steps {
+            if !named.contains(&step) {
+                named.push(step);
+            }
+        }
+        let steps = if named.is_empty() { String::new() } else { format!("; steps: {}", named.join(", ")) };
+        out.push_str(&hanging("    ", &format!("rule {}; source: {}{steps}", one.rule, one.source), Ink::Dim, style));
+    }
+    out
+}
+
+/// Other places of the same.
+fn also(one: &Explained, style: &Style) -> String {
+    let most = if style.verbose { usize::MAX } else { ALSO };
+    let named: Vec<&str> = one.also.iter().take(most).map(String::as_str).collect();
+    let more = one.others.saturating_sub(named.len() as u64);
+    let more =
+        if more > 0 { count_of(more, if named.is_empty() { "other place" } else { "more" }) } else { String::new() };
+    match (named.is_empty(), more.is_empty()) {
+        (true, true) => String::new(),
+        (true, false) => format!("; also at {more}"),
+        (false, true) => format!("; also: {}", named.join("; ")),
+        (false, false) => format!("; also: {}; and {}", named.join("; "), more.trim_end_matches('s')),
+    }
+}
+
+fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Counted => "counted by hardware",
+        Confidence::Measured => "measured",
+        Confidence::Reported => "reported by the system",
+        Confidence::Hint => "a hint",
+    }
+}
+
+fn shown_number(number: &ExplainedNumber, style: &Style) -> String {
+    let value = match number.unit {
+        ExplainedUnit::Ns => format!("{} ns", nanoseconds(number.value)),
+        ExplainedUnit::BytesPerSecond => format!("{} {}", rate(number.value, style), style.rate_unit()),
+        ExplainedUnit::TransfersPerSecond => format!("{:.0} MT/s", number.value / 1e6),
+        ExplainedUnit::Share => percent(number.value),
+        ExplainedUnit::Number if number.value.fract() == 0.0 && number.value.abs() < 1e15 => {
+            format!("{:.0}", number.value)
+        }
+        ExplainedUnit::Number if number.value.abs() < 1e7 => format!("{:.2}", number.value),
+        ExplainedUnit::Number => format!("{:.2e}", number.value),
+    };
+    format!("{value} {}", number.what)
+}
+
+/// Rules that found nothing, and those that were not judged.
+fn rest(explanation: &Explanation, style: &Style) -> String {
+    let mut out = String::new();
+    if !explanation.clear.is_empty() {
+        out.push_str(&heading("Judged, and nothing found", style));
+        out.push_str(&hanging("  ", &explanation.clear.join(", "), Ink::Plain, style));
+    }
+    if !explanation.unjudged.is_empty() {
+        out.push_str(&heading("Not judged", style));
+        for one in &explanation.unjudged {
+            out.push_str(&bullet(style.absent(), Ink::Dim, &format!("{}: {}", one.rule, one.why), None, style));
+        }
+    }
+    out
+}
