@@ -22,9 +22,9 @@ pub struct Expectation {
 
 /// Numbers and figures that are multiplied and divided, from left to right.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Side {
-    pub(crate) first: Operand,
-    pub(crate) rest: Vec<(Sign, Operand)>,
+pub(crate) struct Side<N = Name> {
+    pub(crate) first: Operand<N>,
+    pub(crate) rest: Vec<(Sign, Operand<N>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +34,20 @@ pub(crate) enum Sign {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Operand {
+pub(crate) enum Operand<N = Name> {
     Number(f64, CheckUnit),
-    Name(Name),
+    Name(N),
+}
+
+/// What a name stands for has a unit.
+pub(crate) trait Measured {
+    fn unit(&self) -> CheckUnit;
+}
+
+impl Measured for Name {
+    fn unit(&self) -> CheckUnit {
+        self.unit()
+    }
 }
 
 impl Expectation {
@@ -45,27 +56,8 @@ impl Expectation {
     /// # Errors
     /// The first mistake, with its character and what to write instead.
     pub fn parse(text: &str) -> Result<Self, Note> {
-        let tokens = tokens(text)?;
-        let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
-        let (left, behind) = tokens.split_at(at.unwrap_or(tokens.len()));
-        let left = side(left, behind.first())?;
-        let Some((Kind::Comparator(comparator), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
-        else {
-            return Err(says::comparison_missing());
-        };
-        if let Some(second) = right.iter().find(|token| matches!(token.kind, Kind::Comparator(_))) {
-            return Err(says::comparison_twice(second.at));
-        }
-        let right = if right.is_empty() {
-            Err(says::operand_expected(text.chars().count() + 1, ""))
-        } else {
-            side(right, None)
-        }?;
-        let is_named = |side: &Side| {
-            let operands = std::iter::once(&side.first).chain(side.rest.iter().map(|(_, operand)| operand));
-            operands.into_iter().any(|operand| matches!(operand, Operand::Name(_)))
-        };
-        if !is_named(&left) && !is_named(&right) {
+        let (left, comparator, right) = comparison(text, &Name::parse)?;
+        if left.names().next().is_none() && right.names().next().is_none() {
             return Err(says::expectation_without_name());
         }
         let unit = common_unit(&left, &right)?;
@@ -73,8 +65,35 @@ impl Expectation {
     }
 }
 
+/// How a language reads its names: the name and its character.
+pub(crate) type Naming<'n, N> = &'n dyn Fn(&str, usize) -> Result<N, Note>;
+
+/// Reads two products and the comparison between them.
+///
+/// # Errors
+/// The first mistake, with its character.
+pub(crate) fn comparison<N>(text: &str, named: Naming<'_, N>) -> Result<(Side<N>, Comparator, Side<N>), Note> {
+    let tokens = tokens(text)?;
+    let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
+    let (left, behind) = tokens.split_at(at.unwrap_or(tokens.len()));
+    let left = side(left, behind.first(), named)?;
+    let Some((Kind::Comparator(comparator), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
+    else {
+        return Err(says::comparison_missing());
+    };
+    if let Some(second) = right.iter().find(|token| matches!(token.kind, Kind::Comparator(_))) {
+        return Err(says::comparison_twice(second.at));
+    }
+    let right = if right.is_empty() {
+        Err(says::operand_expected(text.chars().count() + 1, ""))
+    } else {
+        side(right, None, named)
+    }?;
+    Ok((left, comparator, right))
+}
+
 /// Reads a product. `end` is what follows it.
-fn side(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side, Note> {
+fn side<N>(tokens: &[Token<'_>], end: Option<&Token<'_>>, named: Naming<'_, N>) -> Result<Side<N>, Note> {
     let behind = || match (end, tokens.last()) {
         (Some(token), _) => (token.at, token.text),
         (None, Some(last)) => (last.at + last.text.chars().count(), ""),
@@ -82,7 +101,7 @@ fn side(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side, Note> {
     };
     let operand = |token: Option<&Token<'_>>| match token.map(|token| (token, token.kind)) {
         Some((_, Kind::Number(value, unit))) => Ok(Operand::Number(value, unit)),
-        Some((token, Kind::Name)) => Name::parse(token.text, token.at).map(Operand::Name),
+        Some((token, Kind::Name)) => named(token.text, token.at).map(Operand::Name),
         Some((token, _)) => Err(says::operand_expected(token.at, token.text)),
         None => {
             let (at, found) = behind();
@@ -105,18 +124,20 @@ fn side(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side, Note> {
     Ok(side)
 }
 
-/// The powers of time, rate and transfers in a product.
-type Powers = [i32; 3];
+/// The powers of time, rate, transfers, memory and clock in a product.
+type Powers = [i32; 5];
 
-const KINDS: [(Powers, CheckUnit, &str); 4] = [
-    ([0, 0, 0], CheckUnit::Number, "a number"),
-    ([1, 0, 0], CheckUnit::Ns, "a time"),
-    ([0, 1, 0], CheckUnit::BytesPerSecond, "a rate"),
-    ([0, 0, 1], CheckUnit::TransfersPerSecond, "a number of transfers"),
+const KINDS: [(Powers, CheckUnit, &str); 6] = [
+    ([0, 0, 0, 0, 0], CheckUnit::Number, "a number"),
+    ([1, 0, 0, 0, 0], CheckUnit::Ns, "a time"),
+    ([0, 1, 0, 0, 0], CheckUnit::BytesPerSecond, "a rate"),
+    ([0, 0, 1, 0, 0], CheckUnit::TransfersPerSecond, "a number of transfers"),
+    ([0, 0, 0, 1, 0], CheckUnit::Bytes, "an amount of memory"),
+    ([0, 0, 0, 0, 1], CheckUnit::Hz, "a clock"),
 ];
 
 /// The unit of both sides.
-fn common_unit(left: &Side, right: &Side) -> Result<CheckUnit, Note> {
+pub(crate) fn common_unit<N: Measured>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, Note> {
     let (left, right) = (left.powers(), right.powers());
     let kind = |powers: Powers| KINDS.iter().find(|(of, ..)| *of == powers);
     match kind(left).filter(|_| left == right) {
@@ -128,7 +149,29 @@ fn common_unit(left: &Side, right: &Side) -> Result<CheckUnit, Note> {
     }
 }
 
-impl Side {
+impl<N> Side<N> {
+    fn operands(&self) -> impl Iterator<Item = &Operand<N>> {
+        std::iter::once(&self.first).chain(self.rest.iter().map(|(_, operand)| operand))
+    }
+
+    /// Its names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &N> {
+        self.operands().filter_map(|operand| if let Operand::Name(name) = operand { Some(name) } else { None })
+    }
+
+    /// The same product with other names.
+    pub(crate) fn renamed<M>(self, rename: &dyn Fn(N) -> Result<M, Note>) -> Result<Side<M>, Note> {
+        let operand = |operand| match operand {
+            Operand::Number(value, unit) => Ok(Operand::Number(value, unit)),
+            Operand::Name(name) => rename(name).map(Operand::Name),
+        };
+        let first = operand(self.first)?;
+        let rest: Result<_, Note> = self.rest.into_iter().map(|(sign, next)| Ok((sign, operand(next)?))).collect();
+        Ok(Side { first, rest: rest? })
+    }
+}
+
+impl<N: Measured> Side<N> {
     fn powers(&self) -> Powers {
         let mut sum = self.first.powers();
         for (sign, operand) in &self.rest {
@@ -139,13 +182,13 @@ impl Side {
     }
 }
 
-impl Operand {
+impl<N: Measured> Operand<N> {
     fn powers(&self) -> Powers {
         let unit = match self {
             Self::Number(_, unit) => *unit,
             Self::Name(name) => name.unit(),
         };
-        KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 3], |(powers, ..)| *powers)
+        KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 5], |(powers, ..)| *powers)
     }
 }
 

@@ -3,15 +3,19 @@
 //! A value that the kernel does not report is `None`, never 0. So is a rate of the first sample, of a counter that went
 //! down, and of a node or device that was not there before.
 
+mod alert;
 mod figures;
 mod life;
+mod names;
 
 use serde::{Deserialize, Serialize};
 
 use crate::traffic::Traffic;
 
+pub use alert::{WatchAlert, WatchAlertChange};
 pub use figures::{WatchFigure, WatchKind};
 pub use life::{WatchLife, WatchLifeFigure};
+pub use names::{watch_name, watch_names};
 
 /// Schema of a line of `watch --json` ([`WatchSample`]).
 pub const WATCH_SCHEMA: &str = "tiermark/watch/1";
@@ -59,6 +63,9 @@ pub struct WatchSample {
     /// The traffic of memory and links since the sample before; `None` without counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
+    /// The alerts that the sample was judged by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alerts: Vec<WatchAlert>,
     /// What watching costs.
     pub own: WatchCost,
 }

@@ -57,6 +57,7 @@ fn sample(n: u32) -> WatchSample {
         zram: vec![WatchPool { device: "zram0".into(), stored_bytes: GIB, pool_bytes: GIB / 3 }],
         zswap: None,
         traffic: None,
+        alerts: Vec::new(),
         own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
     }
 }
@@ -137,4 +138,26 @@ fn bars_and_sparklines() {
     );
     assert_eq!(look.spark(&[Some(0.0), None, Some(5.0), Some(10.0)], 1.0, 6), "  ▁ ▅█");
     assert_eq!(look.spark(&[Some(1.0); 9], 100.0, 3), "▁▁▁");
+}
+
+#[test]
+fn alerts_are_lines_and_alarms_come_first() {
+    let alert = |text: &str, alarm, value| tiermark_model::WatchAlert {
+        alert: text.into(),
+        alarm,
+        change: None,
+        held_seconds: None,
+        value,
+        limit: Some(0.05),
+        unit: tiermark_model::CheckUnit::Number,
+    };
+    let mut monitor = monitor(3);
+    let alerts = vec![alert("cpu.steal > 5 %", false, None), alert("cpu.busy > 5 % for 3s", true, Some(0.5))];
+    monitor.add(WatchSample { alerts, ..sample(4) }, None);
+    let small = drawn(&monitor, LEAST, true);
+    let alarm = "!ALARM cpu.busy > 5 % for 3s: 50.0 %, limit 5.0 %";
+    assert!(small.contains(&format!("{alarm} (and 1 more, 0 with alarm)")), "{small}");
+    let large = drawn(&monitor, (100, 30), true);
+    let lines: Vec<&str> = large.lines().collect();
+    assert_eq!(lines[lines.len() - 3..lines.len() - 1], [alarm, " alert cpu.steal > 5 %: not reported"]);
 }

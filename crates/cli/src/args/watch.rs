@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use tiermark_expect::Alert;
 use tiermark_model::parse_seconds;
 
 use super::View;
@@ -17,7 +18,9 @@ Examples:
   tiermark watch --record night.jsonl --quiet
   tiermark watch --replay night.jsonl
   tiermark watch -- make -j8
-Exit codes: 0 done, 2 bad usage, 130 stopped by Ctrl-C; with COMMAND its own.
+  tiermark watch --alert 'cpu.steal > 5 % for 30s' --quiet
+Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 130 stopped by Ctrl-C;
+with COMMAND its own, unless that is 0 and an alarm was raised.
 `tiermark help watch` explains the numbers.";
 
 /// Arguments of `watch`.
@@ -52,6 +55,12 @@ pub(crate) struct WatchArgs {
     /// Show a recording: on the screen as fast as it was, in a pipe at once
     #[arg(long, value_name = "FILE", conflicts_with = "interval")]
     pub(crate) replay: Option<PathBuf>,
+    /// Raise an alarm: 'cpu.steal > 5 % for 30s' (repeatable); exit code 3
+    ///
+    /// A comparison of figures, which have the names of --csv, and how long it must hold. An alarm is reported on standard error,
+    /// on the screen, and in each output format.
+    #[arg(long, value_name = "EXPR", value_parser = alert)]
+    pub(crate) alert: Vec<Alert>,
     /// Run a command, and print a summary of its life on standard error
     #[arg(value_name = "COMMAND", last = true, conflicts_with_all = ["output", "samples", "replay"])]
     pub(crate) command: Vec<String>,
@@ -66,6 +75,10 @@ const INTERVALS: std::ops::RangeInclusive<f64> = 0.1..=3600.0;
 fn interval(text: &str) -> Result<f64, String> {
     let range = || "use a time from 0.1s to 1h".to_owned();
     parse_seconds(text).ok().filter(|seconds| INTERVALS.contains(seconds)).ok_or_else(range)
+}
+
+fn alert(text: &str) -> Result<Alert, String> {
+    Alert::parse(text).map_err(|note| note.to_string())
 }
 
 /// `9188`, `:9188`, `127.0.0.1:9188`, `[::1]:9188`.

@@ -6,6 +6,7 @@
 
 mod rows;
 
+pub mod alert;
 pub mod capacity;
 pub mod check;
 pub mod counters;
@@ -31,6 +32,7 @@ pub mod undo;
 
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
+    alert::codes::ALL,
     capacity::codes::ALL,
     check::codes::ALL,
     counters::codes::ALL,

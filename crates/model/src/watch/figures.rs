@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::WatchSample;
 
 /// The field that names an item, by the list that it is in.
-const NAMED_BY: [(&str, &str); 3] = [("nodes", "node"), ("swaps", "path"), ("zram", "device")];
+const NAMED_BY: [(&str, &str); 4] = [("nodes", "node"), ("swaps", "path"), ("zram", "device"), ("alerts", "alert")];
 
 /// What a number of a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct WatchFigure {
     pub path: Vec<String>,
     /// The field that names the item of a list, and its value: `node`, `0`; `None` outside of lists.
     pub item: Option<(&'static str, String)>,
-    /// The number; `None` where the system does not report it.
+    /// The number; `None` where the system does not report it. What holds or not is 1 or 0.
     pub value: Option<f64>,
 }
 
@@ -55,7 +55,7 @@ impl WatchFigure {
             () if last.ends_with("_bytes") && first == "vm" => WatchKind::BytesPerSecond,
             () if last.ends_with("_bytes") => WatchKind::Bytes,
             () if last.ends_with("seconds") => WatchKind::Seconds,
-            () if last == "online" => WatchKind::Count,
+            () if last == "online" || first == "alerts" => WatchKind::Count,
             () if first == "cpu" || first == "own" => WatchKind::Share,
             () => WatchKind::PerSecond,
         }
@@ -101,7 +101,10 @@ fn collect(
                 collect(value, path, name.map(|name| (*key, name)).as_ref(), figures);
             }
         }
-        _ => figures.push(WatchFigure { path: path.clone(), item: item.cloned(), value: value.as_f64() }),
+        _ => {
+            let number = value.as_f64().or_else(|| value.as_bool().map(f64::from));
+            figures.push(WatchFigure { path: path.clone(), item: item.cloned(), value: number });
+        }
     }
 }
 
