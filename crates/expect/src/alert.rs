@@ -55,6 +55,8 @@ fn scale(kind: WatchKind) -> (f64, CheckUnit) {
         WatchKind::Bytes => (1.0, CheckUnit::Bytes),
         WatchKind::BytesPerSecond => (1.0, CheckUnit::BytesPerSecond),
         WatchKind::Seconds => (1e9, CheckUnit::Ns),
+        WatchKind::Nanoseconds => (1.0, CheckUnit::Ns),
+        WatchKind::Hertz => (1.0, CheckUnit::Hz),
         WatchKind::Percent => (0.01, CheckUnit::Number),
         WatchKind::PerSecond | WatchKind::Share | WatchKind::Count => (1.0, CheckUnit::Number),
     }

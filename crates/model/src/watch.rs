@@ -3,6 +3,7 @@
 //! A value that the kernel does not report is `None`, never 0. So is a rate of the first sample, of a counter that went
 //! down, and of a node or device that was not there before.
 
+mod active;
 mod alert;
 mod figures;
 mod life;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::traffic::Traffic;
 
+pub use active::{WatchActive, WatchBest, WatchCell, WatchPing, WatchShared};
 pub use alert::{WatchAlert, WatchAlertChange};
 pub use figures::{WatchFigure, WatchKind};
 pub use life::{WatchLife, WatchLifeFigure};
@@ -63,6 +65,9 @@ pub struct WatchSample {
     /// The traffic of memory and links since the sample before; `None` without counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
+    /// What this machine gives now, as short measurements see it (`--active`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<WatchActive>,
     /// The alerts that the sample was judged by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alerts: Vec<WatchAlert>,

@@ -57,6 +57,7 @@ fn sample(n: u32) -> WatchSample {
         zram: vec![WatchPool { device: "zram0".into(), stored_bytes: GIB, pool_bytes: GIB / 3 }],
         zswap: None,
         traffic: None,
+        active: None,
         alerts: Vec::new(),
         own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
     }

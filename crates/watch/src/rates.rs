@@ -50,6 +50,7 @@ pub fn sample(time: String, before: Option<&Reading>, now: &Reading, page_bytes:
         zram: now.zram.iter().map(|(name, zram)| pool(name, zram.original, zram.memory)).collect(),
         zswap: now.zswap.map(|zswap| pool("zswap", zswap.original, zswap.memory)),
         traffic: None,
+        active: None,
         alerts: Vec::new(),
         own: WatchCost {
             read_seconds: now.read_seconds,

@@ -27,7 +27,7 @@ use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use caches::{SimCache, SimCore};
 use model::SpeedModel;
 use neighbours::Level;
-pub use neighbours::{ComesAndGoes, Neighbours};
+pub use neighbours::{ComesAndGoes, Neighbours, Visitor};
 use tiermark_stats::Rng;
 pub use traffic::Ceilings;
 use traffic::Demand;
@@ -106,6 +106,8 @@ struct World {
     options: SimOptions,
     /// Seconds since the host was made.
     now: Cell<f64>,
+    /// Cpu seconds used.
+    used: Cell<f64>,
 }
 
 impl World {
@@ -127,17 +129,17 @@ impl SimHost {
             Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };
         let truth = options.core.truth(&machine);
         let bench = Bench { kernels, clock, overheads, ..Bench::default() };
-        let world = World { machine, bench, options, now: Cell::new(0.0) };
+        let world = World { machine, bench, options, now: Cell::new(0.0), used: Cell::new(0.0) };
         Self { world: Rc::new(world), truth, allocations: 0 }
     }
 
     /// The same host with primitives of the operating system.
     #[must_use]
     pub fn with_primitives(mut self, primitives: Vec<PrimitiveInfo>) -> Self {
-        let World { machine, bench, options, now } = &*self.world;
+        let World { machine, bench, options, now, used } = &*self.world;
         let bench = Bench { primitives, ..bench.clone() };
-        let (machine, options, now) = (machine.clone(), options.clone(), now.clone());
-        self.world = Rc::new(World { machine, bench, options, now });
+        let (machine, options, now, used) = (machine.clone(), options.clone(), now.clone(), used.clone());
+        self.world = Rc::new(World { machine, bench, options, now, used });
         self
     }
 }
@@ -173,7 +175,8 @@ impl Host for SimHost {
         let shared = share::paces(&world.machine, setup);
         let part = part(&self.truth, setup);
         let world = Rc::clone(world);
-        Ok(Box::new(SimRig { world, setup: setup.clone(), speeds, shared, kernel, luck, part, rng }))
+        let read_at = world.now.get();
+        Ok(Box::new(SimRig { world, setup: setup.clone(), speeds, shared, kernel, luck, part, rng, read_at }))
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -182,6 +185,14 @@ impl Host for SimHost {
 
     fn now(&self) -> f64 {
         self.world.now.get()
+    }
+
+    fn rest(&mut self, seconds: f64) {
+        self.world.pass(seconds.max(0.0));
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        Some(self.world.used.get())
     }
 
     fn stopped(&self) -> bool {
@@ -232,6 +243,8 @@ struct SimRig {
     luck: f64,
     part: Level,
     rng: Rng,
+    /// When its region was read last, seconds.
+    read_at: f64,
 }
 
 impl Rig for SimRig {
@@ -304,6 +317,8 @@ impl Rig for SimRig {
             shot.threads.push(simulate_thread(&mut self.rng, options, thread.cpu, per_block, clean_ns, budget_ns));
         }
         self.world.pass(seconds);
+        self.world.used.set(self.world.used.get() + seconds * threads as f64);
+        self.read_at = self.world.now.get();
         Ok(shot)
     }
 }
@@ -342,8 +357,10 @@ impl SimRig {
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
             }
             Role::Revisit { flushed: true, .. } => 1.0 / self.speeds.missed_ns(index),
-            Role::Revisit { wait_ns, .. } => {
-                let kept = self.world.options.neighbours.kept(f64::from(*wait_ns));
+            Role::Revisit { wait_ns, since_last, .. } => {
+                let now = self.world.now.get();
+                let after_ns = if *since_last { (now - self.read_at) * 1e9 } else { f64::from(*wait_ns) };
+                let kept = self.world.options.neighbours.kept(after_ns, now);
                 1.0 / self.speeds.revisit_ns(index, chain_layout(&self.setup, thread.region), kept)
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],

@@ -6,6 +6,7 @@
 
 mod rows;
 
+pub mod active;
 pub mod alert;
 pub mod capacity;
 pub mod check;
@@ -32,6 +33,7 @@ pub mod undo;
 
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
+    active::codes::ALL,
     alert::codes::ALL,
     capacity::codes::ALL,
     check::codes::ALL,

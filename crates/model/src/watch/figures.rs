@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::WatchSample;
 
 /// The field that names an item, by the list that it is in.
-const NAMED_BY: [(&str, &str); 4] = [("nodes", "node"), ("swaps", "path"), ("zram", "device"), ("alerts", "alert")];
+const NAMED_BY: [(&str, &str); 5] =
+    [("nodes", "node"), ("swaps", "path"), ("zram", "device"), ("alerts", "alert"), ("pings", "pair")];
 
 /// What a number of a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub enum WatchKind {
     Share,
     /// Seconds.
     Seconds,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Cycles a second.
+    Hertz,
     /// A number of things.
     Count,
 }
@@ -40,10 +45,17 @@ pub struct WatchFigure {
 impl WatchFigure {
     /// Its name in one word: `nodes.0.free_bytes`.
     pub fn name(&self) -> String {
-        match (&self.item, self.path.split_first()) {
-            (Some((_, item)), Some((list, rest))) => format!("{list}.{item}.{}", rest.join(".")),
+        match (&self.item, self.around_item()) {
+            (Some((_, item)), Some((list, rest))) => format!("{list}.{item}.{rest}"),
             _ => self.path.join("."),
         }
+    }
+
+    /// The names before and behind the item of its list; `None` outside of lists.
+    pub(super) fn around_item(&self) -> Option<(String, String)> {
+        let (key, _) = self.item.as_ref()?;
+        let list = self.path.iter().position(|part| NAMED_BY.iter().any(|(list, by)| list == part && by == key))?;
+        Some((self.path[..=list].join("."), self.path[list + 1..].join(".")))
     }
 
     /// What it measures.
@@ -52,6 +64,7 @@ impl WatchFigure {
         let is_stall = self.path.iter().any(|part| part == "psi");
         match () {
             () if is_stall => WatchKind::Percent,
+            () if first == "active" => super::active::kind(&self.path),
             () if last.ends_with("_bytes") && first == "vm" => WatchKind::BytesPerSecond,
             () if last.ends_with("_bytes") => WatchKind::Bytes,
             () if last.ends_with("seconds") => WatchKind::Seconds,

@@ -1,8 +1,8 @@
 //! Names of the numbers that a sample can have, before there is one.
 
 use super::{
-    WatchCpu, WatchFigure, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchSample, WatchStall,
-    WatchStalls, WatchSwap,
+    WatchActive, WatchCpu, WatchFigure, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchSample,
+    WatchStall, WatchStalls, WatchSwap,
 };
 
 /// The items of the lists in [`watch_names`]: a name has any in their place.
@@ -17,9 +17,9 @@ pub fn watch_names() -> Vec<WatchFigure> {
 pub fn watch_name(name: &str) -> Option<WatchFigure> {
     watch_names().into_iter().find_map(|known| {
         let Some((key, _)) = known.item else { return (known.name() == name).then_some(known) };
-        let (list, rest) = known.path.split_first()?;
-        let item = name.strip_prefix(list.as_str())?.strip_prefix('.')?;
-        let item = item.strip_suffix(&rest.join("."))?.strip_suffix('.')?;
+        let (list, rest) = known.around_item()?;
+        let item = name.strip_prefix(&list)?.strip_prefix('.')?;
+        let item = item.strip_suffix(&rest)?.strip_suffix('.')?;
         let fits = !item.is_empty() && (key != "node" || item.bytes().all(|byte| byte.is_ascii_digit()));
         fits.then(|| WatchFigure { item: Some((key, item.to_owned())), ..known.clone() })
     })
@@ -39,6 +39,7 @@ fn whole() -> WatchSample {
         swaps: vec![WatchSwap { path: ITEM.to_owned(), ..WatchSwap::default() }],
         zram: vec![pool(ITEM)],
         zswap: Some(pool("zswap")),
+        active: Some(WatchActive::whole(ITEM)),
         ..WatchSample::default()
     }
 }
@@ -60,6 +61,9 @@ mod tests {
             "zram.zram0.pool_bytes",
             "zswap.stored_bytes",
             "own.cpu_share",
+            "active.dram.latency.now",
+            "active.l3.lasts.record",
+            "active.pings.0-1.capability",
         ] {
             assert_eq!(watch_name(name).map(|figure| figure.name()).as_deref(), Some(name));
         }
