@@ -94,6 +94,16 @@ pub(crate) fn sim_traffic(text: &str) -> Result<(f64, f64), String> {
     parsed.ok_or_else(|| format!("'{text}': write GB/s, or GB/s and percent of reads, as in 40:67"))
 }
 
+/// A simulated neighbour: from which second to which, and how many times slower memory is, as in 30-60:2.
+pub(crate) fn sim_visitor(text: &str) -> Result<(f64, f64, f64), String> {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    let parts = text.split_once(':').and_then(|(span, slows)| {
+        let (from, until) = span.split_once('-')?;
+        Some((number(from)?, number(until)?, number(slows).filter(|slows| *slows > 0.0)?))
+    });
+    parts.ok_or_else(|| format!("'{text}': write seconds and a factor, as in 30-60:2"))
+}
+
 /// Nodes by number, `far` or `each`.
 pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     match text {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_engine::{Ceilings, Host, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions};
+use tiermark_engine::{Ceilings, Host, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions, Visitor};
 use tiermark_host::LinuxHost;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
@@ -122,7 +122,8 @@ fn neighbours(simulation: &Simulation) -> Result<Neighbours, Failure> {
         Some(ms) if !(ms > 0.0 && ms.is_finite()) => return Err(Failure::usage(format!("{ms} ms is not a half-life"))),
         half => half.map(|ms| ms / 1e3 / std::f64::consts::LN_2),
     };
-    Ok(Neighbours { evicts_after_seconds, ..Neighbours::default() })
+    let visitor = simulation.sim_visitor.map(|(from, until, slows)| Visitor { from, until, slows });
+    Ok(Neighbours { evicts_after_seconds, visitor, ..Neighbours::default() })
 }
 
 /// The cores of a simulated machine, where they differ from the declaration.

@@ -32,6 +32,12 @@ pub trait Host {
     /// Seconds since the host was made, by the host's own clock (simulated hosts have a simulated one).
     fn now(&self) -> f64;
 
+    /// Lets so many seconds pass without a shot. A simulated host only moves its clock.
+    fn rest(&mut self, seconds: f64);
+
+    /// Cpu time that the host has used so far, by all of its threads, seconds; `None` if it is not counted.
+    fn cpu_seconds(&self) -> Option<f64>;
+
     /// Whether the user wants to stop; checked before each visit, and by preparation itself. Shots take milliseconds.
     fn stopped(&self) -> bool;
 }
@@ -61,6 +67,13 @@ pub trait Rig {
     /// # Errors
     /// A [`Fault`] when a worker failed.
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault>;
+}
+
+/// The pairs of so many workers that are pinged, by their numbers in setup order, in the order of [`Shot::pings`]: partners at distance 1, 2 and 4
+/// show which of eight cpus lie together.
+pub fn ping_pairs(workers: usize) -> Vec<(usize, usize)> {
+    let partners = |index: usize| (0..3).map(move |round| (index, index ^ (1 << round)));
+    (0..workers).flat_map(partners).filter(|(index, partner)| index < partner && *partner < workers).collect()
 }
 
 /// An error inside a rig; the step ends with its results so far.

@@ -21,8 +21,8 @@ mod states;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};
 pub use event::{Event, Sink};
-pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
+pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot, ping_pairs};
 pub use probe::{About, Lab, Probe, Subject};
 pub use run::{conclude, reanalyse, run_experiment};
-pub use sim::{Ceilings, ComesAndGoes, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions};
+pub use sim::{Ceilings, ComesAndGoes, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions, Visitor};
 pub use states::PingGroups;

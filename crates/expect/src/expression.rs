@@ -21,6 +21,17 @@ pub trait Named: Sized {
     fn unit(&self) -> CheckUnit;
 }
 
+/// What has a unit can be multiplied and compared.
+pub(crate) trait Measured {
+    fn unit(&self) -> CheckUnit;
+}
+
+impl<N: Named> Measured for N {
+    fn unit(&self) -> CheckUnit {
+        Named::unit(self)
+    }
+}
+
 /// An expectation: `read.dram.all >= 0.75 x peak`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expectation(pub(crate) Comparison<Name>);
@@ -71,22 +82,7 @@ impl<N: Named> Comparison<N> {
     /// # Errors
     /// The first mistake, with its character and what to write instead.
     pub fn parse(text: &str) -> Result<Self, Note> {
-        let tokens = tokens(text)?;
-        let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
-        let (left, behind) = tokens.split_at(at.unwrap_or(tokens.len()));
-        let left = side(left, behind.first())?;
-        let Some((Kind::Comparator(comparator), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
-        else {
-            return Err(says::comparison_missing());
-        };
-        if let Some(second) = right.iter().find(|token| matches!(token.kind, Kind::Comparator(_))) {
-            return Err(says::comparison_twice(second.at));
-        }
-        let right = if right.is_empty() {
-            Err(says::operand_expected(text.chars().count() + 1, ""))
-        } else {
-            side(right, None)
-        }?;
+        let (left, comparator, right) = comparison(text, &N::read)?;
         let mut read = Self { text: text.trim().to_owned(), left, comparator, right, unit: CheckUnit::Number };
         if read.names().next().is_none() {
             return Err(says::expectation_without_name());
@@ -99,24 +95,13 @@ impl<N: Named> Comparison<N> {
 impl<N> Comparison<N> {
     /// Every name, in the order of the text.
     pub fn names(&self) -> impl Iterator<Item = &N> {
-        [&self.left, &self.right].into_iter().flat_map(|side| {
-            let operands = std::iter::once(&side.first).chain(side.rest.iter().map(|(_, operand)| operand));
-            operands.filter_map(|operand| match operand {
-                Operand::Name(name) => Some(name),
-                Operand::Number(..) => None,
-            })
-        })
+        self.left.names().chain(self.right.names())
     }
 
     /// Whether it holds for these numbers; `None` if a number is missing or the result is not finite.
     pub fn holds(&self, number: impl Fn(&N) -> Option<f64>) -> Option<bool> {
         let (left, right) = (self.left.product(&number)?, self.right.product(&number)?);
-        Some(match self.comparator {
-            Comparator::Below => left < right,
-            Comparator::AtMost => left <= right,
-            Comparator::Above => left > right,
-            Comparator::AtLeast => left >= right,
-        })
+        Some(holds(left, self.comparator, right))
     }
 
     /// How many times beyond its limit the left side is: above 1 if the comparison holds. `None` as for [`Self::holds`], or of 0.
@@ -130,9 +115,36 @@ impl<N> Comparison<N> {
     }
 }
 
+/// Whether a comparison of two numbers holds.
+pub(crate) fn holds(left: f64, comparator: Comparator, right: f64) -> bool {
+    match comparator {
+        Comparator::Below => left < right,
+        Comparator::AtMost => left <= right,
+        Comparator::Above => left > right,
+        Comparator::AtLeast => left >= right,
+    }
+}
+
 impl<N> Side<N> {
+    /// Its names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &N> {
+        let operands = std::iter::once(&self.first).chain(self.rest.iter().map(|(_, operand)| operand));
+        operands.filter_map(|operand| if let Operand::Name(name) = operand { Some(name) } else { None })
+    }
+
+    /// The same product with other names.
+    pub(crate) fn renamed<M>(self, rename: &dyn Fn(N) -> Result<M, Note>) -> Result<Side<M>, Note> {
+        let operand = |operand| match operand {
+            Operand::Number(value, unit) => Ok(Operand::Number(value, unit)),
+            Operand::Name(name) => rename(name).map(Operand::Name),
+        };
+        let first = operand(self.first)?;
+        let rest: Result<_, Note> = self.rest.into_iter().map(|(sign, next)| Ok((sign, operand(next)?))).collect();
+        Ok(Side { first, rest: rest? })
+    }
+
     /// The product of numbers; `None` if one is missing or the product is not finite.
-    fn product(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
+    pub(crate) fn product(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
         let of = |operand: &Operand<N>| match operand {
             Operand::Number(value, _) => Some(*value),
             Operand::Name(name) => number(name),
@@ -145,8 +157,35 @@ impl<N> Side<N> {
     }
 }
 
+/// How a language reads its names: the name and its character.
+pub(crate) type Naming<'n, N> = &'n dyn Fn(&str, usize) -> Result<N, Note>;
+
+/// Reads two products and the comparison between them.
+///
+/// # Errors
+/// The first mistake, with its character.
+pub(crate) fn comparison<N>(text: &str, named: Naming<'_, N>) -> Result<(Side<N>, Comparator, Side<N>), Note> {
+    let tokens = tokens(text)?;
+    let at = tokens.iter().position(|token| matches!(token.kind, Kind::Comparator(_)));
+    let (left, behind) = tokens.split_at(at.unwrap_or(tokens.len()));
+    let left = side(left, behind.first(), named)?;
+    let Some((Kind::Comparator(comparator), right)) = behind.split_first().map(|(sign, right)| (sign.kind, right))
+    else {
+        return Err(says::comparison_missing());
+    };
+    if let Some(second) = right.iter().find(|token| matches!(token.kind, Kind::Comparator(_))) {
+        return Err(says::comparison_twice(second.at));
+    }
+    let right = if right.is_empty() {
+        Err(says::operand_expected(text.chars().count() + 1, ""))
+    } else {
+        side(right, None, named)
+    }?;
+    Ok((left, comparator, right))
+}
+
 /// Reads a product. `end` is what follows it.
-fn side<N: Named>(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side<N>, Note> {
+fn side<N>(tokens: &[Token<'_>], end: Option<&Token<'_>>, named: Naming<'_, N>) -> Result<Side<N>, Note> {
     let behind = || match (end, tokens.last()) {
         (Some(token), _) => (token.at, token.text),
         (None, Some(last)) => (last.at + last.text.chars().count(), ""),
@@ -154,7 +193,7 @@ fn side<N: Named>(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side<
     };
     let operand = |token: Option<&Token<'_>>| match token.map(|token| (token, token.kind)) {
         Some((_, Kind::Number(value, unit))) => Ok(Operand::Number(value, unit)),
-        Some((token, Kind::Name)) => N::read(token.text, token.at).map(Operand::Name),
+        Some((token, Kind::Name)) => named(token.text, token.at).map(Operand::Name),
         Some((token, _)) => Err(says::operand_expected(token.at, token.text)),
         None => {
             let (at, found) = behind();
@@ -177,18 +216,20 @@ fn side<N: Named>(tokens: &[Token<'_>], end: Option<&Token<'_>>) -> Result<Side<
     Ok(side)
 }
 
-/// The powers of time, rate and transfers in a product.
-type Powers = [i32; 3];
+/// The powers of time, rate, transfers, memory and clock in a product.
+type Powers = [i32; 5];
 
-const KINDS: [(Powers, CheckUnit, &str); 4] = [
-    ([0, 0, 0], CheckUnit::Number, "a number"),
-    ([1, 0, 0], CheckUnit::Ns, "a time"),
-    ([0, 1, 0], CheckUnit::BytesPerSecond, "a rate"),
-    ([0, 0, 1], CheckUnit::TransfersPerSecond, "a number of transfers"),
+const KINDS: [(Powers, CheckUnit, &str); 6] = [
+    ([0, 0, 0, 0, 0], CheckUnit::Number, "a number"),
+    ([1, 0, 0, 0, 0], CheckUnit::Ns, "a time"),
+    ([0, 1, 0, 0, 0], CheckUnit::BytesPerSecond, "a rate"),
+    ([0, 0, 1, 0, 0], CheckUnit::TransfersPerSecond, "a number of transfers"),
+    ([0, 0, 0, 1, 0], CheckUnit::Bytes, "an amount of memory"),
+    ([0, 0, 0, 0, 1], CheckUnit::Hz, "a clock"),
 ];
 
 /// The unit of both sides.
-fn common_unit<N: Named>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, Note> {
+pub(crate) fn common_unit<N: Measured>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, Note> {
     let (left, right) = (left.powers(), right.powers());
     let kind = |powers: Powers| KINDS.iter().find(|(of, ..)| *of == powers);
     match kind(left).filter(|_| left == right) {
@@ -200,7 +241,7 @@ fn common_unit<N: Named>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, N
     }
 }
 
-impl<N: Named> Side<N> {
+impl<N: Measured> Side<N> {
     fn powers(&self) -> Powers {
         let mut sum = self.first.powers();
         for (sign, operand) in &self.rest {
@@ -211,13 +252,13 @@ impl<N: Named> Side<N> {
     }
 }
 
-impl<N: Named> Operand<N> {
+impl<N: Measured> Operand<N> {
     fn powers(&self) -> Powers {
         let unit = match self {
             Self::Number(_, unit) => *unit,
             Self::Name(name) => name.unit(),
         };
-        KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 3], |(powers, ..)| *powers)
+        KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 5], |(powers, ..)| *powers)
     }
 }
 

@@ -3,9 +3,14 @@
 //! [`Expectation::parse`] reads one expectation, [`read`] a file of them; [`AUTO`] is the file of built-in rules of thumb.
 //! [`Comparison`] is their language, for names of another crate too. [`check`] judges a run. A number that is not known exactly is a range, and ranges are compared: an expectation passes if it holds for the
 //! whole range, fails if it holds nowhere in it, and is not judged otherwise.
+//!
+//! [`Alerts`] judge the samples of `watch` in the same language, whose names there are the figures of a sample:
+//! `cpu.steal > 5 % for 30s`.
 
 #![forbid(unsafe_code)]
 
+mod alert;
+mod alerts;
 mod cores;
 mod expression;
 mod facts;
@@ -20,6 +25,8 @@ mod token;
 
 use tiermark_model::{NamedFigure, Run};
 
+pub use alert::Alert;
+pub use alerts::Alerts;
 pub use expression::{Comparison, Expectation, Named};
 pub use file::{Entry, read};
 pub use judge::check;

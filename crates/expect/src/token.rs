@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 }
 
 /// Units of numbers, in base units.
-const UNITS: [(&str, f64, CheckUnit); 16] = [
+const UNITS: [(&str, f64, CheckUnit); 28] = [
     ("ns", 1.0, CheckUnit::Ns),
     ("us", 1e3, CheckUnit::Ns),
     ("µs", 1e3, CheckUnit::Ns),
@@ -44,6 +44,19 @@ const UNITS: [(&str, f64, CheckUnit); 16] = [
     ("TiB/s", (1u64 << 40) as f64, CheckUnit::BytesPerSecond),
     ("MT/s", 1e6, CheckUnit::TransfersPerSecond),
     ("GT/s", 1e9, CheckUnit::TransfersPerSecond),
+    ("B", 1.0, CheckUnit::Bytes),
+    ("kB", 1e3, CheckUnit::Bytes),
+    ("MB", 1e6, CheckUnit::Bytes),
+    ("GB", 1e9, CheckUnit::Bytes),
+    ("TB", 1e12, CheckUnit::Bytes),
+    ("KiB", (1u64 << 10) as f64, CheckUnit::Bytes),
+    ("MiB", (1u64 << 20) as f64, CheckUnit::Bytes),
+    ("GiB", (1u64 << 30) as f64, CheckUnit::Bytes),
+    ("TiB", (1u64 << 40) as f64, CheckUnit::Bytes),
+    ("MHz", 1e6, CheckUnit::Hz),
+    ("GHz", 1e9, CheckUnit::Hz),
+    // Of events.
+    ("/s", 1.0, CheckUnit::Number),
     ("%", 0.01, CheckUnit::Number),
 ];
 
@@ -64,6 +77,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Note> {
         let (length, kind) = match first {
             '0'..='9' | '.' => number(rest, at)?,
             'a'..='z' | 'A'..='Z' | '_' => word(rest),
+            '"' => quoted(rest),
             _ => sign(rest),
         };
         found.push(Token { at, text: &rest[..length], kind });
@@ -102,6 +116,11 @@ fn number(text: &str, at: usize) -> Result<(usize, Kind), Note> {
 fn word(text: &str) -> (usize, Kind) {
     let length = span(text, |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
     (length, if &text[..length] == "x" { Kind::Times } else { Kind::Name })
+}
+
+/// A name between quotes, which may hold signs: that of a swap area is a path.
+fn quoted(text: &str) -> (usize, Kind) {
+    text[1..].find('"').map_or((1, Kind::Other), |length| (length + 2, Kind::Name))
 }
 
 fn sign(text: &str) -> (usize, Kind) {

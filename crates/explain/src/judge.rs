@@ -142,7 +142,8 @@ fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
         CheckUnit::BytesPerSecond => ExplainedUnit::BytesPerSecond,
         CheckUnit::TransfersPerSecond => ExplainedUnit::TransfersPerSecond,
         CheckUnit::Number if that.contains('%') => ExplainedUnit::Share,
-        CheckUnit::Number => ExplainedUnit::Number,
+        // No name of a run has an amount or a clock.
+        CheckUnit::Number | CheckUnit::Bytes | CheckUnit::Hz => ExplainedUnit::Number,
     };
     let sign = worst.comparator.sign();
     let (left, right) = that.split_once(sign).unwrap_or((that, ""));

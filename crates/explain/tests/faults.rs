@@ -238,7 +238,7 @@ fn huge_pages_that_were_not_to_be_had() {
         move |run: &mut Run| {
             let labels = &mut run.experiments[0].observations[0].labels;
             *labels = labels.clone().text(Labels::PAGE, "thp").text(Labels::TIER, "DRAM").purpose(Purpose::Ladder);
-            let placement = PlacementProof { huge_share: Some(share), ..PlacementProof::default() };
+            let placement = PlacementProof { page_share: Some(share), ..PlacementProof::default() };
             run.experiments[0].observations[0].placement = Some(placement);
         }
     };
@@ -270,7 +270,6 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
                 source: CounterSourceId::Perf,
                 sees: Vec::new(),
                 passed_over: Vec::new(),
-                idle: None,
                 check: Some(check),
                 notes: Vec::new(),
             });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tiermark_engine::{Host, Rig, admit};
 use tiermark_model::messages::setup as says;
@@ -121,6 +121,14 @@ impl Host for LinuxHost {
 
     fn now(&self) -> f64 {
         self.born.elapsed().as_secs_f64()
+    }
+
+    fn rest(&mut self, seconds: f64) {
+        std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        Some(tiermark_system::process_cpu_ns() / 1e9)
     }
 
     fn stopped(&self) -> bool {

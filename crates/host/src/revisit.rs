@@ -23,6 +23,8 @@ pub(crate) struct Round {
     pub(crate) accesses: u32,
     /// Whether the lines leave every cache before the wait.
     pub(crate) flushed: bool,
+    /// Whether the chase goes through what the round before read.
+    pub(crate) since_last: bool,
 }
 
 /// One round of reading, waiting and chasing a shot.
@@ -32,6 +34,7 @@ pub(crate) struct RevisitWork {
     call: ChaseCall,
     wait_ns: f64,
     flushed: bool,
+    since_last: bool,
     block: usize,
     blocks: usize,
     /// How long a round takes, ns.
@@ -45,11 +48,12 @@ impl RevisitWork {
     /// A message: why region and chain do not fit.
     pub(crate) fn new(region: &Arc<Region>, starts: &[u64], round: Round, clock: &Clock) -> Result<Self, String> {
         let call = ChaseCall::new(&region.mapping, starts)?;
-        let Round { wait_ns, accesses, flushed } = round;
+        let Round { wait_ns, accesses, flushed, since_last } = round;
         let accesses = accesses.max(1) as usize;
         let block = BLOCK.min(accesses);
         let (wait_ns, blocks) = (f64::from(wait_ns), accesses / block);
-        let mut work = Self { region: Arc::clone(region), call, wait_ns, flushed, block, blocks, round_ns: wait_ns };
+        let mut work =
+            Self { region: Arc::clone(region), call, wait_ns, flushed, since_last, block, blocks, round_ns: wait_ns };
         let start = clock.now();
         work.touch();
         work.call.run(block);
@@ -70,7 +74,7 @@ impl RevisitWork {
     /// One round: stamps the start of the chase and the end of each of its blocks. Returns the blocks done: none where other work had the
     /// cpu in each of the waits.
     pub(crate) fn play(&mut self, stamps: &mut [u64], clock: &Clock) -> usize {
-        if !(0..TRIES).any(|_| self.touched_in_peace(clock)) {
+        if !self.since_last && !(0..TRIES).any(|_| self.touched_in_peace(clock)) {
             return 0;
         }
         let blocks = self.blocks.min(stamps.len().saturating_sub(1));
@@ -78,6 +82,9 @@ impl RevisitWork {
         for slot in &mut stamps[1..=blocks] {
             self.call.run(self.block);
             *slot = clock.now();
+        }
+        if self.since_last {
+            self.touch();
         }
         blocks
     }

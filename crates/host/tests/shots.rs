@@ -44,7 +44,7 @@ fn what_was_touched_is_chased_once_a_shot_and_nothing_else_is_stamped() {
     let cpu = first_cpu(host.machine());
     for flushed in [false, true] {
         let mut setup = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
-        setup.threads[0].role = Role::Revisit { wait_ns: 3_000_000, accesses: 1024, flushed };
+        setup.threads[0].role = Role::Revisit { wait_ns: 3_000_000, accesses: 1024, flushed, since_last: false };
         let mut rig = host.prepare(&setup).unwrap();
         // A shot whose waits were all disturbed has no stamps.
         let shots = (0..20).map(|_| rig.shot(SHOT).unwrap().threads.remove(0));
@@ -57,7 +57,7 @@ fn what_was_touched_is_chased_once_a_shot_and_nothing_else_is_stamped() {
         }
     }
     let mut none = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
-    none.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 0, flushed: false };
+    none.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 0, flushed: false, since_last: false };
     assert!(host.prepare(&none).is_err());
 }
 

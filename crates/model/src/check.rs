@@ -122,6 +122,10 @@ pub enum CheckUnit {
     BytesPerSecond,
     /// Transfers per second of a memory module.
     TransfersPerSecond,
+    /// Bytes.
+    Bytes,
+    /// Cycles per second.
+    Hz,
     /// A count or a ratio.
     Number,
 }

@@ -96,6 +96,9 @@ pub enum Role {
         /// misses.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         flushed: bool,
+        /// Whether the chase comes first, through what the visit before read, and the region is read after it, without a wait.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        since_last: bool,
     },
     /// Loads the memory while others are measured: walks its region in short pieces, kernel after kernel in turn, and
     /// pauses after each piece.

@@ -3,8 +3,11 @@
 //! A value that the kernel does not report is `None`, never 0. So is a rate of the first sample, of a counter that went
 //! down, and of a node or device that was not there before.
 
+mod active;
+mod alert;
 mod figures;
 mod life;
+mod names;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -12,8 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::counters::CounterSourceId;
 use crate::traffic::Traffic;
 
+pub use active::{WatchActive, WatchBest, WatchCell, WatchPing, WatchShared};
+pub use alert::{WatchAlert, WatchAlertChange};
 pub use figures::{WatchFigure, WatchKind};
 pub use life::{WatchLife, WatchLifeFigure};
+pub use names::{watch_name, watch_names};
 
 /// Schema of a line of `watch --json` ([`WatchSample`]).
 pub const WATCH_SCHEMA: &str = "tiermark/watch/1";
@@ -65,6 +71,12 @@ pub struct WatchSample {
     /// Where `traffic` comes from; `None` without counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<CounterSourceId>,
+    /// What this machine gives now, as short measurements see it (`--active`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<WatchActive>,
+    /// The alerts that the sample was judged by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alerts: Vec<WatchAlert>,
     /// What watching costs.
     pub own: WatchCost,
 }

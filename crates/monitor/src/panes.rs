@@ -8,7 +8,7 @@ use tiermark_model::{Traffic, WatchSample};
 
 use crate::glyphs::{Ink, Look};
 use crate::{LEAST, Monitor};
-use crate::{lines, traffic};
+use crate::{alerts, lines, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
@@ -16,6 +16,8 @@ const PRESSURE: u16 = 7;
 const RATES: u16 = 9;
 /// Lines of the nodes' pane beside the nodes: heading, details of the selected node, and the border.
 const NODES_BESIDE: u16 = 4;
+/// Lines of alerts that fit the smallest terminal: one node is shown then.
+const ALERTS_LEAST: usize = 1;
 
 /// What keys do, in the help.
 const KEYS: [&str; 13] = [
@@ -46,11 +48,13 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
     if monitor.traffic {
         return traffic_page(monitor, sample, frame, look);
     }
-    let [title, nodes, pressure, below, keys] = Layout::vertical([
+    let alerts = alerts::shown(sample, usize::from(area.height - LEAST.1) + ALERTS_LEAST, look);
+    let [title, nodes, pressure, below, alarms, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(NODES_BESIDE + 1),
         Constraint::Length(PRESSURE),
         Constraint::Length(RATES),
+        Constraint::Length(alerts.len() as u16),
         Constraint::Length(1),
     ])
     .areas(area);
@@ -61,6 +65,7 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
     pane(frame, pressure, "pressure", lines::pressure(sample, history, inner(pressure), look), look);
     pane(frame, rates, "a second", lines::rates(sample, history, inner(rates), look), look);
     pane(frame, machine, "cpus and swap", lines::machine(sample, history, inner(machine), look), look);
+    frame.render_widget(Paragraph::new(alerts), alarms);
     frame.render_widget(self::keys(sample, look), keys);
     if monitor.help {
         help(frame, area, look);

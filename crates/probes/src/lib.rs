@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod active;
 pub mod background;
 pub mod bandwidth;
 pub mod c2c;

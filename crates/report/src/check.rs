@@ -115,6 +115,8 @@ fn with_unit(value: f64, known: Known, unit: CheckUnit, style: &Style) -> String
         CheckUnit::Ns => format!("{} ns", nanoseconds(value)),
         CheckUnit::BytesPerSecond => format!("{} {}", rate(value, style), style.rate_unit()),
         CheckUnit::TransfersPerSecond => format!("{:.0} MT/s", value / 1e6),
+        CheckUnit::Bytes => tiermark_model::Bytes(value as u64).to_string(),
+        CheckUnit::Hz => format!("{:.2} GHz", value / 1e9),
         CheckUnit::Number if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
         CheckUnit::Number => format!("{value:.2}"),
     };

@@ -94,6 +94,6 @@ pub use survey::{RUN_VIEWS, RunView, run_view, run_view_options};
 pub use tidy::{csv, json_rows};
 pub use tuning::{change_rows, tuning};
 pub use watch::{
-    WatchedCommand, short as short_number, watch_csv, watch_csv_columns, watch_exposition, watch_heading, watch_line,
-    watch_summary,
+    WatchedCommand, short as short_number, watch_alarm, watch_alert_value, watch_csv, watch_csv_columns,
+    watch_exposition, watch_heading, watch_line, watch_summary,
 };

@@ -190,6 +190,7 @@ fn work(steps: &[&Step]) -> String {
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),
             Role::Revisit { flushed: true, .. } => "chase of the flushed range".to_owned(),
+            Role::Revisit { since_last: true, .. } => "chase of the range that the visit before touched".to_owned(),
             Role::Revisit { .. } => "chase of the range touched before".to_owned(),
             Role::Load { kernels, .. } => {
                 format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))

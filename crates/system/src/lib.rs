@@ -24,7 +24,8 @@ pub use ident::{live_facts, page_bytes};
 pub use mem::{Advice, Keeper, Mapping, nameless_file, shared_file};
 pub use perf::PerfBackend;
 pub use sched::{
-    PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, relax, thread_cpu_ns, thread_usage, yield_now,
+    PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, process_cpu_ns, relax, thread_cpu_ns, thread_usage,
+    yield_now,
 };
 pub use share::SharedLines;
 

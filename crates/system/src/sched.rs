@@ -151,6 +151,11 @@ pub fn thread_cpu_ns() -> f64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Cpu time of all threads of this process, ns.
+pub fn process_cpu_ns() -> f64 {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// The system's raw monotonic clock (never slewed), ns.
 pub(crate) fn raw_clock_ns() -> f64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)

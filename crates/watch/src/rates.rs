@@ -51,6 +51,8 @@ pub fn sample(time: String, before: Option<&Reading>, now: &Reading, page_bytes:
         zswap: now.zswap.map(|zswap| pool("zswap", zswap.original, zswap.memory)),
         traffic: None,
         counters: None,
+        active: None,
+        alerts: Vec::new(),
         own: WatchCost {
             read_seconds: now.read_seconds,
             cpu_share: before

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use tiermark_expect::Alert;
 use tiermark_model::parse_seconds;
 
 use super::{CountingArgs, View};
@@ -17,7 +18,10 @@ Examples:
   tiermark watch --record night.jsonl --quiet
   tiermark watch --replay night.jsonl
   tiermark watch -- make -j8
-Exit codes: 0 done, 2 bad usage, 4 no counters though required, 130 stopped by Ctrl-C; with COMMAND its own.
+  tiermark watch --alert 'cpu.steal > 5 % for 30s' --quiet
+Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 4 no counters though
+required, 130 stopped by Ctrl-C;
+with COMMAND its own, unless that is 0 and an alarm was raised.
 `tiermark help watch` explains the numbers.";
 
 /// Arguments of `watch`.
@@ -54,6 +58,12 @@ pub(crate) struct WatchArgs {
     pub(crate) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) counting: CountingArgs,
+    /// Raise an alarm: 'cpu.steal > 5 % for 30s' (repeatable); exit code 3
+    ///
+    /// A comparison of figures, which have the names of --csv, and how long it must hold. An alarm is reported on standard error,
+    /// on the screen, and in each output format.
+    #[arg(long, value_name = "EXPR", value_parser = alert)]
+    pub(crate) alert: Vec<Alert>,
     /// Run a command, and print a summary of its life on standard error
     #[arg(value_name = "COMMAND", last = true, conflicts_with_all = ["output", "samples", "replay"])]
     pub(crate) command: Vec<String>,
@@ -68,6 +78,10 @@ const INTERVALS: std::ops::RangeInclusive<f64> = 0.1..=3600.0;
 fn interval(text: &str) -> Result<f64, String> {
     let range = || "use a time from 0.1s to 1h".to_owned();
     parse_seconds(text).ok().filter(|seconds| INTERVALS.contains(seconds)).ok_or_else(range)
+}
+
+fn alert(text: &str) -> Result<Alert, String> {
+    Alert::parse(text).map_err(|note| note.to_string())
 }
 
 /// `9188`, `:9188`, `127.0.0.1:9188`, `[::1]:9188`.

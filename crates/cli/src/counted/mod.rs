@@ -138,6 +138,14 @@ impl Host for Counted {
         self.inner.now()
     }
 
+    fn rest(&mut self, seconds: f64) {
+        self.inner.rest(seconds);
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        self.inner.cpu_seconds()
+    }
+
     fn stopped(&self) -> bool {
         self.inner.stopped()
     }

@@ -29,7 +29,7 @@ pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
 use model::{SpeedModel, WORD};
 use neighbours::Level;
-pub use neighbours::{ComesAndGoes, Neighbours};
+pub use neighbours::{ComesAndGoes, Neighbours, Visitor};
 use tiermark_stats::Rng;
 pub use traffic::Ceilings;
 use traffic::Demand;
@@ -111,6 +111,8 @@ struct World {
     options: SimOptions,
     /// Seconds since the host was made.
     now: Cell<f64>,
+    /// Cpu seconds used.
+    used: Cell<f64>,
 }
 
 impl World {
@@ -134,17 +136,17 @@ impl SimHost {
         let idle = |counters: SimCounters| counters.at_rest(&machine, &options.ceilings, 1.0);
         let idle_traffic = options.counters.map(idle);
         let bench = Bench { kernels, clock, overheads, idle_traffic, ..Bench::default() };
-        let world = World { machine, bench, options, now: Cell::new(0.0) };
+        let world = World { machine, bench, options, now: Cell::new(0.0), used: Cell::new(0.0) };
         Self { world: Rc::new(world), truth, allocations: 0 }
     }
 
     /// The same host with primitives of the operating system.
     #[must_use]
     pub fn with_primitives(mut self, primitives: Vec<PrimitiveInfo>) -> Self {
-        let World { machine, bench, options, now } = &*self.world;
+        let World { machine, bench, options, now, used } = &*self.world;
         let bench = Bench { primitives, ..bench.clone() };
-        let (machine, options, now) = (machine.clone(), options.clone(), now.clone());
-        self.world = Rc::new(World { machine, bench, options, now });
+        let (machine, options, now, used) = (machine.clone(), options.clone(), now.clone(), used.clone());
+        self.world = Rc::new(World { machine, bench, options, now, used });
         self
     }
 }
@@ -180,7 +182,8 @@ impl Host for SimHost {
         let shared = share::paces(&world.machine, setup);
         let part = part(&self.truth, setup);
         let world = Rc::clone(world);
-        Ok(Box::new(SimRig { world, setup: setup.clone(), speeds, shared, kernel, luck, part, rng }))
+        let read_at = world.now.get();
+        Ok(Box::new(SimRig { world, setup: setup.clone(), speeds, shared, kernel, luck, part, rng, read_at }))
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -189,6 +192,14 @@ impl Host for SimHost {
 
     fn now(&self) -> f64 {
         self.world.now.get()
+    }
+
+    fn rest(&mut self, seconds: f64) {
+        self.world.pass(seconds.max(0.0));
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        Some(self.world.used.get())
     }
 
     fn stopped(&self) -> bool {
@@ -239,6 +250,8 @@ struct SimRig {
     luck: f64,
     part: Level,
     rng: Rng,
+    /// When its region was read last, seconds.
+    read_at: f64,
 }
 
 impl Rig for SimRig {
@@ -326,6 +339,8 @@ impl Rig for SimRig {
             shot.traffic = Some(StepTraffic { counted, ..StepTraffic::default() });
         }
         self.world.pass(seconds);
+        self.world.used.set(self.world.used.get() + seconds * threads as f64);
+        self.read_at = self.world.now.get();
         Ok(shot)
     }
 }
@@ -368,8 +383,10 @@ impl SimRig {
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
             }
             Role::Revisit { flushed: true, .. } => 1.0 / self.speeds.missed_ns(index),
-            Role::Revisit { wait_ns, .. } => {
-                let kept = self.world.options.neighbours.kept(f64::from(*wait_ns));
+            Role::Revisit { wait_ns, since_last, .. } => {
+                let now = self.world.now.get();
+                let after_ns = if *since_last { (now - self.read_at) * 1e9 } else { f64::from(*wait_ns) };
+                let kept = self.world.options.neighbours.kept(after_ns, now);
                 1.0 / self.speeds.revisit_ns(index, chain_layout(&self.setup, thread.region), kept)
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],

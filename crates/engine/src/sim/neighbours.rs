@@ -1,6 +1,8 @@
 //! Other work on a simulated machine: states that come and go, a neighbour that never leaves, a slow drift.
 
 use tiermark_model::Setup;
+
+use crate::host::ping_pairs;
 use tiermark_stats::Rng;
 
 /// Round trips between cpus of one last-level cache and of two, ns.
@@ -38,6 +40,29 @@ pub struct Neighbours {
     pub drift: f64,
     /// Everything is slower by `.1` from second `.0` on: a lower clock.
     pub step: Option<(f64, f64)>,
+    /// A neighbour that comes once.
+    pub visitor: Option<Visitor>,
+}
+
+/// A neighbour that is there from one second to another: memory answers more slowly, the shared cache is evicted, and the hypervisor
+/// moves the cpus to different last-level caches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Visitor {
+    /// The second in which it comes.
+    pub from: f64,
+    /// The second in which it leaves.
+    pub until: f64,
+    /// How many times longer memory takes meanwhile.
+    pub slows: f64,
+}
+
+/// Time constant of the eviction by a [`Visitor`], seconds: half of the lines after 2 ms, as on a shared Zen 4 guest.
+const EVICTS_AFTER: f64 = 2e-3 / std::f64::consts::LN_2;
+
+impl Visitor {
+    fn is_here(&self, at: f64) -> bool {
+        (self.from..self.until).contains(&at)
+    }
 }
 
 /// Which part of the machine answers.
@@ -49,9 +74,10 @@ pub(super) enum Level {
 }
 
 impl Neighbours {
-    /// Share of the lines that the last-level cache held when they were touched, and holds still after so many ns.
-    pub(super) fn kept(&self, after_ns: f64) -> f64 {
-        self.evicts_after_seconds.map_or(1.0, |seconds| (-after_ns / 1e9 / seconds).exp())
+    /// Share of the lines that the last-level cache held when they were touched, and holds still after so many ns, at this moment.
+    pub(super) fn kept(&self, after_ns: f64, at: f64) -> f64 {
+        let visited = self.visitor.is_some_and(|visitor| visitor.is_here(at)).then_some(EVICTS_AFTER);
+        visited.or(self.evicts_after_seconds).map_or(1.0, |seconds| (-after_ns / 1e9 / seconds).exp())
     }
 
     /// How much longer everything takes for threads that start at this moment, as a factor.
@@ -67,6 +93,9 @@ impl Neighbours {
         if part != Level::Private && self.traffic.is_some_and(|state| state.is_on(at, seed ^ 2)) {
             factor *= 1.0 + SHARED * rng.unit();
         }
+        if let Some(visitor) = self.visitor.filter(|visitor| part == Level::Memory && visitor.is_here(at)) {
+            factor *= visitor.slows;
+        }
         if part == Level::Memory && threads > 1 && self.apart.is_some_and(|state| !state.is_on(at, seed ^ 3)) {
             factor /= ONE_LINK;
         }
@@ -75,7 +104,12 @@ impl Neighbours {
 
     /// Round trips between the cpus of a setup at this moment; none where they always stay.
     pub(super) fn pings(&self, setup: &Setup, at: f64, seed: u64, rng: &mut Rng) -> Vec<f64> {
-        let Some(apart) = self.apart.filter(|_| setup.threads.len() > 1) else { return Vec::new() };
+        let threads = setup.threads.len();
+        if let Some(visitor) = self.visitor.filter(|_| threads > 1) {
+            let ping = if visitor.is_here(at) { PINGS.1 } else { PINGS.0 };
+            return ping_pairs(threads).iter().map(|_| ping * (1.0 + 0.02 * rng.normal())).collect();
+        }
+        let Some(apart) = self.apart.filter(|_| threads > 1) else { return Vec::new() };
         let ping = if apart.is_on(at, seed ^ 3) { PINGS.1 } else { PINGS.0 };
         (0..setup.threads.len() / 2).map(|_| ping * (1.0 + 0.05 * rng.normal())).collect()
     }

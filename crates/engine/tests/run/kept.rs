@@ -81,6 +81,14 @@ impl Host for Counted {
         self.0.now()
     }
 
+    fn rest(&mut self, seconds: f64) {
+        self.host.rest(seconds);
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        self.host.cpu_seconds()
+    }
+
     fn stopped(&self) -> bool {
         self.0.stopped()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bytes, CpuModel, Experiment, IdSet, Label, Labels, Machine, Step};
+use tiermark_model::{Bytes, CpuModel, IdSet, Label, Labels, Machine, Step};
 
 /// Labels that say how or why something was measured, not what: the record is one for all of them. Of the cpus, their number and how they
 /// lie to each other count.
@@ -65,7 +65,7 @@ fn hash(texts: &[&str]) -> u64 {
 
 /// The name of a step's measurement, the same in every run; `None` if only cpu numbers distinguish it, as in a matrix
 /// of cores (a hypervisor moves those), or the number of a piece of memory, which is another piece in each run.
-pub(crate) fn name(experiment: &Experiment, step: &Step, machine: &Machine) -> Option<String> {
+pub(crate) fn name(probe: &str, method: u32, step: &Step, machine: &Machine) -> Option<String> {
     let is_piece = step.labels.number(Labels::REGION).is_some();
     if is_piece || matches!(step.labels.0.get(Labels::FROM), Some(Label::Whole(_))) {
         return None;
@@ -74,11 +74,10 @@ pub(crate) fn name(experiment: &Experiment, step: &Step, machine: &Machine) -> O
         tiermark_model::Metric::Latency => "latency",
         tiermark_model::Metric::Bandwidth => "bandwidth",
     };
-    let probe = experiment.request.probe.as_str();
     // Records keep the name that the probe had when the first of them were made.
     let probe = tiermark_model::former_probe_ids(probe).next().unwrap_or(probe);
     // Methods are counted probe by probe.
-    let mut name = format!("{metric} {probe}/{}", experiment.method);
+    let mut name = format!("{metric} {probe}/{method}");
     for (key, label) in &step.labels.0 {
         let _ = match label {
             Label::Whole(bytes) if key == Labels::SIZE => write!(name, " size={}", rounded(*bytes)),

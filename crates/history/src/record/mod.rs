@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_lines::write_whole;
 use tiermark_model::messages::{documents, load as says};
-use tiermark_model::{Bytes, Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Unit};
+use tiermark_model::{Bytes, Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Step, Unit};
 
 use crate::store::Store;
 pub use cell::MachineKey;
@@ -101,6 +101,11 @@ impl MachineRecord {
         self.cells.get(&cell_of(experiment, seen, machine)?).filter(|best| best.unit == seen.unit)
     }
 
+    /// The best figure of a step of a probe, by its method, in this unit.
+    pub fn best_of_step(&self, probe: &str, method: u32, step: &Step, unit: Unit, machine: &Machine) -> Option<&Best> {
+        self.cells.get(&cell::name(probe, method, step, machine)?).filter(|best| best.unit == unit)
+    }
+
     /// The observations, with each that falls short of the record turned into a bound; `None` if none falls short. An observation that was
     /// held against a record before keeps its reason and gets no second one.
     pub fn hold(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
@@ -157,7 +162,7 @@ fn cell_of(experiment: &Experiment, seen: &Observation, machine: &Machine) -> Op
     // A median describes a load, not the capability of the hardware.
     seen.edge?;
     let step = experiment.plan.steps.iter().find(|step| step.id == seen.step)?;
-    cell::name(experiment, step, machine)
+    cell::name(&experiment.request.probe, experiment.method, step, machine)
 }
 
 /// Whether the hardware was seen to do as much, again and again: a trusted figure, or a bound that enough visits reached.

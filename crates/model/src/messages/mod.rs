@@ -6,6 +6,8 @@
 
 mod rows;
 
+pub mod active;
+pub mod alert;
 pub mod capacity;
 pub mod check;
 pub mod counters;
@@ -32,6 +34,8 @@ pub mod undo;
 
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
+    active::codes::ALL,
+    alert::codes::ALL,
     capacity::codes::ALL,
     check::codes::ALL,
     counters::codes::ALL,

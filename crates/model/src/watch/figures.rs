@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::WatchSample;
 
 /// The field that names an item, by the list that it is in.
-const NAMED_BY: [(&str, &str); 3] = [("nodes", "node"), ("swaps", "path"), ("zram", "device")];
+const NAMED_BY: [(&str, &str); 5] =
+    [("nodes", "node"), ("swaps", "path"), ("zram", "device"), ("alerts", "alert"), ("pings", "pair")];
 
 /// What a number of a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub enum WatchKind {
     Share,
     /// Seconds.
     Seconds,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Cycles a second.
+    Hertz,
     /// A number of things.
     Count,
 }
@@ -33,15 +38,15 @@ pub struct WatchFigure {
     pub path: Vec<String>,
     /// The field that names the item of a list, and its value: `node`, `0`; `None` outside of lists.
     pub item: Option<(&'static str, String)>,
-    /// The number; `None` where the system does not report it.
+    /// The number; `None` where the system does not report it. What holds or not is 1 or 0.
     pub value: Option<f64>,
 }
 
 impl WatchFigure {
     /// Its name in one word: `nodes.0.free_bytes`.
     pub fn name(&self) -> String {
-        match (&self.item, self.path.split_first()) {
-            (Some((_, item)), Some((list, rest))) => format!("{list}.{item}.{}", rest.join(".")),
+        match (&self.item, self.around_item()) {
+            (Some((_, item)), Some((list, rest))) => format!("{list}.{item}.{rest}"),
             _ => self.path.join("."),
         }
     }
@@ -49,6 +54,13 @@ impl WatchFigure {
     /// Whether it is a rate of the traffic of memory or links.
     pub fn is_traffic(&self) -> bool {
         self.path.first().is_some_and(|first| first.starts_with(super::traffic::FIRST))
+    }
+
+    /// The names before and behind the item of its list; `None` outside of lists.
+    pub(super) fn around_item(&self) -> Option<(String, String)> {
+        let (key, _) = self.item.as_ref()?;
+        let list = self.path.iter().position(|part| NAMED_BY.iter().any(|(list, by)| list == part && by == key))?;
+        Some((self.path[..=list].join("."), self.path[list + 1..].join(".")))
     }
 
     /// What it measures.
@@ -59,10 +71,11 @@ impl WatchFigure {
             () if is_stall => WatchKind::Percent,
             () if self.is_traffic() && last.ends_with("_bytes") => WatchKind::BytesPerSecond,
             () if self.is_traffic() => WatchKind::Share,
+            () if first == "active" => super::active::kind(&self.path),
             () if last.ends_with("_bytes") && first == "vm" => WatchKind::BytesPerSecond,
             () if last.ends_with("_bytes") => WatchKind::Bytes,
             () if last.ends_with("seconds") => WatchKind::Seconds,
-            () if last == "online" => WatchKind::Count,
+            () if last == "online" || first == "alerts" => WatchKind::Count,
             () if first == "cpu" || first == "own" => WatchKind::Share,
             () => WatchKind::PerSecond,
         }
@@ -111,7 +124,10 @@ fn collect(
                 collect(value, path, name.map(|name| (*key, name)).as_ref(), figures);
             }
         }
-        _ => figures.push(WatchFigure { path: path.clone(), item: item.cloned(), value: value.as_f64() }),
+        _ => {
+            let number = value.as_f64().or_else(|| value.as_bool().map(f64::from));
+            figures.push(WatchFigure { path: path.clone(), item: item.cloned(), value: number });
+        }
     }
 }
 

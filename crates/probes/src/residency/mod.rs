@@ -15,10 +15,10 @@ use crate::reach::quiet_cpu;
 use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
 
 /// Ranges are these parts of the cache: a guest that shares it rarely holds more than half.
-const PARTS: [u64; 3] = [8, 4, 2];
+pub(crate) const PARTS: [u64; 3] = [8, 4, 2];
 /// Ranges are larger than this many times what is held closer to the core: reading a range leaves its end there, and accesses to that end
 /// say nothing of the shared cache.
-const INNER: u64 = 2;
+pub(crate) const INNER: u64 = 2;
 /// Times since touch, ns: from what a small request of a server takes to eight scheduler slices. Neighbours on a shared Zen 4 guest evicted
 /// half within 2 to 3 ms. The shortest says what a hit takes and what is held at once.
 const WAITS_NS: [u32; 8] = [50_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 32_000_000];
@@ -126,13 +126,13 @@ fn waits(effort: Effort) -> &'static [u32] {
 }
 
 /// The cache that others may use as well: the last level, where there is one behind the private ones. A guest of one cpu sees it as its own.
-fn shared_cache(machine: &Machine, cpu: CpuId) -> Option<&Cache> {
+pub(crate) fn shared_cache(machine: &Machine, cpu: CpuId) -> Option<&Cache> {
     let last = machine.data_caches().filter(|cache| cache.cpus.contains(cpu)).max_by_key(|cache| cache.level)?;
     (last.level > 2 || (last.level == 2 && last.cpus.len() > 1)).then_some(last)
 }
 
 /// Size of the caches closer to the core.
-fn inner_bytes(machine: &Machine, cpu: CpuId) -> u64 {
+pub(crate) fn inner_bytes(machine: &Machine, cpu: CpuId) -> u64 {
     let level = shared_cache(machine, cpu).map_or(u8::MAX, |cache| cache.level);
     let inner = machine.data_caches().filter(|cache| cache.cpus.contains(cpu) && cache.level < level);
     inner.filter_map(|cache| cache.bytes).max().unwrap_or(0)
@@ -181,7 +181,7 @@ fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, wait: Option<u3
         labels = labels.whole(Labels::NODE, u64::from(node));
     }
     let wait_ns = wait.unwrap_or(WAITS_NS[0]);
-    let role = Role::Revisit { wait_ns, accesses, flushed: wait.is_none() };
+    let role = Role::Revisit { wait_ns, accesses, flushed: wait.is_none(), since_last: false };
     let setup = setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(ChainLayout::Random), &role, request.seed);
     let touch = bytes as f64 / if wait.is_some() { TOUCH_RATE } else { FLUSH_RATE };
     let stop = stop(request, f64::from(wait_ns) / 1e9 + touch + CHASE_SECONDS);

@@ -15,7 +15,11 @@ pub fn watch_exposition(sample: &WatchSample) -> String {
     for figure in sample.figures().into_iter().filter(|figure| !figure.is_traffic()) {
         let Some(value) = figure.value.filter(|value| value.is_finite()) else { continue };
         let labels = labels(&figure);
-        let value = if figure.kind() == WatchKind::Percent { value / 100.0 } else { value };
+        let value = match figure.kind() {
+            WatchKind::Percent => value / 100.0,
+            WatchKind::Nanoseconds => value / 1e9,
+            _ => value,
+        };
         families.entry(family(&figure)).or_default().push(format!("{labels} {value}"));
     }
     for (family, line) in sample.traffic.iter().flat_map(super::traffic::lines) {
@@ -35,8 +39,11 @@ pub fn watch_exposition(sample: &WatchSample) -> String {
 fn family(figure: &WatchFigure) -> String {
     let plain = name(&figure.path.join("_"));
     let suffix = match figure.kind() {
-        WatchKind::Bytes | WatchKind::Seconds | WatchKind::Count => "",
+        WatchKind::Seconds | WatchKind::Nanoseconds if !plain.ends_with("seconds") => "_seconds",
+        WatchKind::Bytes | WatchKind::Seconds | WatchKind::Nanoseconds | WatchKind::Count => "",
+        WatchKind::Hertz => "_hertz",
         WatchKind::Percent | WatchKind::Share => "_ratio",
+        WatchKind::BytesPerSecond if !plain.ends_with("bytes") => "_bytes_per_second",
         WatchKind::BytesPerSecond | WatchKind::PerSecond => "_per_second",
     };
     format!("tiermark_watch_{plain}{suffix}")

@@ -1,5 +1,6 @@
 //! Samples of `watch` as text: a line each, CSV, the text format of Prometheus, and a summary.
 
+mod alarm;
 mod csv;
 mod exposition;
 mod summary;
@@ -9,6 +10,7 @@ use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
 
 use crate::style::Style;
 use crate::text::right;
+pub use alarm::{watch_alarm, watch_alert_value};
 pub use csv::{watch_csv, watch_csv_columns};
 pub use exposition::watch_exposition;
 pub use summary::{WatchedCommand, watch_summary};

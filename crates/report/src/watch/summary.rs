@@ -94,6 +94,8 @@ fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style:
         WatchKind::Share => format!("{:.1} %", value * 100.0),
         WatchKind::Bytes => format!("{}B", short(value, 1024.0)),
         WatchKind::BytesPerSecond => format!("{}B/s", short(value, base)),
+        WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
+        WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
         WatchKind::PerSecond | WatchKind::Seconds | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
     };
     let total = match kind {

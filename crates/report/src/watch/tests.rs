@@ -152,3 +152,26 @@ fn a_summary_begins_with_the_traffic() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("total memory traffic 25GB/s 25GB/s 25GB/s 50GB busiest channel 52.1 %"), "{text}");
 }
+
+#[test]
+fn alarms_are_gauges_and_columns() {
+    let alert = tiermark_model::WatchAlert {
+        alert: "cpu.steal > 1 % for 2s".into(),
+        alarm: true,
+        change: None,
+        held_seconds: Some(2.0),
+        value: Some(0.015),
+        limit: Some(0.01),
+        unit: tiermark_model::CheckUnit::Number,
+    };
+    let sample = WatchSample { alerts: vec![alert], ..sample() };
+    let text = watch_exposition(&sample);
+    for line in [
+        "tiermark_watch_alerts_alarm{alert=\"cpu.steal > 1 % for 2s\"} 1",
+        "tiermark_watch_alerts_value{alert=\"cpu.steal > 1 % for 2s\"} 0.015",
+        "tiermark_watch_alerts_held_seconds{alert=\"cpu.steal > 1 % for 2s\"} 2",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+    assert!(watch_csv_columns(&sample).contains(&"alerts.cpu.steal > 1 % for 2s.alarm".to_owned()));
+}

@@ -1,5 +1,6 @@
 //! `tiermark watch`: the system's memory, live.
 
+mod alarms;
 mod child;
 mod counted;
 mod endpoint;
@@ -18,6 +19,7 @@ use crate::args::{Simulation, View};
 use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::{harmless, target};
+use alarms::Alarms;
 use counted::Counting;
 use endpoint::Endpoint;
 use feed::{Feed, Live, Replay};
@@ -51,23 +53,26 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
         Some(file) => Box::new(Replay::open(file, on_screen)?),
         None => Box::new(Live::new(&root, args.interval, counting.counted.take())),
     };
-    let mut taker = Taker { feed, sinks: Sinks::open(args)?, left: args.samples, about_counters };
-    if !args.command.is_empty() {
-        return child::run(args, &mut taker, &stop);
-    }
-    if on_screen {
-        return screen::run(args, &mut taker, &stop);
-    }
-    let mut printer = Printer::new(args);
-    while let Some(sample) = taker.wait(&stop)? {
-        printer.print(&sample)?;
-    }
-    Ok(stop.exit().unwrap_or(Exit::Done))
+    let alarms = Alarms::new(&args.alert, on_screen);
+    let mut taker = Taker { feed, alarms, sinks: Sinks::open(args)?, left: args.samples, about_counters };
+    let ended = if !args.command.is_empty() {
+        child::run(args, &mut taker, &stop)?
+    } else if on_screen {
+        screen::run(args, &mut taker, &stop)?
+    } else {
+        let mut printer = Printer::new(args);
+        while let Some(sample) = taker.wait(&stop)? {
+            printer.print(&sample)?;
+        }
+        stop.exit().unwrap_or(Exit::Done)
+    };
+    Ok(taker.alarms.exit(ended))
 }
 
 /// Takes samples, and passes each on.
 struct Taker {
     feed: Box<dyn Feed>,
+    alarms: Alarms,
     sinks: Sinks,
     /// Samples that are still to be taken; `None` for no limit.
     left: Option<u64>,
@@ -83,7 +88,8 @@ impl Taker {
 
     /// The sample that is due.
     fn take(&mut self) -> Result<Option<WatchSample>, Failure> {
-        let Some(sample) = self.feed.take() else { return Ok(None) };
+        let Some(mut sample) = self.feed.take() else { return Ok(None) };
+        self.alarms.judge(&mut sample);
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.sinks.pass(&sample)?;
         Ok(Some(sample))

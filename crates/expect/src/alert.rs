@@ -1,0 +1,193 @@
+//! One alert: a comparison of figures of a sample, and how long it must hold.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::messages::alert as says;
+use tiermark_model::messages::check as expectation;
+use tiermark_model::{CheckUnit, Comparator, Note, WatchFigure, WatchKind, parse_seconds, watch_name, watch_names};
+
+use crate::expression::{Measured, Operand, Side, common_unit, comparison, holds};
+
+/// What stands before the time.
+const FOR: &str = " for ";
+/// Words for what the figures of `--active` are compared with; they are fields of the figure.
+const REFERENCES: [&str; 2] = ["capability", "record"];
+/// The figures of `--active`, whose names may leave this out.
+const ACTIVE: &str = "active.";
+/// The field of such a figure that the name alone stands for.
+const NOW: &str = ".now";
+
+/// An alert: `dram.latency > 1.5 x capability for 30s`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alert {
+    text: String,
+    left: Side<Figure>,
+    comparator: Comparator,
+    right: Side<Figure>,
+    unit: CheckUnit,
+    seconds: f64,
+}
+
+/// A number of a sample.
+#[derive(Debug, Clone, PartialEq)]
+struct Figure {
+    name: String,
+    kind: WatchKind,
+}
+
+/// A name as it was written.
+#[derive(Debug, Clone, PartialEq)]
+enum Word {
+    Figure(Figure),
+    /// One of [`REFERENCES`], and its character.
+    Reference(&'static str, usize),
+}
+
+impl Measured for Figure {
+    fn unit(&self) -> CheckUnit {
+        scale(self.kind).1
+    }
+}
+
+/// What a number of a sample is multiplied with, and the unit that it then has.
+fn scale(kind: WatchKind) -> (f64, CheckUnit) {
+    match kind {
+        WatchKind::Bytes => (1.0, CheckUnit::Bytes),
+        WatchKind::BytesPerSecond => (1.0, CheckUnit::BytesPerSecond),
+        WatchKind::Seconds => (1e9, CheckUnit::Ns),
+        WatchKind::Nanoseconds => (1.0, CheckUnit::Ns),
+        WatchKind::Hertz => (1.0, CheckUnit::Hz),
+        WatchKind::Percent => (0.01, CheckUnit::Number),
+        WatchKind::PerSecond | WatchKind::Share | WatchKind::Count => (1.0, CheckUnit::Number),
+    }
+}
+
+impl Alert {
+    /// Reads an alert.
+    ///
+    /// # Errors
+    /// The first mistake, with its character and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, Note> {
+        let (condition, seconds) = match text.rfind(FOR) {
+            None => (text, 0.0),
+            Some(at) => {
+                let (condition, time) = (&text[..at], text[at + FOR.len()..].trim());
+                let place = text[..at + FOR.len()].chars().count() + 1;
+                (condition, parse_seconds(time).map_err(|_| says::alert_time_wrong(place, time))?)
+            }
+        };
+        let (left, comparator, right) = comparison(condition, &word).map_err(of_alerts)?;
+        let figures: Vec<&Figure> = left.names().chain(right.names()).filter_map(Word::figure).collect();
+        if figures.is_empty() {
+            return Err(says::alert_without_figure());
+        }
+        let of = subject(&figures);
+        let (left, right) =
+            (left.renamed(&|word| word.resolved(of.as_ref()))?, right.renamed(&|word| word.resolved(of.as_ref()))?);
+        let unit = common_unit(&left, &right).map_err(of_alerts)?;
+        for (share, number) in [(&left, &right), (&right, &left)] {
+            is_possible(share, number)?;
+        }
+        Ok(Self { text: text.trim().to_owned(), left, comparator, right, unit, seconds })
+    }
+
+    /// The alert as it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Seconds for which the condition must hold.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Unit of both sides.
+    pub(crate) fn unit(&self) -> CheckUnit {
+        self.unit
+    }
+
+    /// Both sides by the numbers of a sample; `None` for a side that lacks one.
+    pub(crate) fn sides(&self, numbers: &BTreeMap<String, f64>) -> [Option<f64>; 2] {
+        let value = |figure: &Figure| Some(numbers.get(&figure.name)? * scale(figure.kind).0);
+        [&self.left, &self.right].map(|side| side.product(value))
+    }
+
+    /// Whether the condition holds. What is not reported holds nothing.
+    pub(crate) fn holds(&self, sides: [Option<f64>; 2]) -> bool {
+        matches!(sides, [Some(left), Some(right)] if holds(left, self.comparator, right))
+    }
+}
+
+impl Word {
+    fn figure(&self) -> Option<&Figure> {
+        if let Self::Figure(figure) = self { Some(figure) } else { None }
+    }
+
+    /// The figure that it stands for where the alert is about `of`.
+    fn resolved(self, of: Option<&Figure>) -> Result<Figure, Note> {
+        match (self, of) {
+            (Self::Figure(figure), _) => Ok(figure),
+            (Self::Reference(word, _), Some(of)) => {
+                let whole = of.name.strip_suffix(NOW).unwrap_or(&of.name);
+                Ok(Figure { name: format!("{whole}.{word}"), kind: of.kind })
+            }
+            (Self::Reference(word, at), None) => Err(says::alert_reference_unclear(at, word)),
+        }
+    }
+}
+
+/// Reads a name.
+fn word(text: &str, at: usize) -> Result<Word, Note> {
+    let name = text.trim_matches('"');
+    if let Some(word) = REFERENCES.into_iter().find(|word| *word == name) {
+        return Ok(Word::Reference(word, at));
+    }
+    let found = [name.to_owned(), format!("{ACTIVE}{name}{NOW}"), format!("{ACTIVE}{name}")];
+    let known = found.iter().find_map(|name| watch_name(name));
+    let known = known.map(|figure| Word::Figure(Figure { name: figure.name(), kind: figure.kind() }));
+    known.ok_or_else(|| {
+        let names: Vec<String> = watch_names().iter().map(brief).collect();
+        says::figure_unknown(at, name, &names.iter().map(String::as_str).collect::<Vec<_>>())
+    })
+}
+
+/// The shortest name of a figure.
+fn brief(figure: &WatchFigure) -> String {
+    let name = figure.name();
+    name.strip_prefix(ACTIVE).map_or_else(|| name.clone(), |name| name.strip_suffix(NOW).unwrap_or(name).to_owned())
+}
+
+/// The one figure that has a capability and a record.
+fn subject(figures: &[&Figure]) -> Option<Figure> {
+    let mut of = figures.iter().filter(|figure| figure.name.starts_with(ACTIVE) && figure.name.ends_with(NOW));
+    of.next().filter(|_| of.next().is_none()).map(|figure| (*figure).clone())
+}
+
+/// Refuses a share that is compared with more than all.
+fn is_possible(share: &Side<Figure>, number: &Side<Figure>) -> Result<(), Note> {
+    match (&share.first, &number.first) {
+        (Operand::Name(figure), Operand::Number(value, _))
+            if matches!(figure.kind, WatchKind::Percent | WatchKind::Share)
+                && share.rest.is_empty()
+                && number.rest.is_empty()
+                && *value > 1.0 =>
+        {
+            Err(says::alert_share_above_one(*value, &figure.name))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A mistake in words that name alerts.
+fn of_alerts(note: Note) -> Note {
+    let text = |key: &str| note.data.get(key).and_then(|text| text.as_str()).unwrap_or_default();
+    match &note.code {
+        code if *code == expectation::codes::comparison_missing => says::alert_without_comparison(),
+        code if *code == expectation::codes::units_differ => says::alert_units_differ(text("left"), text("right")),
+        code if *code == expectation::codes::expectation_too_long => {
+            let most = note.data.get("most").and_then(|most| most.as_u64()).unwrap_or_default();
+            says::alert_too_long(most as usize)
+        }
+        _ => note,
+    }
+}

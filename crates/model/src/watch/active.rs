@@ -1,0 +1,125 @@
+//! What a machine gives now, by short measurements of `watch --active`.
+
+use serde::{Deserialize, Serialize};
+
+use super::WatchKind;
+use crate::idset::{CpuId, IdSet};
+
+/// What the machine gives now. What cannot be measured here is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchActive {
+    /// The cpu that runs the measurements of one cpu.
+    pub cpu: CpuId,
+    /// Clock of its core, cycles a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<WatchBest>,
+    /// First-level cache. Its bandwidth falls where the other hardware thread of the core is busy.
+    pub l1: WatchCell,
+    /// Second-level cache.
+    pub l2: WatchCell,
+    /// Last-level cache that other cpus, or other guests, share.
+    pub l3: WatchShared,
+    /// Memory.
+    pub dram: WatchCell,
+    /// Pairs of cpus that answer each other; empty outside of virtual machines, where cpus stay where they are.
+    pub pings: Vec<WatchPing>,
+    /// Cpus that answer each other fastest, group by group: those that the hypervisor has put together.
+    pub clusters: Vec<IdSet>,
+    /// How often the groups changed since the watch began.
+    pub moves: u64,
+    /// Measurements made for this sample.
+    pub visits: u64,
+    /// Most cpu time that the whole program may use, as a share of one cpu.
+    pub budget: f64,
+    /// Cpu time of the measurements since the sample before, as a share of one cpu.
+    pub cost_share: Option<f64>,
+    /// Memory that the measurements hold.
+    pub memory_bytes: u64,
+}
+
+/// A figure now, and the best of it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchBest {
+    /// The newest value: the median of the undisturbed windows of a visit.
+    pub now: Option<f64>,
+    /// How old that is, seconds.
+    pub age_seconds: Option<f64>,
+    /// What the machine has shown in this watch that it can do: the edge of all windows. `None` before there are enough.
+    pub capability: Option<f64>,
+    /// The machine's record, from saved runs; `None` without one of the same measurement.
+    pub record: Option<f64>,
+}
+
+/// A part of the memory hierarchy.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchCell {
+    /// Time of an access that waits for the one before, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<WatchBest>,
+    /// Bytes a second that one thread reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<WatchBest>,
+}
+
+/// A cache that is shared with others.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchShared {
+    /// Time of an access that waits for the one before, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<WatchBest>,
+    /// Share of lines, read at the visit before, that it still holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<WatchBest>,
+    /// Seconds after which it has lost half of the lines that were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<WatchBest>,
+}
+
+/// A pair of cpus.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchPing {
+    /// Both cpus: `0-1`.
+    pub pair: String,
+    /// Time of a round trip between them, ns.
+    pub now: Option<f64>,
+    /// How old that is, seconds.
+    pub age_seconds: Option<f64>,
+    /// The edge of all round trips of this watch; `None` before there are enough.
+    pub capability: Option<f64>,
+}
+
+impl WatchActive {
+    /// One that has every number, with pairs of this name.
+    pub(super) fn whole(pair: &str) -> Self {
+        let best = Some(WatchBest::default());
+        let cell = WatchCell { latency: best, bandwidth: best };
+        Self {
+            clock: best,
+            l1: cell,
+            l2: WatchCell { latency: best, bandwidth: None },
+            l3: WatchShared { latency: best, kept: best, lasts: best },
+            dram: cell,
+            pings: vec![WatchPing { pair: pair.to_owned(), ..WatchPing::default() }],
+            ..Self::default()
+        }
+    }
+}
+
+/// What a number of [`WatchActive`] measures, by the fields that lead to it.
+pub(super) fn kind(path: &[String]) -> WatchKind {
+    let (of, last) = (path.iter().rev().nth(1).map_or("", String::as_str), path.last().map_or("", String::as_str));
+    match (of, last) {
+        (_, "age_seconds") | ("lasts", _) => WatchKind::Seconds,
+        ("latency" | "pings", _) => WatchKind::Nanoseconds,
+        ("bandwidth", _) => WatchKind::BytesPerSecond,
+        ("clock", _) => WatchKind::Hertz,
+        ("kept", _) | (_, "budget" | "cost_share") => WatchKind::Share,
+        (_, "memory_bytes") => WatchKind::Bytes,
+        _ => WatchKind::Count,
+    }
+}

@@ -1,0 +1,78 @@
+//! Names of the numbers that a sample can have, before there is one.
+
+use super::{
+    WatchActive, WatchCpu, WatchFigure, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchSample,
+    WatchStall, WatchStalls, WatchSwap,
+};
+
+/// The items of the lists in [`watch_names`]: a name has any in their place.
+const ITEM: &str = "NAME";
+
+/// Every number that a sample can have. Nodes have the item `0`, swap areas and zram devices `NAME`.
+pub fn watch_names() -> Vec<WatchFigure> {
+    whole().figures()
+}
+
+/// The number of that name, whatever the item of its list; `None` if no sample has it.
+pub fn watch_name(name: &str) -> Option<WatchFigure> {
+    watch_names().into_iter().find_map(|known| {
+        let Some((key, _)) = known.item else { return (known.name() == name).then_some(known) };
+        let (list, rest) = known.around_item()?;
+        let item = name.strip_prefix(&list)?.strip_prefix('.')?;
+        let item = item.strip_suffix(&rest)?.strip_suffix('.')?;
+        let fits = !item.is_empty() && (key != "node" || item.bytes().all(|byte| byte.is_ascii_digit()));
+        fits.then(|| WatchFigure { item: Some((key, item.to_owned())), ..known.clone() })
+    })
+}
+
+/// A sample that has a value of every kind.
+fn whole() -> WatchSample {
+    let stalls = || Some(WatchStalls { some: WatchStall::default(), full: Some(WatchStall::default()) });
+    let psi = || WatchPressure { memory: stalls(), cpu: stalls(), io: stalls() };
+    let pool = |device: &str| WatchPool { device: device.to_owned(), ..WatchPool::default() };
+    WatchSample {
+        psi: psi(),
+        group: Some(WatchGroup { path: String::new(), psi: psi() }),
+        cpu: Some(WatchCpu::default()),
+        memory: Some(WatchMemory::default()),
+        nodes: vec![WatchNode::default()],
+        swaps: vec![WatchSwap { path: ITEM.to_owned(), ..WatchSwap::default() }],
+        zram: vec![pool(ITEM)],
+        zswap: Some(pool("zswap")),
+        active: Some(WatchActive::whole(ITEM)),
+        ..WatchSample::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_before_there_is_a_sample() {
+        for name in [
+            "psi.memory.some.avg10",
+            "group.psi.cpu.full.now",
+            "cpu.steal",
+            "memory.available_bytes",
+            "vm.swap_in_bytes",
+            "nodes.17.free_bytes",
+            "swaps./dev/dm-1.used_bytes",
+            "zram.zram0.pool_bytes",
+            "zswap.stored_bytes",
+            "own.cpu_share",
+            "active.dram.latency.now",
+            "active.l3.lasts.record",
+            "active.pings.0-1.capability",
+        ] {
+            assert_eq!(watch_name(name).map(|figure| figure.name()).as_deref(), Some(name));
+        }
+        for wrong in
+            ["", "nodes.x.free_bytes", "nodes..free_bytes", "nodes.free_bytes", "cpu", "time", "swaps.used_bytes"]
+        {
+            assert_eq!(watch_name(wrong), None, "{wrong}");
+        }
+        let names: std::collections::BTreeSet<String> = watch_names().iter().map(WatchFigure::name).collect();
+        assert_eq!(names.len(), watch_names().len());
+    }
+}

@@ -1,0 +1,190 @@
+//! The cells that are visited: sharp steps of other probes, with footprints that suit a long watch.
+
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::active as says;
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric, PageKind, Refusal,
+    RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+};
+
+use crate::bandwidth::{Bandwidth, BandwidthParams, ThreadCount};
+use crate::latency::{Latency, LatencyParams};
+use crate::reach::quiet_cpu;
+use crate::residency::{INNER, PARTS, inner_bytes, shared_cache};
+use crate::steps::{default_page, scope_cpus, setup};
+use crate::tiers::{Tier, ladder};
+
+/// Memory of a cell of DRAM at most, unless that would lie within the caches.
+const DRAM_MOST: u64 = 256 * MIB;
+/// Share of the available memory that both cells of DRAM take together: a twentieth, or a tenth where less would lie within
+/// the caches.
+const SHARE: u64 = 20;
+/// Footprint over the caches in reach below which they would answer too often.
+const BEYOND_CACHES: u64 = 2;
+/// Accesses of a look at what a cache still holds: 50 µs of hits.
+const LOOKS: u32 = 2048;
+/// Cpus that are pinged at most: partners at distance 1, 2 and 4 show which of eight lie together.
+const PINGED: usize = 8;
+/// Memory of each thread that is pinged: it works in its first level.
+const PINGED_BYTES: u64 = 16 * KIB;
+
+/// The figure that a cell gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Figure {
+    /// Latency of a level, or of memory (`None`).
+    Latency(Option<u8>),
+    /// Bandwidth of the first level, or of memory.
+    Bandwidth(Option<u8>),
+    /// What the shared cache still holds.
+    Kept,
+    /// Round trips between cpus.
+    Pings,
+}
+
+/// A cell as it is planned.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Planned {
+    pub(super) figure: Figure,
+    pub(super) step: Step,
+    /// The probe whose step it is, and the version of its method, for the record; `None` for steps that only a watch has.
+    pub(super) of: Option<(&'static str, u32)>,
+}
+
+/// What a watch visits.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Cells {
+    pub(super) cpu: CpuId,
+    pub(super) cells: Vec<Planned>,
+    /// The cpus that are pinged.
+    pub(super) pinged: Vec<CpuId>,
+    pub(super) refused: Vec<Refusal>,
+}
+
+/// The cells of a machine.
+///
+/// # Errors
+/// A [`Refusal`] where not even the first level can be measured.
+pub(super) fn cells(lab: Lab<'_>, seed: u64) -> Result<Cells, Refusal> {
+    let machine = lab.machine;
+    let cpus = scope_cpus(&Scope::default(), machine)?;
+    let cpu = quiet_cpu(machine, &cpus).ok_or_else(|| tiermark_model::messages::plan::no_cpu("watch --active"))?;
+    let only: IdSet = [cpu].into_iter().collect();
+    let mut cells = Cells { cpu, ..Cells::default() };
+    let scope = Scope { cpus: Some(only.clone()), max_mem: dram_cap(machine, &only, &mut cells), ..Scope::default() };
+    let tiers = ladder(machine, &only, &scope).tiers;
+    let level = |tier: &Tier| match tier.name.strip_prefix('L') {
+        Some(number) => number.parse().ok().map(Some),
+        None => (tier.name.starts_with("DRAM") && scope.max_mem.is_some()).then_some(None),
+    };
+    let rungs: Vec<(Option<u8>, &Tier)> = tiers
+        .iter()
+        .filter_map(|tier| Some((level(tier)?, tier)))
+        .filter(|(level, _)| level.is_none_or(|level| level <= 3))
+        .collect();
+    let table = Table { lab, scope: &scope, seed };
+    for (level, tier) in &rungs {
+        cells.cells.push(table.latency(*level, tier.bytes)?);
+    }
+    for (level, tier) in rungs.iter().filter(|(level, _)| matches!(level, None | Some(1))) {
+        cells.cells.push(table.bandwidth(*level, tier.stream_bytes)?);
+    }
+    cells.cells.extend(kept(machine, cpu, seed).filter(|_| scope.max_mem.is_some()));
+    cells.pinged = machine.cores_first(&cpus).into_iter().take(PINGED).collect();
+    cells.pinged.sort_unstable();
+    if cells.pinged.len() > 1 && machine.system.hypervisor.is_some() {
+        cells.cells.push(pings(&cells.pinged, seed));
+    }
+    Ok(cells)
+}
+
+/// Most memory of a cell of DRAM; `None`, with a refusal, if there is too little.
+fn dram_cap(machine: &Machine, only: &IdSet, cells: &mut Cells) -> Option<Bytes> {
+    let caches = machine.reachable_cache_bytes(only);
+    let least = BEYOND_CACHES * caches.max(4 * MIB);
+    let most = DRAM_MOST.max(least + least / 4);
+    let Some(available) = machine.system.available_bytes else { return Some(Bytes(most)) };
+    let (usual, largest) = (available / SHARE / 2, available / SHARE);
+    if largest < least {
+        cells.refused.push(says::active_memory_scarce(Bytes(largest), Bytes(caches)));
+        return None;
+    }
+    Some(Bytes(usual.clamp(least, most.max(least))))
+}
+
+/// Steps as other probes make them for a table, so that the machine's record has the same.
+struct Table<'a> {
+    lab: Lab<'a>,
+    scope: &'a Scope,
+    seed: u64,
+}
+
+impl Table<'_> {
+    fn latency(&self, level: Option<u8>, bytes: u64) -> Result<Planned, Refusal> {
+        let params = LatencyParams { sizes: vec![Bytes(bytes)], ..LatencyParams::default() };
+        self.first(&Latency, serde_json::to_value(params), Figure::Latency(level))
+    }
+
+    fn bandwidth(&self, level: Option<u8>, bytes: u64) -> Result<Planned, Refusal> {
+        let params = BandwidthParams {
+            sizes: vec![Bytes(bytes)],
+            ops: vec!["read".to_owned()],
+            threads: vec![ThreadCount::One],
+            ..BandwidthParams::default()
+        };
+        self.first(&Bandwidth, serde_json::to_value(params), Figure::Bandwidth(level))
+    }
+
+    fn first(
+        &self,
+        probe: &dyn Probe,
+        params: serde_json::Result<serde_json::Value>,
+        figure: Figure,
+    ) -> Result<Planned, Refusal> {
+        let About { id, method, .. } = probe.about();
+        let request = Request {
+            probe: (*id).to_owned(),
+            scope: self.scope.clone(),
+            effort: Effort::Quick,
+            precision: None,
+            seed: self.seed,
+            // Numbers and words only, so that it always is JSON.
+            params: params.unwrap_or_default(),
+            part: None,
+        };
+        let step = probe.plan(&request, self.lab)?.steps.into_iter().next();
+        let step =
+            step.ok_or_else(|| tiermark_model::messages::plan::nothing_to_measure(id, "watch without --active"))?;
+        Ok(Planned { figure, step, of: Some((id, *method)) })
+    }
+}
+
+/// A range that the shared cache holds and no closer one, of which each visit sees what is left of it.
+fn kept(machine: &Machine, cpu: CpuId, seed: u64) -> Option<Planned> {
+    let bytes = shared_cache(machine, cpu)?.bytes?;
+    let range = PARTS.iter().map(|part| bytes / part).find(|range| *range > INNER * inner_bytes(machine, cpu))?;
+    let role = Role::Revisit { wait_ns: 0, accesses: LOOKS, flushed: false, since_last: true };
+    let layout = Layout::Chain(ChainLayout::Random);
+    let setup = setup(&[cpu], Bytes(range / KIB * KIB), None, default_page(machine), layout, &role, seed);
+    Some(Planned { figure: Figure::Kept, step: own_step("kept", Metric::Latency, setup), of: None })
+}
+
+/// One thread on each cpu, which the host makes answer each other before and after its work.
+fn pings(cpus: &[CpuId], seed: u64) -> Planned {
+    let region = RegionSetup {
+        bytes: Bytes(PINGED_BYTES),
+        policy: MemPolicy::Bind,
+        nodes: IdSet::new(),
+        page: PageKind::Base,
+        layout: Layout::Chain(ChainLayout::Random),
+    };
+    let thread = |(index, cpu): (usize, &CpuId)| ThreadSetup::new(*cpu, Role::Chase { chains: 1 }, index);
+    let threads = cpus.iter().enumerate().map(thread).collect();
+    let setup = Setup { regions: vec![region; cpus.len()], threads, seed };
+    Planned { figure: Figure::Pings, step: own_step("pings", Metric::Latency, setup), of: None }
+}
+
+fn own_step(name: &str, metric: Metric, setup: Setup) -> Step {
+    // A watch never ends a step: the rule is not looked at.
+    let stop = StopRule { precision: 0.0, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.0 };
+    Step { id: format!("watch/{name}"), labels: Labels::new(), phase: 0, metric, setup, stop }
+}

@@ -1,0 +1,281 @@
+//! What a machine gives now: a few sharp cells, visited for a moment each in turn, within a budget of cpu time.
+//!
+//! The cells are steps of the probes of latency, bandwidth and residency. Each has a rig that is kept, so that a visit is a
+//! shot, and its windows are judged as in a run: the newest visit against the edge of all (the capability) and against the
+//! machine's record. `docs/methods/watch.md` describes the method.
+
+mod cells;
+mod lasting;
+mod pings;
+mod purse;
+mod series;
+
+use std::time::Duration;
+
+use tiermark_engine::accounting::StepAccounting;
+use tiermark_engine::analyse::analyse;
+use tiermark_engine::{Fault, Host, Lab, Rig, Shot};
+use tiermark_model::messages::active as says;
+use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest};
+use tiermark_stats::Side;
+
+use cells::{Cells, Figure, Planned, cells};
+use lasting::Lasting;
+use pings::Pings;
+use purse::Purse;
+use series::Series;
+
+/// Shortest and longest shot: one window, and four.
+const SHOTS: (f64, f64) = (300e-6, 1e-3);
+/// Shot of threads that are only pinged.
+const PINGED_SHOT: f64 = 20e-6;
+/// Part of the budget that shots take: the rest is for waking threads, warming caches and reading the system.
+const SHOT_PART: f64 = 0.5;
+/// Weight of the newest visit in the expected cost of the next.
+const NEWEST: f64 = 0.3;
+
+/// What a watch asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Cpu time of the whole program, as a share of one cpu.
+    pub budget: f64,
+    /// Seconds between two rounds.
+    pub interval: f64,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// The machine's record of a step of a probe, by the version of the method.
+pub type Record<'a> = &'a dyn Fn(&str, u32, &Step, Unit, &Machine) -> Option<f64>;
+
+/// The cells with their rigs.
+pub struct Active {
+    cells: Vec<Cell>,
+    clock: Series,
+    lasting: Lasting,
+    pings: Pings,
+    purse: Purse,
+    budget: f64,
+    shot: Duration,
+    cpu: u32,
+    next: usize,
+    /// When the last round began, and the cpu time used at its end.
+    last: Option<(f64, f64)>,
+    memory_bytes: u64,
+    /// What could not be had, or failed, and was not told yet.
+    notices: Vec<Refusal>,
+}
+
+struct Cell {
+    figure: Figure,
+    accounting: StepAccounting,
+    /// `None` once it failed.
+    rig: Option<Box<dyn Rig>>,
+    series: Series,
+    /// Expected cpu time of a visit, seconds.
+    cost: f64,
+    /// When the last visit ended.
+    seen: f64,
+}
+
+impl Active {
+    /// Plans the cells and prepares their memory and threads.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where nothing can be measured.
+    pub fn prepare(host: &mut dyn Host, options: Options, record: Record<'_>) -> Result<Self, Refusal> {
+        let planned = cells(Lab { machine: host.machine(), bench: host.bench() }, options.seed)?;
+        let Cells { cpu, cells, pinged, refused } = planned;
+        let mut active = Self {
+            cells: Vec::new(),
+            clock: Series::new(Side::High, None),
+            lasting: Lasting::new(),
+            pings: Pings::new(pinged),
+            purse: Purse::new(options.budget, options.interval),
+            budget: options.budget,
+            shot: Duration::from_secs_f64(shot_seconds(&options, cells.len())),
+            cpu,
+            next: 0,
+            last: None,
+            memory_bytes: 0,
+            notices: refused,
+        };
+        for cell in cells {
+            match host.prepare(&cell.step.setup) {
+                Ok(rig) => {
+                    active.memory_bytes += cell.step.setup.total_bytes().0;
+                    active.cells.push(Cell::new(&cell, rig, record, host));
+                }
+                Err(refusal) => active.notices.push(refusal),
+            }
+        }
+        match active.notices.first() {
+            Some(refusal) if active.cells.is_empty() => Err(refusal.clone()),
+            _ => Ok(active),
+        }
+    }
+
+    /// What could not be had, or failed, since this was asked last.
+    pub fn notices(&mut self) -> Vec<Refusal> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Visits as many cells as the budget allows, and says what is known now.
+    pub fn round(&mut self, host: &mut dyn Host) -> WatchActive {
+        let (at, before) = (host.now(), host.cpu_seconds().unwrap_or_default());
+        let passed = self.last.map(|(last, _)| at - last);
+        if let Some((_, used)) = self.last {
+            let dearest = self.cells.iter().map(|cell| cell.cost).fold(0.0, f64::max);
+            self.purse.earn(passed.unwrap_or_default(), before - used, dearest);
+        }
+        let mut visits = 0;
+        for _ in 0..self.cells.len() {
+            if host.stopped() || !self.purse.affords(self.cells[self.next].cost) {
+                break;
+            }
+            let index = self.next;
+            self.next = (index + 1) % self.cells.len();
+            if self.cells[index].rig.is_some() {
+                self.visit(index, host);
+                visits += 1;
+            }
+        }
+        let used = host.cpu_seconds().unwrap_or_default();
+        self.last = Some((at, used));
+        let cost = passed.filter(|passed| *passed > 0.0).map(|passed| (used - before) / passed);
+        self.shown(host.now(), visits, cost)
+    }
+
+    fn visit(&mut self, index: usize, host: &mut dyn Host) {
+        let before = host.cpu_seconds().unwrap_or_default();
+        let shot = match self.cells[index].figure {
+            Figure::Kept => self.look_at_cache(index, host),
+            Figure::Pings => self.shoot(index, Duration::from_secs_f64(PINGED_SHOT)).map(|shot| {
+                if !self.pings.add(host.now(), &shot.pings) {
+                    // Nothing moves the cpus of this machine.
+                    self.cells[index].rig = None;
+                }
+            }),
+            _ => self.shoot(index, self.shot).map(|shot| self.take(index, &shot, host)),
+        };
+        if let Err(fault) = shot
+            && !host.stopped()
+        {
+            self.notices.push(says::active_failed(self.cells[index].figure.name(), &fault.0));
+            self.cells[index].rig = None;
+        }
+        let cost = host.cpu_seconds().unwrap_or_default() - before;
+        self.purse.spend(cost);
+        let cell = &mut self.cells[index];
+        cell.cost = if cell.cost > 0.0 { cell.cost + NEWEST * (cost - cell.cost) } else { cost };
+    }
+
+    fn shoot(&mut self, index: usize, budget: Duration) -> Result<Shot, Fault> {
+        let rig = self.cells[index].rig.as_mut().ok_or_else(|| Fault("it has failed before".to_owned()))?;
+        rig.shot(budget)
+    }
+
+    /// Takes in a visit to a cell of one thread.
+    fn take(&mut self, index: usize, shot: &Shot, host: &dyn Host) {
+        let cell = &mut self.cells[index];
+        let result = analyse(shot, &cell.accounting, host.bench().overheads.stamp_ns);
+        cell.series.add(host.now(), result.clean().collect());
+        if cell.figure == Figure::Latency(Some(1)) {
+            self.clock.add(host.now(), result.core_hz);
+        }
+    }
+
+    /// Looks at what the shared cache holds of what was read at the visit before, and, where that is little, once more after
+    /// a wait.
+    fn look_at_cache(&mut self, index: usize, host: &mut dyn Host) -> Result<(), Fault> {
+        let (after, seen) = self.look(index, host)?;
+        let ends = self.newest(Figure::Latency(Some(3))).zip(self.newest(Figure::Latency(None)));
+        if let Some((seen, ends)) = seen.zip(ends) {
+            self.lasting.look(host.now(), seen, ends, after);
+        }
+        let Some((wait, ends)) = self.lasting.wait().zip(ends) else { return Ok(()) };
+        host.rest(wait);
+        let (after, seen) = self.look(index, host)?;
+        if let Some(seen) = seen {
+            self.lasting.look_again(host.now(), seen, ends, after);
+        }
+        Ok(())
+    }
+
+    /// Seconds since the range was read, and the time of an access to it; `None` if the look was disturbed.
+    fn look(&mut self, index: usize, host: &dyn Host) -> Result<(f64, Option<f64>), Fault> {
+        let after = host.now() - self.cells[index].seen;
+        let shot = self.shoot(index, Duration::ZERO)?;
+        let cell = &mut self.cells[index];
+        cell.seen = host.now();
+        let seen = analyse(&shot, &cell.accounting, host.bench().overheads.stamp_ns).clean().next();
+        Ok((after, seen))
+    }
+
+    fn newest(&self, figure: Figure) -> Option<f64> {
+        self.cells.iter().find(|cell| cell.figure == figure)?.series.now()
+    }
+
+    fn shown(&self, at: f64, visits: u64, cost_share: Option<f64>) -> WatchActive {
+        let of = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.series.best(at));
+        let latency = |level| of(Figure::Latency(level));
+        let cell =
+            |level| tiermark_model::WatchCell { latency: latency(level), bandwidth: of(Figure::Bandwidth(level)) };
+        let looks = of(Figure::Kept).map(|_| self.lasting.shown(at, latency(Some(3))));
+        let pinged = self.cells.iter().any(|cell| cell.figure == Figure::Pings && cell.rig.is_some());
+        WatchActive {
+            cpu: self.cpu,
+            clock: Some(self.clock.best(at)).filter(|best: &WatchBest| best.now.is_some()),
+            l1: cell(Some(1)),
+            l2: cell(Some(2)),
+            l3: looks.unwrap_or(tiermark_model::WatchShared { latency: latency(Some(3)), kept: None, lasts: None }),
+            dram: cell(None),
+            pings: if pinged { self.pings.pairs(at) } else { Vec::new() },
+            clusters: if pinged { self.pings.clusters().to_vec() } else { Vec::new() },
+            moves: self.pings.moves,
+            visits,
+            budget: self.budget,
+            cost_share,
+            memory_bytes: self.memory_bytes,
+        }
+    }
+}
+
+impl Cell {
+    fn new(planned: &Planned, rig: Box<dyn Rig>, record: Record<'_>, host: &dyn Host) -> Self {
+        let step = &planned.step;
+        let (side, unit) = match step.metric {
+            Metric::Latency => (Side::Low, Unit::Ns),
+            Metric::Bandwidth => (Side::High, Unit::BytesPerSecond),
+        };
+        let record = planned.of.and_then(|(probe, method)| record(probe, method, step, unit, host.machine()));
+        Self {
+            figure: planned.figure,
+            accounting: StepAccounting::of(step),
+            rig: Some(rig),
+            series: Series::new(side, record),
+            cost: 0.0,
+            seen: host.now(),
+        }
+    }
+}
+
+impl Figure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Latency(Some(1)) => "l1.latency",
+            Self::Latency(Some(2)) => "l2.latency",
+            Self::Latency(Some(_)) => "l3.latency",
+            Self::Latency(None) => "dram.latency",
+            Self::Bandwidth(Some(_)) => "l1.bandwidth",
+            Self::Bandwidth(None) => "dram.bandwidth",
+            Self::Kept => "l3.kept",
+            Self::Pings => "pings",
+        }
+    }
+}
+
+/// Length of a shot that lets each of so many cells be visited in an interval, where that is possible.
+fn shot_seconds(options: &Options, cells: usize) -> f64 {
+    (SHOT_PART * options.budget * options.interval / cells.max(1) as f64).clamp(SHOTS.0, SHOTS.1)
+}
