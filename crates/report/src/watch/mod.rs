@@ -1,5 +1,6 @@
 //! Samples of `watch` as text: a line each, CSV, the text format of Prometheus, and a summary.
 
+mod active;
 mod alarm;
 mod csv;
 mod exposition;
@@ -9,6 +10,7 @@ use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
 
 use crate::style::Style;
 use crate::text::right;
+pub use active::watch_time;
 pub use alarm::{watch_alarm, watch_alert_value};
 pub use csv::{watch_csv, watch_csv_columns};
 pub use exposition::watch_exposition;
@@ -33,16 +35,20 @@ const COLUMNS: [Column; 12] = [
     ("steal", 5, |s| s.cpu?.steal.map(percent)),
 ];
 
-/// The heading of the text lines.
-pub fn watch_heading(style: &Style) -> String {
-    let line = COLUMNS.iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
+/// The heading of the text lines of samples like this one.
+pub fn watch_heading(sample: &WatchSample, style: &Style) -> String {
+    let line = columns(sample).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
     style.paint(crate::style::Ink::Head, &line)
+}
+
+fn columns(sample: &WatchSample) -> &'static [Column] {
+    if sample.active.is_some() { &active::COLUMNS } else { &COLUMNS }
 }
 
 /// A sample in one line.
 pub fn watch_line(sample: &WatchSample, style: &Style) -> String {
     let cell = |(_, width, of): &Column| right(&of(sample).unwrap_or_else(|| style.absent().to_owned()), *width);
-    COLUMNS.iter().map(cell).collect::<Vec<_>>().join(" ")
+    columns(sample).iter().map(cell).collect::<Vec<_>>().join(" ")
 }
 
 /// The stalls since the sample before, or the kernel's mean over 10 s in the first.

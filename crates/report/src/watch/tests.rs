@@ -28,7 +28,7 @@ fn sample() -> WatchSample {
 #[test]
 fn a_sample_is_a_line_of_80_columns() {
     for style in [Style::default(), Style { unicode: false, ..Style::default() }] {
-        let text = format!("{}\n{}\n", watch_heading(&style), watch_line(&sample(), &style));
+        let text = format!("{}\n{}\n", watch_heading(&sample(), &style), watch_line(&sample(), &style));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(text.is_ascii(), !style.unicode);
     }

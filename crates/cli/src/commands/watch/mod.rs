@@ -1,5 +1,6 @@
 //! `tiermark watch`: the system's memory, live.
 
+mod active;
 mod alarms;
 mod child;
 mod endpoint;
@@ -18,6 +19,7 @@ use crate::args::{Simulation, View};
 use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::{harmless, target};
+use active::Cells;
 use alarms::Alarms;
 use endpoint::Endpoint;
 use feed::{Feed, Live, Replay};
@@ -40,7 +42,10 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     let stop = if to_the_end { Stop::listen_to_the_end() } else { Stop::listen() }.map_err(Failure::tool)?;
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
-        None => Box::new(Live::new(&root, args.interval)),
+        None => {
+            let cells = args.active.then(|| Cells::open(args, simulation, &stop, on_screen)).transpose()?;
+            Box::new(Live::new(&root, args.interval, cells, on_screen))
+        }
     };
     let alarms = Alarms::new(&args.alert, on_screen);
     let mut taker = Taker { feed, alarms, sinks: Sinks::open(args)?, left: args.samples };
@@ -151,7 +156,7 @@ impl<'a> Printer<'a> {
             let style = style(self.view);
             // In a file one heading will do.
             if first || heading && io::stdout().is_terminal() {
-                print(&tiermark_report::watch_heading(&style))?;
+                print(&tiermark_report::watch_heading(sample, &style))?;
             }
             print(&tiermark_report::watch_line(sample, &style))
         }
