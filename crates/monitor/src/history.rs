@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tiermark_model::{WatchSample, WatchStalls};
 
+use crate::active::ActiveHistory;
+
 /// Values that are kept: as many as the widest sparkline has columns.
 const MOST: usize = 240;
 
@@ -43,26 +45,32 @@ fn stalled(stalls: &WatchStalls) -> Option<f64> {
 
 /// The newest values of each series, and the newest rates of each row of traffic.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct History(VecDeque<[Option<f64>; SERIES.len()]>, VecDeque<BTreeMap<String, f64>>);
+pub(crate) struct History {
+    values: VecDeque<[Option<f64>; SERIES.len()]>,
+    traffic: VecDeque<BTreeMap<String, f64>>,
+    pub(crate) active: ActiveHistory,
+}
 
 impl History {
     pub(crate) fn add(&mut self, sample: &WatchSample) {
-        if self.0.len() == MOST {
-            self.0.pop_front();
-            self.1.pop_front();
+        if self.values.len() == MOST {
+            self.values.pop_front();
+            self.traffic.pop_front();
         }
-        self.0.push_back(SERIES.map(|(_, of)| of(sample)));
-        self.1.push_back(sample.traffic.as_ref().map(crate::traffic::rates).unwrap_or_default());
+        self.values.push_back(SERIES.map(|(_, of)| of(sample)));
+        self.traffic.push_back(sample.traffic.as_ref().map(crate::traffic::rates).unwrap_or_default());
+        self.active.add(sample, MOST);
     }
 
     /// The newest rates of a row of traffic, at most so many, oldest first.
     pub(crate) fn of_traffic(&self, row: &str, most: usize) -> Vec<Option<f64>> {
-        self.1.iter().skip(self.1.len().saturating_sub(most)).map(|rates| rates.get(row).copied()).collect()
+        let skipped = self.traffic.len().saturating_sub(most);
+        self.traffic.iter().skip(skipped).map(|rates| rates.get(row).copied()).collect()
     }
 
     /// The newest values of a series, at most so many, oldest first.
     pub(crate) fn of(&self, series: Series, most: usize) -> Vec<Option<f64>> {
         let at = SERIES.iter().position(|(known, _)| *known == series).unwrap_or_default();
-        self.0.iter().skip(self.0.len().saturating_sub(most)).map(|values| values[at]).collect()
+        self.values.iter().skip(self.values.len().saturating_sub(most)).map(|values| values[at]).collect()
     }
 }

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod active;
 mod alerts;
 mod glyphs;
 mod history;

@@ -8,7 +8,7 @@ use tiermark_model::{Traffic, WatchSample};
 
 use crate::glyphs::{Ink, Look};
 use crate::{LEAST, Monitor};
-use crate::{alerts, lines, traffic};
+use crate::{active, alerts, lines, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
@@ -48,12 +48,22 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
     if monitor.traffic {
         return traffic_page(monitor, sample, frame, look);
     }
-    let alerts = alerts::shown(sample, usize::from(area.height - LEAST.1) + ALERTS_LEAST, look);
-    let [title, nodes, pressure, below, alarms, keys] = Layout::vertical([
+    // Where not all fits, what is measured takes the place of nodes and rates.
+    let spare = area.height - LEAST.1;
+    let (cells, others) = match sample.active.is_some() {
+        false => (0, true),
+        true if spare >= active::LINES => (active::LINES, true),
+        true => (area.height - PRESSURE - 2, false),
+    };
+    let shown = |constraint| if others { constraint } else { Constraint::Length(0) };
+    let room = if others { usize::from(spare - cells) } else { 0 };
+    let alerts = alerts::shown(sample, room + ALERTS_LEAST, look);
+    let [title, cells, nodes, pressure, below, alarms, keys] = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Min(NODES_BESIDE + 1),
+        Constraint::Max(cells),
+        shown(Constraint::Min(NODES_BESIDE + 1)),
         Constraint::Length(PRESSURE),
-        Constraint::Length(RATES),
+        shown(Constraint::Length(RATES)),
         Constraint::Length(alerts.len() as u16),
         Constraint::Length(1),
     ])
@@ -62,6 +72,10 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
     frame.render_widget(self::title(monitor, sample, look), title);
     pane(frame, nodes, "nodes", self::nodes(monitor, sample, nodes, look), look);
     let history = monitor.history();
+    if let Some(active) = &sample.active {
+        let lines = active::lines(sample, active, &history.active, inner(cells), look);
+        pane(frame, cells, "what this machine gives now", lines, look);
+    }
     pane(frame, pressure, "pressure", lines::pressure(sample, history, inner(pressure), look), look);
     pane(frame, rates, "a second", lines::rates(sample, history, inner(rates), look), look);
     pane(frame, machine, "cpus and swap", lines::machine(sample, history, inner(machine), look), look);

@@ -19,6 +19,7 @@ Examples:
   tiermark watch --replay night.jsonl
   tiermark watch -- make -j8
   tiermark watch --alert 'cpu.steal > 5 % for 30s' --quiet
+  tiermark watch --active --alert 'dram.latency > 1.5 x capability for 30s'
 Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 4 no counters though
 required, 130 stopped by Ctrl-C;
 with COMMAND its own, unless that is 0 and an alarm was raised.
@@ -58,6 +59,15 @@ pub(crate) struct WatchArgs {
     pub(crate) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) counting: CountingArgs,
+    /// Measure what the machine gives now, for a moment in each sample
+    ///
+    /// Latency and bandwidth of caches and memory, how long the shared cache keeps lines, and round trips between cpus, against
+    /// the best that this watch and saved runs have seen: what other guests take is visible without root and counters.
+    #[arg(long, conflicts_with = "replay")]
+    pub(crate) active: bool,
+    /// Most cpu time of the program, in percent of one cpu: 1, 0.5%
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = budget, requires = "active")]
+    pub(crate) budget: f64,
     /// Raise an alarm: 'cpu.steal > 5 % for 30s' (repeatable); exit code 3
     ///
     /// A comparison of figures, which have the names of --csv, and how long it must hold. An alarm is reported on standard error,
@@ -78,6 +88,16 @@ const INTERVALS: std::ops::RangeInclusive<f64> = 0.1..=3600.0;
 fn interval(text: &str) -> Result<f64, String> {
     let range = || "use a time from 0.1s to 1h".to_owned();
     parse_seconds(text).ok().filter(|seconds| INTERVALS.contains(seconds)).ok_or_else(range)
+}
+
+/// The smallest budget lets a cell be visited every few seconds; beyond the largest it is a benchmark.
+const BUDGETS: std::ops::RangeInclusive<f64> = 0.1..=20.0;
+
+fn budget(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse().ok();
+    number
+        .filter(|percent| BUDGETS.contains(percent))
+        .ok_or_else(|| "use 0.1 to 20 percent of one cpu, as in 1%".into())
 }
 
 fn alert(text: &str) -> Result<Alert, String> {

@@ -1,5 +1,6 @@
 //! Samples of `watch` as text: a line each, CSV, the text format of Prometheus, and a summary.
 
+mod active;
 mod alarm;
 mod csv;
 mod exposition;
@@ -10,6 +11,7 @@ use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
 
 use crate::style::Style;
 use crate::text::right;
+pub use active::watch_time;
 pub use alarm::{watch_alarm, watch_alert_value};
 pub use csv::{watch_csv, watch_csv_columns};
 pub use exposition::watch_exposition;
@@ -39,6 +41,9 @@ const REPLACED: [&str; 3] = ["major", "migr", "steal"];
 
 /// The columns for a sample: with counters those of traffic too.
 fn columns(sample: &WatchSample) -> Vec<&'static Column> {
+    if sample.active.is_some() {
+        return active::COLUMNS.iter().collect();
+    }
     if sample.counters.is_none() {
         return COLUMNS.iter().collect();
     }

@@ -8,6 +8,7 @@ use tiermark_machine::Root;
 use tiermark_model::WatchSample;
 use tiermark_watch::{Reading, Source, sample};
 
+use super::active::Cells;
 use super::counted::Counted;
 use super::recording;
 use crate::output::Failure;
@@ -32,11 +33,23 @@ pub(super) struct Live {
     interval: Duration,
     next: Instant,
     page_bytes: u64,
+    /// What `--active` measures.
+    cells: Option<Cells>,
+    /// Whether samples wait for their time; those of a simulated machine do on the screen only.
+    paced: bool,
 }
 
 impl Live {
-    pub(super) fn new(root: &Root, interval: f64, counted: Option<Counted>) -> Self {
+    pub(super) fn new(
+        root: &Root,
+        interval: f64,
+        counted: Option<Counted>,
+        cells: Option<Cells>,
+        on_screen: bool,
+    ) -> Self {
         Self {
+            paced: on_screen || !cells.as_ref().is_some_and(Cells::is_simulated),
+            cells,
             source: Source::new(root),
             counted,
             before: None,
@@ -49,13 +62,16 @@ impl Live {
 
 impl Feed for Live {
     fn due(&self) -> Option<Duration> {
-        Some(self.next.saturating_duration_since(Instant::now()))
+        let due = self.next.saturating_duration_since(Instant::now());
+        Some(if self.paced { due } else { Duration::ZERO })
     }
 
     fn take(&mut self) -> Option<WatchSample> {
-        let reading = self.source.read();
-        let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
+        let mut reading = self.source.read();
+        let simulated = self.cells.as_ref().and_then(|cells| cells.simulated_time(&mut reading));
+        let time = simulated.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
         let mut taken = sample(time, self.before.as_ref(), &reading, self.page_bytes);
+        taken.active = self.cells.as_mut().map(Cells::round);
         self.before = Some(reading);
         if let Some(counted) = &mut self.counted {
             counted.add(&mut taken);

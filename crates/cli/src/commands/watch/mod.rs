@@ -1,5 +1,6 @@
 //! `tiermark watch`: the system's memory, live.
 
+mod active;
 mod alarms;
 mod child;
 mod counted;
@@ -19,6 +20,7 @@ use crate::args::{Simulation, View};
 use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::{harmless, target};
+use active::Cells;
 use alarms::Alarms;
 use counted::Counting;
 use endpoint::Endpoint;
@@ -51,7 +53,10 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     }
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
-        None => Box::new(Live::new(&root, args.interval, counting.counted.take())),
+        None => {
+            let cells = args.active.then(|| Cells::open(args, simulation, &stop, on_screen)).transpose()?;
+            Box::new(Live::new(&root, args.interval, counting.counted.take(), cells, on_screen))
+        }
     };
     let alarms = Alarms::new(&args.alert, on_screen);
     let mut taker = Taker { feed, alarms, sinks: Sinks::open(args)?, left: args.samples, about_counters };

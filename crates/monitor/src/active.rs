@@ -1,0 +1,129 @@
+//! The pane of what the machine gives now.
+
+use std::collections::VecDeque;
+
+use ratatui::text::{Line, Span};
+use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
+use tiermark_report::watch_time;
+
+use crate::glyphs::{Ink, Look};
+
+/// Lines of the pane: heading, a line a figure, the cpus, the cost, and the border.
+pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
+/// A figure that is worse than the capability by this factor is marked with `!`: what a program notices, and more than
+/// the cells scatter by.
+const NOTABLE: f64 = 1.5;
+/// Columns of the text before a sparkline.
+const TEXT: usize = 44;
+
+/// A line: its name, its figure, how that is written, and whether less is better.
+struct Row {
+    name: &'static str,
+    of: fn(&WatchActive) -> Option<WatchBest>,
+    text: fn(f64) -> String,
+    less_is_better: bool,
+}
+
+const fn row(
+    name: &'static str,
+    of: fn(&WatchActive) -> Option<WatchBest>,
+    text: fn(f64) -> String,
+    less_is_better: bool,
+) -> Row {
+    Row { name, of, text, less_is_better }
+}
+
+const ROWS: [Row; 10] = [
+    row("clock GHz", |a| a.clock, |hz| format!("{:.2}", hz / 1e9), false),
+    row("L1 ns", |a| a.l1.latency, format_ns, true),
+    row("L1 GB/s", |a| a.l1.bandwidth, format_gbs, false),
+    row("L2 ns", |a| a.l2.latency, format_ns, true),
+    row("L3 ns", |a| a.l3.latency, format_ns, true),
+    row("L3 lasts", |a| a.l3.lasts, watch_time, false),
+    row("L3 kept %", |a| a.l3.kept, |share| format!("{:.0}", share * 100.0), false),
+    row("DRAM ns", |a| a.dram.latency, format_ns, true),
+    row("DRAM GB/s", |a| a.dram.bandwidth, format_gbs, false),
+    row("ping ns", slowest_ping, format_ns, true),
+];
+
+/// The slowest round trip between two cpus.
+fn slowest_ping(active: &WatchActive) -> Option<WatchBest> {
+    let slowest = active.pings.iter().max_by(|a, b| a.now.unwrap_or(0.0).total_cmp(&b.now.unwrap_or(0.0)))?;
+    Some(WatchBest { now: slowest.now, age_seconds: slowest.age_seconds, capability: slowest.capability, record: None })
+}
+
+/// The newest values of each line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ActiveHistory(VecDeque<[Option<f64>; ROWS.len()]>);
+
+impl ActiveHistory {
+    pub(crate) fn add(&mut self, sample: &WatchSample, most: usize) {
+        let Some(active) = &sample.active else { return };
+        if self.0.len() >= most {
+            self.0.pop_front();
+        }
+        self.0.push_back(ROWS.map(|row| (row.of)(active)?.now));
+    }
+
+    fn of(&self, row: usize, most: usize) -> Vec<Option<f64>> {
+        self.0.iter().skip(self.0.len().saturating_sub(most)).map(|values| values[row]).collect()
+    }
+}
+
+/// The lines of the pane.
+pub(crate) fn lines(
+    sample: &WatchSample,
+    active: &WatchActive,
+    history: &ActiveHistory,
+    columns: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
+    let head = format!(" {:<10}{:>8}{:>8}{:>8}{:>7}", "", "now", "best", "record", "of best");
+    let mut lines = vec![Line::styled(head, look.style(Ink::Dim))];
+    lines.extend(ROWS.iter().enumerate().map(|(at, row)| {
+        let room = columns.saturating_sub(TEXT + 1);
+        line(row, (row.of)(active), look.spark(&history.of(at, room), f64::MIN_POSITIVE, room), look)
+    }));
+    lines.push(Line::raw(cpus(active, look)));
+    lines.push(Line::styled(cost(sample, active, look), look.style(Ink::Dim)));
+    lines
+}
+
+fn line(row: &Row, best: Option<WatchBest>, spark: String, look: Look) -> Line<'static> {
+    let shown = |value: Option<f64>| value.map_or_else(|| look.absent(), row.text);
+    let best = best.unwrap_or_default();
+    let share = best.now.zip(best.capability).map(|(now, best)| now / best).filter(|share| share.is_finite());
+    let notable = share.is_some_and(|share| if row.less_is_better { share >= NOTABLE } else { share <= 1.0 / NOTABLE });
+    let text = format!(
+        "{}{:<10}{:>8}{:>8}{:>8}{:>7} ",
+        if notable { "!" } else { " " },
+        row.name,
+        shown(best.now),
+        shown(best.capability),
+        shown(best.record),
+        share.map_or_else(|| look.absent(), |share| format!("{:.0}%", share * 100.0)),
+    );
+    let ink = if notable { Ink::Alarm } else { Ink::Plain };
+    Line::from(vec![Span::styled(text, look.style(ink)), Span::styled(spark, look.style(Ink::Graph))])
+}
+
+/// Where the cpus are.
+fn cpus(active: &WatchActive, look: Look) -> String {
+    if active.clusters.is_empty() {
+        return format!(" measured on cpu {}", active.cpu);
+    }
+    let groups = active.clusters.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let together = groups.join(look.glyph(" │ ", " | "));
+    format!(" measured on cpu {}; cpus together: {together}; moved {} times", active.cpu, active.moves)
+}
+
+fn cost(sample: &WatchSample, active: &WatchActive, look: Look) -> String {
+    let percent = |share: Option<f64>| share.map_or_else(|| look.absent(), |share| format!("{:.2}", share * 100.0));
+    let steal = percent(sample.cpu.and_then(|cpu| cpu.steal));
+    format!(
+        " steal {steal} %; cost {} of {} % of a cpu, {} of memory",
+        percent(sample.own.cpu_share.or(active.cost_share)),
+        active.budget * 100.0,
+        tiermark_model::Bytes(active.memory_bytes),
+    )
+}
