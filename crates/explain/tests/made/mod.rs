@@ -14,12 +14,8 @@ pub(crate) const GB: f64 = 1e9;
 /// Two sockets of 20 hardware threads and one node, six channels of DDR4-2666 each.
 pub(crate) fn machine() -> Machine {
     let cpu = |id: u32| Cpu { id, core: id / 2, socket: id / 20, node: Some(id / 20), ..Cpu::default() };
-    let node = |id: u32| Node {
-        id,
-        cpus: (20 * id..20 * id + 20).collect(),
-        memory_bytes: Some(96 << 30),
-        ..Node::default()
-    };
+    let node =
+        |id: u32| Node { id, cpus: (20 * id..20 * id + 20).collect(), memory_bytes: Some(96 << 30), ..Node::default() };
     let dimm = |slot: u32| Dimm {
         locator: Some(format!("A{slot}")),
         populated: true,
@@ -191,7 +187,8 @@ impl Rate {
 
 /// Adds a bandwidth to a run: its step, and what the step says.
 pub(crate) fn add(run: &mut Run, rate: &Rate) {
-    let kernel = format!("{}/{}", rate.op.replace(".cached", ""), if rate.op.ends_with('8') { "x86" } else { "avx512" });
+    let kernel =
+        format!("{}/{}", rate.op.replace(".cached", ""), if rate.op.ends_with('8') { "x86" } else { "avx512" });
     let policy = if rate.is_mixed { "mixed" } else { "bind" };
     let step = format!("matrix/{policy}/{}/node:0/x{}/node{}", rate.op, rate.threads, rate.node);
     let last = rate.threads - 1;
@@ -210,11 +207,8 @@ pub(crate) fn add(run: &mut Run, rate: &Rate) {
     }
     let traffic = rate.traffic.clone();
     let traffic = traffic.map(|counted| StepTraffic { useful: Some(rate.used), counted, joules: None });
-    let seen = Observation {
-        value: Some(rate.used),
-        traffic,
-        ..Observation::new(&step, labels.clone(), Metric::Bandwidth)
-    };
+    let seen =
+        Observation { value: Some(rate.used), traffic, ..Observation::new(&step, labels.clone(), Metric::Bandwidth) };
     let found = Finding::new(Quantity::Bandwidth, labels, Some(rate.used), Unit::BytesPerSecond);
     run.experiments[0].observations.push(seen);
     run.experiments[0].findings.push(Finding { evidence: vec![step], ..found });
