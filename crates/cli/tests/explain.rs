@@ -49,7 +49,7 @@ fn limits_that_the_user_states_name_what_limits() {
     for rule in ["limit-link", "limit-channels"] {
         assert!(lessons.iter().any(|name| name == rule), "{lessons:?}");
     }
-    let stated = ["--peak=75G", "--link-rate=30G", "--op=latency,read"];
+    let stated = ["--peak=75GB/s", "--link-rate=30GB/s", "--op=latency,read"];
     let found = explained(&[&["matrix", "--simulate", SERVER][..], &ceilings, &stated].concat());
     let lessons = names(&found, "lesson");
     for rule in ["limit-link", "limit-channels"] {

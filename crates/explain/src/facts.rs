@@ -46,8 +46,9 @@ facts! {
     Rate = "rate", BytesPerSecond, "rate";
     Median = "median", BytesPerSecond, "median of the others";
     NodesPerSocket = "nodes.per.socket", Number, "nodes a socket";
-    Share = "share", Share, "share";
-    Kept = "kept", Share, "of the best rate or time kept during the run";
+    Share = "share", Share, "of the time";
+    Backed = "backed", Share, "on pages of the requested size";
+    Kept = "kept", Share, "of the best rate was there during the run";
     Spread = "spread", Share, "spread of the core clock";
     Steps = "steps", Number, "steps";
     Change = "change", Share, "change";
