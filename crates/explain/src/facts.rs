@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tiermark_expect::Named;
 use tiermark_model::messages::check as says;
+use tiermark_model::messages::explain;
 use tiermark_model::{CheckUnit, Confidence, ExplainedNumber, ExplainedUnit, Note};
 
 /// Steps that a number names at most.
@@ -46,7 +47,8 @@ facts! {
     Median = "median", BytesPerSecond, "median of the others";
     NodesPerSocket = "nodes.per.socket", Number, "nodes a socket";
     Share = "share", Share, "of the time";
-    Kept = "kept", Share, "of the best rate or time kept during the run";
+    Backed = "backed", Share, "on pages of the requested size";
+    Kept = "kept", Share, "of the best rate was there during the run";
     Spread = "spread", Share, "spread of the core clock";
     Steps = "steps", Number, "steps";
     Change = "change", Share, "change";
@@ -79,6 +81,15 @@ impl FactName {
     pub(crate) fn text(self) -> String {
         let name = self.row().map_or("", |(_, name, ..)| name);
         if self.0 == Whose::Other { format!("{OTHER}{name}") } else { name.to_owned() }
+    }
+
+    /// Why no scene has it.
+    pub(crate) fn unknown(self) -> Note {
+        match self.1 {
+            Fact::ChannelShare | Fact::Peak => explain::limit_not_known("memory channels", "--peak"),
+            Fact::LinkShare => explain::limit_not_known("links between sockets", "--link-rate"),
+            _ => explain::number_not_known(&self.text(), self.row().map_or("", |(.., words)| words)),
+        }
     }
 
     /// Whether only counters know it.
@@ -255,7 +266,7 @@ impl Scene {
         let number = |name: &FactName| {
             let found = self.get(*name)?;
             let words = name.row().map_or("", |(.., words)| words);
-            let what = if name.0 == Whose::Other { format!("{words}, {}", self.other) } else { words.to_owned() };
+            let what = if name.0 == Whose::Other { format!("{words} ({})", self.other) } else { words.to_owned() };
             Some(ExplainedNumber {
                 name: name.text(),
                 what,

@@ -51,9 +51,7 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
             Some(Judged::Found(found)) => explanation.found.push(*found),
             _ if judged.iter().any(|one| matches!(one, Judged::Clear)) => explanation.clear.push(first.name.clone()),
             _ => {
-                let why =
-                    judged.into_iter().find_map(|one| if let Judged::Unjudged(why) = one { Some(why) } else { None });
-                let why = why.unwrap_or_else(says::nothing_to_judge);
+                let why = reason(judged);
                 explanation.unjudged.push(UnjudgedRule { rule: first.name.clone(), why });
             }
         }
@@ -80,6 +78,14 @@ fn all_scenes(run: &Run) -> (Vec<Scene>, bool) {
     }
     all.extend(measured.into_iter().map(|(_, scene)| scene));
     (all, has_counts)
+}
+
+/// Why no alternative of a rule was judged: what can be had without counters is said first.
+fn reason(judged: Vec<Judged>) -> Note {
+    let mut reasons: Vec<Note> =
+        judged.into_iter().filter_map(|one| if let Judged::Unjudged(why) = one { Some(why) } else { None }).collect();
+    reasons.sort_by_key(|why| why.code == says::codes::no_counts);
+    reasons.into_iter().next().unwrap_or_else(says::nothing_to_judge)
 }
 
 /// Result of a rule.
@@ -156,7 +162,8 @@ fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
         ExplainedNumber { name: name.to_owned(), what, value, unit, steps: Vec::new() }
     };
     let limit = format!("expected {sign} {}", right.trim());
-    vec![number(left.trim(), worst.value, worst.value_is), number(&limit, worst.limit, worst.limit_is)]
+    let both = [number(left.trim(), worst.value, worst.value_is), number(&limit, worst.limit, worst.limit_is)];
+    both.into_iter().filter(|number| number.value.is_finite()).collect()
 }
 
 /// A rule that compares numbers of scenes.
@@ -184,7 +191,7 @@ fn scene(rule: &Rule, holds: &Holds, all: &[Scene], has_counts: bool) -> Judged 
         (None, true) => Judged::Clear,
         (None, false) => Judged::Unjudged(match missing {
             Some(name) if name.is_counted() && !has_counts => says::no_counts(),
-            Some(name) => says::number_not_known(&name.text()),
+            Some(name) => name.unknown(),
             None => {
                 let (what, command) = holds.of.subject();
                 if holds.of.is_counted() && !has_counts {

@@ -107,7 +107,7 @@ fn others(run: &Run) -> Vec<Scene> {
     for warning in &run.warnings {
         let number = |key: &str| warning.data.get(key).and_then(|value| value.as_f64());
         let state = |word: &str, share: f64| {
-            let scene = Scene::new(SceneKind::State, None).word("state", word);
+            let scene = Scene::new(SceneKind::State, Some("cpus of this run".to_owned())).word("state", word);
             scene.with(Fact::Share, share, Confidence::Reported, &[])
         };
         if warning.code == warnings::codes::steal {
@@ -148,7 +148,10 @@ fn settings(run: &Run) -> Vec<Scene> {
         let scene = Scene::new(SceneKind::Setting, None).word("setting", word);
         scene.with(fact, value, Confidence::Reported, &[])
     };
-    let mut found = vec![setting("nodes", Fact::NodesPerSocket, nodes_per_socket(machine))];
+    let mut found = Vec::new();
+    if !machine.cpus.is_empty() {
+        found.push(setting("nodes", Fact::NodesPerSocket, nodes_per_socket(machine)));
+    }
     let with = |code: ReasonCode| {
         let has = |seen: &&Observation| seen.verdict.has(code);
         run.observations().filter(has).count() as f64
@@ -164,6 +167,10 @@ fn settings(run: &Run) -> Vec<Scene> {
         let count = run.observations().filter(|_| is_off).filter(base).count();
         found.push(setting("thp", Fact::Steps, count as f64));
     }
+    let wanted = run.observations().filter(|seen| seen.value.is_some() && !seen.labels.is(Labels::PAGE, "base"));
+    let shares = wanted.filter_map(|seen| seen.placement.as_ref()?.page_share);
+    let least = shares.filter(|share| (0.0..=1.0).contains(share)).min_by(f64::total_cmp);
+    found.extend(least.map(|share| setting("huge-pages", Fact::Backed, share)));
     if let Some(governor) = &system.governor {
         let spreads = run.observations().filter_map(|seen| seen.core_hz_spread).filter(|spread| spread.is_finite());
         let spread = spreads.max_by(f64::total_cmp).unwrap_or(0.0);

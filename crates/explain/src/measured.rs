@@ -8,9 +8,15 @@ use tiermark_model::{
 
 use crate::cells::{Access, Cell, Distance};
 use crate::facts::{Fact, Scene, SceneKind};
+use crate::machine::nodes_per_socket;
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
+/// Bytes of a transfer of a memory channel.
+const TRANSFER: f64 = 8.0;
+/// The rate of a step is that of its best windows. The counters also count slower ones, and the time around shots: beyond this
+/// factor the two are not of the same traffic.
+const MOST_STRETCH: f64 = 2.0;
 
 /// Where a latency is of: whether it is of a matrix, its row or its memory, its node, its pages.
 type Spot<'a> = (bool, &'a str, Option<u64>, &'a str);
@@ -22,6 +28,8 @@ pub(crate) struct Bounds<'a> {
     has_counts: bool,
     /// Whether a hypervisor makes the table of memory modules up, so that no peak is known.
     is_guest: bool,
+    /// Whether a socket has several nodes.
+    is_split: bool,
     /// Idle latencies.
     latencies: HashMap<Spot<'a>, (f64, Confidence)>,
     /// Shares that a probe computed from what the machine or the user states, by step and by what they are of.
@@ -39,6 +47,7 @@ impl<'a> Bounds<'a> {
         Self {
             machine: &run.machine,
             has_counts,
+            is_split: nodes_per_socket(&run.machine) > 1.0,
             is_guest: run.machine.system.hypervisor.is_some(),
             latencies: of(Quantity::Latency).filter_map(latency).collect(),
             shares: of(Quantity::MatrixShare).filter_map(share).collect(),
@@ -134,10 +143,12 @@ impl<'a> Bounds<'a> {
                 (None, None) => true,
             };
             let boxes = || counted.counted.boxes.iter().filter(|own| is_here(&own.place));
+            // Memory of one node of several uses a part of the socket's channels, and no clock says which.
+            let is_whole = !self.is_split || boxes().all(|own| own.place.node.is_some());
             let transfers: Option<f64> = boxes().map(|own| own.transfers).sum();
-            let by_clock = transfers.filter(|transfers| *transfers > 0.0).map(|transfers| {
-                // A tick has two transfers of 8 bytes.
-                boxes().map(|own| own.total).sum::<f64>() / (transfers * 8.0)
+            let by_clock = transfers.filter(|transfers| is_whole && *transfers > 0.0).map(|transfers| {
+                let bytes: f64 = boxes().map(|own| own.total).sum();
+                bytes / (transfers * TRANSFER) * stretch(cell, counted)
             });
             let by_peak = || {
                 let moved = amplification(counted.counted.sum(is_here).total, counted.useful?)? * cell.used;
@@ -164,12 +175,19 @@ impl<'a> Bounds<'a> {
             // A link without a partner has no clock that ticks, and carries nothing.
             let most: f64 = own().filter_map(|link| link.most).sum();
             if most > 0.0 {
-                return Some(busier / most);
+                return Some(busier / most * stretch(cell, counted));
             }
             Some(amplification(Some(busier), counted.useful?)? * cell.used / theory?)
         };
         sockets.iter().filter_map(share).max_by(f64::total_cmp)
     }
+}
+
+/// How much faster the threads were in their best windows than in the time that was counted.
+fn stretch(cell: &Cell<'_>, counted: &StepTraffic) -> f64 {
+    let during = counted.useful.map(|useful| useful / counted.counted.seconds);
+    let times = during.map(|rate| cell.used / rate).filter(|times| times.is_finite());
+    times.map_or(1.0, |times| times.clamp(1.0, MOST_STRETCH))
 }
 
 /// The spot of a plain idle latency of memory.

@@ -238,7 +238,16 @@ fn huge_pages_that_were_not_to_be_had() {
         move |run: &mut Run| {
             let labels = &mut run.experiments[0].observations[0].labels;
             *labels = labels.clone().text(Labels::PAGE, "thp").text(Labels::TIER, "DRAM").purpose(Purpose::Ladder);
-            let placement = PlacementProof { page_share: Some(share), ..PlacementProof::default() };
+            let placement = PlacementProof {
+                how: tiermark_model::messages::setup::no_numa(),
+                pages: 10,
+                by_node: Default::default(),
+                on_target: None,
+                page_share: Some(share),
+                page: "thp".into(),
+                physical: None,
+                notes: Vec::new(),
+            };
             run.experiments[0].observations[0].placement = Some(placement);
         }
     };
@@ -279,7 +288,7 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     differ("counters-wrong", &checked(vec![fault.clone()]), &checked(Vec::new()));
     let found = explain("wrong", &with(&checked(vec![fault])));
     assert_eq!(found.counters, None);
-    assert!(found.unjudged.iter().any(|one| one.rule == "slow-channel" && one.why.code == "no_counts"));
+    assert!(found.unjudged.iter().any(|one| one.rule == "link-down" && one.why.code == "no_counts"));
     let found = explain("right", &with(&checked(Vec::new())));
     assert_eq!(found.counters, Some(CounterSourceId::Perf));
     assert!(found.clear.iter().any(|rule| rule == "slow-channel"));

@@ -158,5 +158,17 @@ fn rates_alone_show_a_part_of_the_lessons() {
     assert_eq!(found(&explanation, "partial-lines").confidence, Confidence::Measured);
     let unjudged = |rule: &str| explanation.unjudged.iter().find(|one| one.rule == rule).unwrap();
     assert_eq!(unjudged("remote-writes-amplified").why.code, "no_counts");
-    assert_eq!(unjudged("slow-channel").why.code, "no_counts");
+    assert_eq!(unjudged("link-down").why.code, "no_counts");
+}
+
+/// Counters also see the time around shots: a share of the channels' clock is that of the rate that the step is of.
+#[test]
+fn shares_are_of_the_best_windows_as_the_rate_is() {
+    let mut run = made::run();
+    // 77 of 128 GB/s in the time that was counted, of which the threads streamed for 8 tenths.
+    add(&mut run, &Rate::new("read", 0, 96.0).channels(&[12.8; 6]));
+    let traffic = run.experiments[0].observations[0].traffic.as_mut().unwrap();
+    traffic.useful = Some(0.8 * 96.0 * GB);
+    let explanation = explain("shots", &run);
+    is(found(&explanation, "limit-channels"), "channel.share", 0.75);
 }

@@ -141,8 +141,16 @@ fn rest(explanation: &Explanation, style: &Style) -> String {
     }
     if !explanation.unjudged.is_empty() {
         out.push_str(&heading("Not judged", style));
+        let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
         for one in &explanation.unjudged {
-            out.push_str(&bullet(style.absent(), Ink::Dim, &format!("{}: {}", one.rule, one.why), None, style));
+            let why = one.why.to_string();
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, rules)) => rules.push(&one.rule),
+                None => reasons.push((why, vec![&one.rule])),
+            }
+        }
+        for (why, rules) in reasons {
+            out.push_str(&bullet(style.absent(), Ink::Dim, &format!("{}: {why}", rules.join(", ")), None, style));
         }
     }
     out

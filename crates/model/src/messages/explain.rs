@@ -10,7 +10,11 @@ messages! {
     Note no_counts(): "it needs hardware counters of memory traffic: `tiermark list counters` says what is missing";
 
     /// A number that is not known at any place.
-    Note number_not_known(name: &str): "{name} is not known for any place of this run";
+    Note number_not_known(name: &str, what: &str): "{name} ({what}) is not known for any place of this run";
+
+    /// The most that something carries is not known.
+    Note limit_not_known(what: &str, option: &str):
+        "what the {what} carry at most is not known: `tiermark matrix {option} RATE` states it";
 
     /// Something that the run did not measure.
     Note scene_not_measured(what: &str, command: &str): "the run has {what}: `{command}`";
