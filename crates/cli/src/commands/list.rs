@@ -29,6 +29,10 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
             "--root: use it with counters, probes or primitives; no other list is of a machine",
         ));
     }
+    let chosen = args.counters.counters_from.is_some() || args.counters.events.is_some();
+    if chosen && args.what != Some(Listing::Counters) {
+        return Err(Failure::usage("--counters-from and --events: use them with counters"));
+    }
     let captured = args.root.as_ref().map(|path| path.display().to_string());
     let simulation = &Simulation { simulate: captured.or_else(|| simulation.simulate.clone()), ..simulation.clone() };
     if args.json {
