@@ -19,6 +19,7 @@ pub mod matrix;
 mod mix;
 pub mod mlp;
 pub mod os;
+pub mod placed;
 mod places;
 mod reach;
 pub mod residency;

@@ -105,7 +105,12 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
             };
             let (points, about) = curve.points.iter().filter_map(point).unzip();
             // A single curve is named by the heading.
-            Series { name: if curves.len() == 1 { String::new() } else { curve.name.clone() }, points, about }
+            Series {
+                name: if curves.len() == 1 { String::new() } else { curve.name.clone() },
+                points,
+                about,
+                ..Series::default()
+            }
         })
         .collect();
     // In a text the heading has the unit.
@@ -310,7 +315,7 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
         let at = (scaled(point.bandwidth, style), point.latency_ns);
         match series.iter_mut().find(|s| s.name == name) {
             Some(known) => known.points.push(at),
-            None => series.push(Series { name, points: vec![at], about: Vec::new() }),
+            None => series.push(Series { name, points: vec![at], ..Series::default() }),
         }
         table.row(vec![
             Cell::new(value(point.read_percent, Unit::Count, style)),

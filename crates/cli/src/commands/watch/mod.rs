@@ -2,6 +2,7 @@
 
 mod child;
 mod counted;
+mod curve;
 mod endpoint;
 mod feed;
 mod recording;
@@ -19,6 +20,7 @@ use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::{harmless, target};
 use counted::Counting;
+use curve::OnCurve;
 use endpoint::Endpoint;
 use feed::{Feed, Live, Replay};
 use recording::Recorder;
@@ -47,13 +49,14 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if let Some(why) = about_counters.first().filter(|_| lines && !on_screen && counting.counted.is_none()) {
         tell(format_args!("tiermark: note: memory traffic is not counted: {why}"));
     }
+    let on_curve = OnCurve::open(args, &root, simulation, &counting)?;
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
         None => Box::new(Live::new(&root, args.interval, counting.counted.take())),
     };
     let mut taker = Taker { feed, sinks: Sinks::open(args)?, left: args.samples, about_counters };
     if !args.command.is_empty() {
-        return child::run(args, &mut taker, &stop);
+        return child::run(args, &mut taker, on_curve, &stop);
     }
     if on_screen {
         return screen::run(args, &mut taker, &stop);
