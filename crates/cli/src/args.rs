@@ -186,6 +186,8 @@ pub(crate) enum Document {
     Watch,
     /// Schema of the first line of `watch --record`; the others are samples
     WatchRecording,
+    /// Schema of `watch --curve RUN --curve-json FILE`
+    Placed,
 }
 
 /// The lists that `list` prints.

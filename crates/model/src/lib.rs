@@ -28,6 +28,7 @@ pub mod observation;
 pub mod os;
 mod page;
 mod peak;
+mod placed;
 pub mod plan;
 mod purpose;
 mod quantity;
@@ -82,6 +83,9 @@ pub use machine::*;
 pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};
 pub use page::PageKind;
+pub use placed::{
+    PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee, PlacedPart, PlacedPoint, PlacedTime,
+};
 pub use plan::{
     Effort, Plan, PlanPage, PlanPart, Published, PublishedFigure, PublishedPoint, Request, Scope, Step, StopRule,
 };

@@ -20,6 +20,7 @@ pub mod matrix;
 mod mix;
 pub mod mlp;
 pub mod os;
+pub mod placed;
 mod places;
 mod reach;
 pub mod residency;

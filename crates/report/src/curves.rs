@@ -166,7 +166,7 @@ fn drawn(
         .iter()
         .map(|(name, group)| {
             let (points, about) = group.iter().filter_map(point).unzip();
-            Series { name: name.clone(), points, about }
+            Series { name: name.clone(), points, about, ..Series::default() }
         })
         .collect();
     let marks = cache_marks(machine);

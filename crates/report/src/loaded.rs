@@ -106,7 +106,12 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
             };
             let (points, about) = curve.points.iter().filter_map(point).unzip();
             // A single curve is named by the heading.
-            Series { name: if curves.len() == 1 { String::new() } else { curve.name.clone() }, points, about }
+            Series {
+                name: if curves.len() == 1 { String::new() } else { curve.name.clone() },
+                points,
+                about,
+                ..Series::default()
+            }
         })
         .collect();
     let series = with_measured(series, &curves, style);
@@ -135,7 +140,12 @@ fn with_measured(series: Vec<Series>, curves: &[LoadedCurve<'_>], style: &Style)
             Some(((scaled(rate, style), p.seen.value?), PointAbout::of(p.seen, 1.0).named(pressure(p))))
         };
         let (points, about): (Vec<_>, Vec<_>) = curve.points.iter().filter_map(point).unzip();
-        (points.len() > 1).then(|| Series { name: format!("{} on channels", curve.name), points, about })
+        (points.len() > 1).then(|| Series {
+            name: format!("{} on channels", curve.name),
+            points,
+            about,
+            scatter: false,
+        })
     };
     let pairs = series.into_iter().zip(curves);
     pairs
@@ -335,7 +345,7 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
         let at = (scaled(point.bandwidth, style), point.latency_ns);
         match series.iter_mut().find(|s| s.name == name) {
             Some(known) => known.points.push(at),
-            None => series.push(Series { name, points: vec![at], about: Vec::new() }),
+            None => series.push(Series { name, points: vec![at], ..Series::default() }),
         }
         table.row(vec![
             Cell::new(value(point.read_percent, Unit::Count, style)),

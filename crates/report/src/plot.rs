@@ -20,6 +20,8 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(f64, f64)>,
     /// What a page shows of each point beside its place, in the units of the axes; empty where nothing is known.
     pub(crate) about: Vec<PointAbout>,
+    /// Whether the points are places by themselves, without a line between them.
+    pub(crate) scatter: bool,
 }
 
 /// What to draw.
@@ -98,9 +100,10 @@ fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &
         let dots: Vec<(usize, usize)> = points.iter().map(|&(x, y)| scale.dot(x, y)).collect();
         match dots.as_slice() {
             [only] => canvas.segment(*only, *only, i),
+            _ if plot.series[i].scatter => canvas.letters(&dots, i),
             _ => dots.windows(2).for_each(|pair| canvas.segment(pair[0], pair[1], i)),
         }
-        if let Some(&last) = dots.last().filter(|_| drawn.len() > 1 || !style.unicode) {
+        if let Some(&last) = dots.last().filter(|_| !plot.series[i].scatter && (drawn.len() > 1 || !style.unicode)) {
             canvas.letter(last, i);
         }
     }

@@ -35,7 +35,7 @@ impl Curves<'_> {
                 let scale = self.unit.1;
                 let point = |f: &Finding| Some((((self.x)(f)?, f.value? / scale), PointAbout::of_finding(f, scale)));
                 let (points, about) = of.into_iter().filter_map(point).unzip();
-                Series { name, points, about }
+                Series { name, points, about, ..Series::default() }
             })
             .filter(|series| series.points.len() >= FEWEST)
             .collect();
@@ -58,7 +58,7 @@ pub(crate) fn pages(experiments: &[&Experiment], style: &Style) -> String {
         .map(|(name, of)| {
             let point = |o: &Observation| Some(((pages_of(o)?, o.value?), PointAbout::of(o, 1.0)));
             let (points, about) = of.into_iter().filter_map(point).unzip();
-            Series { name: format!("{name} pages"), points, about }
+            Series { name: format!("{name} pages"), points, about, ..Series::default() }
         })
         .filter(|series| distinct(series.points.iter().map(|(x, _)| *x as u64)).len() >= FEWEST)
         .collect();

@@ -74,6 +74,15 @@ pub(crate) struct WatchArgs {
     /// on the screen, and in each output format.
     #[arg(long, value_name = "EXPR", value_parser = alert)]
     pub(crate) alert: Vec<Alert>,
+    /// With COMMAND: where the program was on the loaded-latency curves of a saved run: a file, id or `last`
+    #[arg(long, value_name = "RUN", requires = "command")]
+    pub(crate) curve: Option<String>,
+    /// With --curve: write the result as JSON (`tiermark schema placed`)
+    #[arg(long, value_name = "FILE", requires = "curve", hide_short_help = true)]
+    pub(crate) curve_json: Option<String>,
+    /// With --curve: write the result as a page for a browser
+    #[arg(long, value_name = "FILE", requires = "curve", hide_short_help = true)]
+    pub(crate) curve_html: Option<String>,
     /// Run a command, and print a summary of its life on standard error
     #[arg(value_name = "COMMAND", last = true, conflicts_with_all = ["output", "samples", "replay"])]
     pub(crate) command: Vec<String>,

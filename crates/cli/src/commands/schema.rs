@@ -22,6 +22,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Document::History => include_str!("../../../../schema/history-1.json"),
         Document::Watch => include_str!("../../../../schema/watch-1.json"),
         Document::WatchRecording => include_str!("../../../../schema/watch-recording-1.json"),
+        Document::Placed => include_str!("../../../../schema/placed-1.json"),
         Document::Compare => include_str!("../../../../schema/compare-1.json"),
     };
     print(schema.trim_end()).map(|()| Exit::Done)

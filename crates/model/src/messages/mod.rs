@@ -18,6 +18,7 @@ pub mod health;
 pub mod load;
 pub mod machine;
 pub mod memory;
+pub mod placed;
 pub mod plan;
 pub mod rules;
 pub mod run;
@@ -46,6 +47,7 @@ pub const CODES: &[&[crate::Code]] = &[
     machine::codes::ALL,
     load::codes::ALL,
     memory::codes::ALL,
+    placed::codes::ALL,
     plan::codes::ALL,
     rules::codes::ALL,
     run::codes::ALL,

@@ -2,7 +2,7 @@
 
 mod curve;
 mod curve_spec;
-mod pauses;
+pub(crate) mod pauses;
 mod planner;
 
 use serde::{Deserialize, Serialize};

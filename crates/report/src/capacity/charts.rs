@@ -164,7 +164,7 @@ fn series(case: &Case, of: impl Fn(&CurvePoint) -> Option<f64>) -> Series {
         |point: &CurvePoint| PointAbout::told(point.outcome == Outcome::Unclear, word(point.outcome).to_owned());
     let point = |point: &&CurvePoint| Some(((f64::from(point.tenants), of(point)?), about(point)));
     let (points, about) = numbers(case).iter().filter_map(point).unzip();
-    Series { name: case.tier.clone(), points, about }
+    Series { name: case.tier.clone(), points, about, ..Series::default() }
 }
 
 fn drawn(unit: &str, log_y: bool, series: Vec<Series>, style: &Style) -> String {

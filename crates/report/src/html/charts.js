@@ -51,7 +51,7 @@
       const all = one.points.map(([x, y], place) => ({ x, y, about: one.about[place] || {} }));
       const points = all.filter((p) => fits(p.x, bySize) && fits(p.y, data.log_y));
       if (bySize) points.sort((a, b) => a.x - b.x);
-      return { name: one.name, points, at, shown: true };
+      return { name: one.name, points, at, shown: true, scatter: one.scatter === true };
     });
     const points = series.flatMap((one) => one.points);
     const toX = bySize ? Math.log2 : (v) => v;
@@ -175,7 +175,7 @@
     }
     context.lineWidth = 2 * ratio;
     context.setLineDash(DASHES[one.at % DASHES.length].map((d) => d * ratio));
-    line(context, one.points.map((p) => place(chart, u, p)));
+    if (!one.scatter) line(context, one.points.map((p) => place(chart, u, p)));
     context.setLineDash([]);
     context.lineWidth = 1.6 * ratio;
     one.points.forEach((p) => mark(context, ...place(chart, u, p), p.about.grade, ratio));

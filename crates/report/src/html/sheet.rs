@@ -1,7 +1,7 @@
 //! One document on a page.
 
 use tiermark_model::capacity::Capacity;
-use tiermark_model::{Against, Comparison, Grade, Run};
+use tiermark_model::{Against, Comparison, Grade, Placed, Run};
 
 use super::changes;
 use super::elements::elements;
@@ -24,6 +24,8 @@ pub enum Sheet<'a> {
     Capacity(&'a Capacity),
     /// Load on servers.
     Load(&'a LoadView),
+    /// A program on the curves of a run.
+    Placed(&'a Placed),
     /// A run compared with the first run of a comparison.
     Compared(&'a Comparison, &'a Against),
 }
@@ -41,6 +43,7 @@ impl Sheet<'_> {
             Self::Run(run) => crate::run(run, style),
             Self::Capacity(run) => crate::capacity(run, style),
             Self::Load(view) => crate::load(view, style),
+            Self::Placed(placed) => crate::placed(placed, style),
             Self::Compared(comparison, other) => crate::compare::against(comparison, other, style),
         };
         let id = format!("sheet-{at}");
@@ -62,7 +65,7 @@ impl Sheet<'_> {
             _ if !several => title,
             Self::Run(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
             Self::Capacity(run) => format!("{}: {title}, {}", at + 1, clean(&run.started)),
-            Self::Load(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
+            Self::Load(_) | Self::Placed(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
         };
         // What is said first stands above the picture.
         let lead = pieces.iter().take_while(|piece| matches!(piece, Block::Text(p) if p.ink != Ink::Head)).count();
@@ -73,7 +76,7 @@ impl Sheet<'_> {
                 let machine = crate::machine(&run.machine, style);
                 (String::new(), String::new(), folded("Machine", &machine, &id, true))
             }
-            Self::Load(_) => Default::default(),
+            Self::Load(_) | Self::Placed(_) => Default::default(),
             Self::Compared(comparison, other) => {
                 (String::new(), changes::changes(comparison, other, style), String::new())
             }

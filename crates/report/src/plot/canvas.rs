@@ -70,6 +70,15 @@ impl Canvas {
         }
     }
 
+    /// The letter of a series at each of its points, over whatever is there.
+    pub(super) fn letters(&mut self, dots: &[(usize, usize)], series: usize) {
+        for (x, y) in dots {
+            if let Some(cell) = self.cells.get_mut(y / 4 * self.columns + x / 2) {
+                (cell.1, cell.2) = (Some(letter(series)), series);
+            }
+        }
+    }
+
     pub(super) fn row(&self, row: usize, style: &Style) -> String {
         let mut out = String::new();
         for (dots, letter, series) in &self.cells[row * self.columns..(row + 1) * self.columns] {

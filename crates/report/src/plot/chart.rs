@@ -92,6 +92,8 @@ struct Curve<'a> {
     name: String,
     points: Vec<(f64, f64)>,
     about: &'a [PointAbout],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    scatter: bool,
 }
 
 /// The data of a plot, in one line.
@@ -111,6 +113,7 @@ pub(super) fn json(plot: &Plot<'_>, abscissa: Abscissa, x_unit: &str, style: &St
                 name: spoken(&series.name, style),
                 points: series.points.iter().map(|(x, y)| (if is_size { *x } else { short(*x) }, short(*y))).collect(),
                 about: &series.about,
+                scatter: series.scatter,
             })
             .collect(),
     };

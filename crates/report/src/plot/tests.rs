@@ -92,7 +92,7 @@ proptest! {
 #[test]
 fn a_unit_of_a_document_is_no_markup() {
     let points = vec![(1.0, 2.0), (2.0, 3.0)];
-    let one = |name: &str| Series { name: name.to_owned(), points: points.clone(), about: Vec::new() };
+    let one = |name: &str| Series { name: name.to_owned(), points: points.clone(), ..Series::default() };
     let series = [one("a"), one("b")];
     let plot = Plot { unit: "EUR\n\u{1}x", log_y: false, series: &series, marks: &[], level: None, rows: ROWS };
     let out = plot_over(&plot, "tenants\n\u{3}y", &Style { markup: true, ..Style::default() });

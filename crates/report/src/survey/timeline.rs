@@ -101,7 +101,7 @@ fn bucketed(name: String, mut points: Vec<(f64, f64)>) -> Series {
         Some(((chunk[chunk.len() / 2].0, median(values())?), PointAbout::between(low, high, of)))
     };
     let (points, about) = points.chunks(size).filter_map(one).unzip();
-    Series { name, points, about }
+    Series { name, points, about, ..Series::default() }
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -13,6 +13,7 @@ use tiermark_machine::{ProcessTime, Root};
 use tiermark_model::{Exit, WatchLife};
 use tiermark_report::WatchedCommand;
 
+use super::curve::OnCurve;
 use super::{NAP, Taker};
 use crate::args::watch::WatchArgs;
 use crate::output::{Failure, style, tell};
@@ -26,13 +27,21 @@ const NOT_RUN: u8 = 126;
 const BY_SIGNAL: i32 = 128;
 
 /// Runs the command, samples the system meanwhile, and prints the summary on standard error.
-pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Exit, Failure> {
+pub(super) fn run(
+    args: &WatchArgs,
+    taker: &mut Taker,
+    mut on_curve: Option<OnCurve>,
+    stop: &Stop,
+) -> Result<Exit, Failure> {
     let mut life = WatchLife::default();
     let mut samples = 0;
     let mut sample = |taker: &mut Taker| {
         match taker.take() {
             Ok(Some(sample)) => {
                 life.add(&sample);
+                if let Some(on_curve) = &mut on_curve {
+                    on_curve.add(&sample);
+                }
                 samples += 1;
             }
             Ok(None) => {}
@@ -60,11 +69,14 @@ pub(super) fn run(args: &WatchArgs, taker: &mut Taker, stop: &Stop) -> Result<Ex
     if let Some(why) = taker.about_counters.first().filter(|_| life.of("traffic.total_bytes").is_none()) {
         tell(format_args!("Memory traffic not counted: {why}"));
     }
+    if let Some(on_curve) = on_curve {
+        on_curve.finish(&command, args)?;
+    }
     Ok(exit(status))
 }
 
 /// The style of standard error, which has no colours here: what it prints passes the filter of messages.
-fn plain(args: &WatchArgs) -> tiermark_report::Style {
+pub(super) fn plain(args: &WatchArgs) -> tiermark_report::Style {
     tiermark_report::Style { color: false, ..style(&args.view) }
 }
 

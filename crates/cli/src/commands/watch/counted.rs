@@ -85,6 +85,11 @@ impl Counted {
         Self { source, before: None, told: false }
     }
 
+    /// Which source it is.
+    pub(super) fn id(&self) -> CounterSourceId {
+        self.source.id()
+    }
+
     /// Adds the traffic since the sample before to a sample, and the cpu time of reading the counters to its cost.
     pub(super) fn add(&mut self, sample: &mut WatchSample) {
         sample.counters = Some(self.source.id());

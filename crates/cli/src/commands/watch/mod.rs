@@ -4,6 +4,7 @@ mod active;
 mod alarms;
 mod child;
 mod counted;
+mod curve;
 mod endpoint;
 mod feed;
 mod recording;
@@ -23,6 +24,7 @@ use crate::{harmless, target};
 use active::Cells;
 use alarms::Alarms;
 use counted::Counting;
+use curve::OnCurve;
 use endpoint::Endpoint;
 use feed::{Feed, Live, Replay};
 use recording::Recorder;
@@ -51,6 +53,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if let Some(why) = about_counters.first().filter(|_| lines && !on_screen && counting.counted.is_none()) {
         tell(format_args!("tiermark: note: memory traffic is not counted: {why}"));
     }
+    let on_curve = OnCurve::open(args, &root, simulation, &counting)?;
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
         None => {
@@ -61,7 +64,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     let alarms = Alarms::new(&args.alert, on_screen);
     let mut taker = Taker { feed, alarms, sinks: Sinks::open(args)?, left: args.samples, about_counters };
     let ended = if !args.command.is_empty() {
-        child::run(args, &mut taker, &stop)?
+        child::run(args, &mut taker, on_curve, &stop)?
     } else if on_screen {
         screen::run(args, &mut taker, &stop)?
     } else {

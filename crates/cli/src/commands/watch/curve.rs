@@ -1,0 +1,111 @@
+//! The command on the loaded-latency curves of a saved run.
+
+use tiermark_machine::Root;
+use tiermark_model::messages::placed as says;
+use tiermark_model::{
+    CounterSourceId, Machine, Note, Observation, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint,
+    PlacedTime, Run, WatchSample,
+};
+use tiermark_report::Sheet;
+
+use super::child::plain;
+use super::counted::Counting;
+use crate::args::Simulation;
+use crate::args::watch::WatchArgs;
+use crate::commands::report::open_page;
+use crate::output::{Destination, Failure, document, style, tell};
+use crate::{kept, target};
+
+/// The curves, and the command on them so far.
+pub(super) struct OnCurve {
+    on: PlacedCurves,
+    counters: CounterSourceId,
+    points: Vec<PlacedPoint>,
+    notes: Vec<Note>,
+    json: Option<Destination>,
+    page: Option<Destination>,
+}
+
+impl OnCurve {
+    /// Reads the run, and opens the files for the result.
+    ///
+    /// # Errors
+    /// A [`Failure`] if there is no such run, the run has no curve, or no counters are open; of usage for files that cannot
+    /// be written.
+    pub(super) fn open(
+        args: &WatchArgs,
+        root: &Root,
+        simulation: &Simulation,
+        counting: &Counting,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(name) = &args.curve else { return Ok(None) };
+        let run = kept::run_of_probes(name)?;
+        let observations: Vec<&Observation> = run.observations().collect();
+        let on = tiermark_probes::placed::curves_of(&run.id, &observations)?;
+        let Some(counted) = &counting.counted else {
+            let why = counting.refused.first().map(|refusal| format!("{}: {}", refusal.what, refusal.why));
+            return Err(says::curve_without_counters(&why.unwrap_or_default()).into());
+        };
+        let machine = match &simulation.simulate {
+            Some(_) => target::captured_machine(root)?,
+            None => target::this_machine()?,
+        };
+        let mut notes = Vec::new();
+        notes.extend(other_machine(&run, &machine, simulation.simulate.is_some()));
+        if on.axis == PlacedAxis::Useful {
+            notes.push(says::curve_of_useful_bytes());
+        }
+        notes.push(says::rates_of_the_whole_machine());
+        // The user learns before the command runs what the result will be worth.
+        notes.iter().take(1).filter(|note| note.code == "curve_of_another_machine").for_each(|note| {
+            tell(format_args!("tiermark: warning: {note}"));
+        });
+        let json = args.curve_json.as_deref().map(Destination::open).transpose()?;
+        let page = args.curve_html.as_deref().map(open_page).transpose()?;
+        Ok(Some(Self { on, counters: counted.id(), points: Vec::new(), notes, json, page }))
+    }
+
+    /// Takes in a sample.
+    pub(super) fn add(&mut self, sample: &WatchSample) {
+        self.points.extend(tiermark_probes::placed::place(&self.on, sample));
+    }
+
+    /// Prints the result on standard error, and writes the files.
+    ///
+    /// # Errors
+    /// A [`Failure`] that names a file that cannot be written.
+    pub(super) fn finish(mut self, command: &str, args: &WatchArgs) -> Result<(), Failure> {
+        if self.points.iter().any(|point| point.read_share.is_none() && point.bytes_per_second > 0.0) {
+            self.notes.push(says::mix_not_counted());
+        }
+        let placed = Placed {
+            command: command.to_owned(),
+            counters: self.counters,
+            on: self.on,
+            time: PlacedTime::of(&self.points),
+            points: self.points,
+            notes: self.notes,
+        };
+        tell(format_args!("\n{}", tiermark_report::placed(&placed, &plain(args)).trim_end()));
+        if let Some(json) = self.json {
+            json.write(&document(PLACED_SCHEMA, &placed)?)?;
+        }
+        let page =
+            self.page.map(|page| page.write(&tiermark_report::html(&[Sheet::Placed(&placed)], &style(&args.view))));
+        page.map_or(Ok(()), |written| written)
+    }
+}
+
+/// A note if the run is of another machine than this, by what both know of themselves.
+fn other_machine(run: &Run, here: &Machine, simulated: bool) -> Option<Note> {
+    let facts = |machine: &Machine, simulated: bool| {
+        (simulated, machine.cpu_model.name.clone(), machine.cpus.len(), machine.system.hostname.clone())
+    };
+    let name = |machine: &Machine| {
+        let processor = machine.cpu_model.name.as_deref().unwrap_or("an unknown processor");
+        let host = machine.system.hostname.as_ref().map_or_else(String::new, |host| format!("{host}, "));
+        format!("{host}{processor}, {} cpus", machine.cpus.len())
+    };
+    let differs = facts(&run.machine, run.simulated.is_some()) != facts(here, simulated);
+    differs.then(|| says::curve_of_another_machine(&name(&run.machine), &name(here)))
+}

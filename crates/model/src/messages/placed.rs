@@ -1,0 +1,33 @@
+//! Messages about programs on the curves of a run.
+
+use super::rows::messages;
+
+const ON_CURVE: &str = "the program on a curve (--curve)";
+
+messages! {
+    /// A run without a curve of latency over bandwidth.
+    Refusal run_without_curve(run: &str):
+        { ON_CURVE }, "run {run} has no curve of latency over bandwidth of local memory",
+        "measure one on an idle machine: `tiermark loaded-latency`; then name that run, or `last`";
+
+    /// No counters to place a program with.
+    Refusal curve_without_counters(why: &str):
+        { ON_CURVE }, { if why.is_empty() { "no counters of memory traffic were opened".to_owned() } else { format!("no counters of memory traffic open: {why}") } },
+        "`tiermark list counters` shows what each source needs; without counters, `tiermark watch` shows stalls and swap";
+
+    /// Curves of another machine.
+    Note curve_of_another_machine(theirs: &str, here: &str):
+        "the curves are of another machine ({theirs}; this is {here}), so that latency and head room may be wrong";
+
+    /// Curves without counts.
+    Note curve_of_useful_bytes():
+        "the run of the curves has no counts of memory traffic: its rates are useful bytes, and fewer than the bytes on the channels where it writes, so that a program seems nearer to the knee than it is";
+
+    /// Counts that do not separate reads from writes.
+    Note mix_not_counted():
+        "reads and writes are not counted separately: the program is placed on the curve with the most reads";
+
+    /// Rates of everything that runs.
+    Note rates_of_the_whole_machine():
+        "rates are of the whole machine: other work counts as the program's";
+}

@@ -1,0 +1,217 @@
+//! A program on the loaded-latency curves of a machine: how busy memory was, second by second, what an access takes under
+//! such a load, and how far the knee is. The method is that of Mess (Esmaili-Dokht et al., MICRO 2024).
+
+use serde::{Deserialize, Serialize};
+
+use crate::counters::CounterSourceId;
+use crate::idset::NodeId;
+use crate::refusal::Note;
+
+/// Schema of [`Placed`].
+pub const PLACED_SCHEMA: &str = "tiermark/placed/1";
+
+/// The life of a program on curves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Placed {
+    /// The command as one types it.
+    pub command: String,
+    /// Where the rates of the program come from. They are of the whole machine: other work is in them.
+    pub counters: CounterSourceId,
+    /// The curves.
+    pub on: PlacedCurves,
+    /// The program, in the order of time.
+    pub points: Vec<PlacedPoint>,
+    /// Seconds by part of the curve.
+    pub time: PlacedTime,
+    /// What a reader should know.
+    pub notes: Vec<Note>,
+}
+
+/// The curves of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlacedCurves {
+    /// Id of the run.
+    pub run: String,
+    /// Where the memory lies, seen from the threads that loaded it: `local`, `system`.
+    pub place: String,
+    /// What the rates of the curves count.
+    pub axis: PlacedAxis,
+    /// A curve for each mix and node.
+    pub curves: Vec<PlacedCurve>,
+}
+
+/// What the rates of curves count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PlacedAxis {
+    /// Bytes on the memory channels, as the counters saw them during the run.
+    Counted,
+    /// Bytes that the threads of the run used: the run has no counts.
+    Useful,
+}
+
+/// A curve: latency over bandwidth, both rising.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlacedCurve {
+    /// The traffic of the run: `read`, `2:1`.
+    pub mix: String,
+    /// The node whose memory it is; `None` if it stands for each node, or for the whole machine.
+    pub node: Option<NodeId>,
+    /// Share of the bytes on the channels that are read. Without counts it follows from the mix: an ordinary store reads its
+    /// line first.
+    pub read_share: f64,
+    /// Bytes a second and ns, by rising load.
+    pub points: Vec<(f64, f64)>,
+    /// The knee; `None` if the curve has none.
+    pub knee: Option<PlacedKnee>,
+}
+
+/// A knee and the points beside it, in bytes a second: the knee is one of the points, so it lies between the other two.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlacedKnee {
+    /// The knee.
+    pub at: f64,
+    /// The point before it.
+    pub low: f64,
+    /// The point after it.
+    pub high: f64,
+}
+
+/// A part of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PlacedPart {
+    /// Before the point that precedes the knee; of a curve without a knee, anywhere on it.
+    Below,
+    /// Between the two points beside the knee.
+    Near,
+    /// Behind the point that follows the knee, or beyond the end of a curve without one.
+    Past,
+}
+
+/// The program between two samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlacedPoint {
+    /// The end of the time, RFC 3339 in UTC.
+    pub time: String,
+    /// How long it was.
+    pub seconds: f64,
+    /// The node whose memory was busiest for its curve; `None` where the whole machine is placed.
+    pub node: Option<NodeId>,
+    /// Bytes a second on the memory channels.
+    pub bytes_per_second: f64,
+    /// Share of them that was read; `None` if reads are not counted separately.
+    pub read_share: Option<f64>,
+    /// The place of the curve in [`PlacedCurves::curves`]: that of the nearest share of reads.
+    pub curve: usize,
+    /// Latency of an access at this rate, read off the curve, in ns.
+    pub ns: f64,
+    /// Whether the rate is beyond the end of the curve, so that `ns` is at least this.
+    pub beyond: bool,
+    /// The part of the curve.
+    pub part: PlacedPart,
+    /// Bytes a second up to the knee, or up to the end of a curve without one; negative behind it.
+    pub head_room: f64,
+}
+
+/// Seconds by part of the curve.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlacedTime {
+    /// Below the knee.
+    pub below: f64,
+    /// Near it.
+    pub near: f64,
+    /// Past it.
+    pub past: f64,
+}
+
+impl PlacedTime {
+    /// The time of some points.
+    pub fn of(points: &[PlacedPoint]) -> Self {
+        let of = |part| points.iter().filter(|point| point.part == part).map(|point| point.seconds).sum();
+        Self { below: of(PlacedPart::Below), near: of(PlacedPart::Near), past: of(PlacedPart::Past) }
+    }
+
+    /// All of it.
+    pub fn all(&self) -> f64 {
+        self.below + self.near + self.past
+    }
+}
+
+impl PlacedCurve {
+    /// The latency at a rate, on straight lines between the points, and whether the rate is beyond the last of them;
+    /// `None` of a curve without points.
+    pub fn latency(&self, rate: f64) -> Option<(f64, bool)> {
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        if rate >= last.0 {
+            return Some((last.1, rate > last.0));
+        }
+        let Some(pair) = self.points.windows(2).find(|pair| rate < pair[1].0 && rate >= pair[0].0) else {
+            return Some((first.1, false));
+        };
+        let share = (rate - pair[0].0) / (pair[1].0 - pair[0].0);
+        Some((pair[0].1 + share * (pair[1].1 - pair[0].1), false))
+    }
+
+    /// The part of the curve at a rate, and the bytes a second up to the knee or the end.
+    pub fn part(&self, rate: f64) -> (PlacedPart, f64) {
+        let end = self.points.last().map_or(0.0, |point| point.0);
+        let part = match self.knee {
+            Some(knee) if rate > knee.high => PlacedPart::Past,
+            Some(knee) if rate >= knee.low => PlacedPart::Near,
+            None if rate > end => PlacedPart::Past,
+            _ => PlacedPart::Below,
+        };
+        (part, self.knee.map_or(end, |knee| knee.at) - rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(knee: Option<PlacedKnee>) -> PlacedCurve {
+        let points = vec![(0.0, 90.0), (10.0, 100.0), (20.0, 140.0), (25.0, 300.0)];
+        PlacedCurve { mix: "read".into(), node: None, read_share: 1.0, points, knee }
+    }
+
+    #[test]
+    fn latency_is_exact_at_the_points_and_straight_between() {
+        let curve = curve(None);
+        for (rate, ns) in [(0.0, 90.0), (5.0, 95.0), (10.0, 100.0), (15.0, 120.0), (20.0, 140.0), (22.5, 220.0)] {
+            assert_eq!(curve.latency(rate), Some((ns, false)), "{rate}");
+        }
+        assert_eq!((curve.latency(25.0), curve.latency(26.0)), (Some((300.0, false)), Some((300.0, true))));
+        assert_eq!(PlacedCurve { points: Vec::new(), ..curve }.latency(1.0), None);
+    }
+
+    #[test]
+    fn latency_never_falls_as_the_rate_rises() {
+        let curve = curve(None);
+        let all: Vec<f64> =
+            (0..300).filter_map(|step| curve.latency(f64::from(step) / 10.0)).map(|(ns, _)| ns).collect();
+        assert_eq!(all.len(), 300);
+        assert!(all.windows(2).all(|pair| pair[0] <= pair[1]));
+    }
+
+    #[test]
+    fn parts_are_bounded_by_the_points_beside_the_knee() {
+        let knee = curve(Some(PlacedKnee { at: 20.0, low: 10.0, high: 25.0 }));
+        let parts = [5.0, 10.0, 25.0, 26.0].map(|rate| knee.part(rate));
+        let expected =
+            [(PlacedPart::Below, 15.0), (PlacedPart::Near, 10.0), (PlacedPart::Near, -5.0), (PlacedPart::Past, -6.0)];
+        assert_eq!(parts, expected);
+        assert_eq!(
+            [24.0, 26.0].map(|rate| curve(None).part(rate)),
+            [(PlacedPart::Below, 1.0), (PlacedPart::Past, -1.0)]
+        );
+    }
+}

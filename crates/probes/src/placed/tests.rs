@@ -1,0 +1,138 @@
+use super::*;
+use proptest::prelude::*;
+use tiermark_model::{BoxKind, BoxTraffic, Metric, PartResult, PlacedPart, StepTraffic, Unit};
+
+/// Pauses, useful GB/s and ns of a machine that bends near 100 GB/s.
+const POINTS: [(u64, f64, f64); 6] = [
+    (30_000, 5.0, 100.0),
+    (1_500, 40.0, 104.0),
+    (400, 80.0, 112.0),
+    (200, 100.0, 130.0),
+    (100, 110.0, 220.0),
+    (0, 112.0, 400.0),
+];
+
+fn labels(purpose: Purpose, mix: &str, reads: u64) -> Labels {
+    let labels = Labels::new().purpose(purpose).text(Labels::PLACE, "local").text(Labels::MIX, mix);
+    labels.whole(Labels::READS, reads)
+}
+
+/// The points of a mix whose rates are scaled; with counts of so many bytes a useful byte.
+fn points(mix: &str, reads: u64, scale: f64, counted: Option<f64>) -> Vec<Observation> {
+    let point = |(pause, rate, ns): (u64, f64, f64)| {
+        let mut seen =
+            Observation::new("s", labels(Purpose::Load, mix, reads).whole(Labels::PAUSE, pause), Metric::Latency);
+        let rate = rate * scale * 1e9;
+        seen.value = Some(ns);
+        seen.parts = vec![PartResult {
+            name: "load".into(),
+            unit: Unit::BytesPerSecond,
+            value: Some(rate),
+            min: None,
+            max: None,
+        }];
+        seen.traffic = counted.map(|counted| StepTraffic {
+            counted: traffic(2.0, &[(0, 2.0 * rate * counted * 0.75, 2.0 * rate * counted * 0.25)]),
+            ..StepTraffic::default()
+        });
+        seen
+    };
+    let mut idle =
+        Observation::new("i", Labels::new().purpose(Purpose::Unloaded).text(Labels::PLACE, "local"), Metric::Latency);
+    idle.value = Some(90.0);
+    POINTS.into_iter().map(point).chain([idle]).collect()
+}
+
+/// Bytes read and written by node.
+fn traffic(seconds: f64, nodes: &[(u32, f64, f64)]) -> Traffic {
+    let own = |(node, read, write): &(u32, f64, f64)| BoxTraffic {
+        place: BoxPlace { socket: Some(0), node: Some(*node), kind: BoxKind::Channel, unit: "c".into() },
+        read: Some(*read),
+        write: Some(*write),
+        total: read + write,
+        local: None,
+        transfers: None,
+    };
+    Traffic { seconds, boxes: nodes.iter().map(own).collect(), ..Traffic::default() }
+}
+
+fn sample(seconds: f64, nodes: &[(u32, f64, f64)]) -> WatchSample {
+    WatchSample { traffic: Some(traffic(seconds, nodes)), ..WatchSample::default() }
+}
+
+fn curves(observations: &[Observation]) -> Result<PlacedCurves, Refusal> {
+    curves_of("r", &observations.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn a_run_without_counts_has_useful_bytes_and_the_share_of_its_mix() {
+    let all = [points("read", 100, 1.0, None), points("1:1", 50, 0.8, None), points("1:1.nt", 50, 0.7, None)].concat();
+    let on = curves(&all).unwrap();
+    assert_eq!((on.axis, on.place.as_str(), on.curves.len()), (PlacedAxis::Useful, "local", 3));
+    let of = |mix: &str| on.curves.iter().find(|curve| curve.mix == mix).unwrap();
+    // Of 1:1 two lines are read for one that is written: the store reads its line.
+    assert_eq!([of("read"), of("1:1.nt")].map(|curve| curve.read_share), [1.0, 0.5]);
+    assert!((of("1:1").read_share - 2.0 / 3.0).abs() < 1e-12);
+    let read = of("read");
+    assert_eq!((read.points.first(), read.points.last()), (Some(&(0.0, 90.0)), Some(&(112e9, 400.0))));
+    let knee = read.knee.unwrap();
+    assert!(knee.low < knee.at && knee.at < knee.high && (80e9..=110e9).contains(&knee.at), "{knee:?}");
+}
+
+#[test]
+fn counted_bytes_are_the_axis_where_every_point_has_them() {
+    let on = curves(&points("1:1", 50, 1.0, Some(1.5))).unwrap();
+    assert_eq!((on.axis, on.curves[0].read_share), (PlacedAxis::Counted, 0.75));
+    assert_eq!(on.curves[0].points.last(), Some(&(168e9, 400.0)));
+    let mixed = [points("1:1", 50, 1.0, Some(1.5)), points("read", 100, 1.0, None)].concat();
+    assert_eq!(curves(&mixed).unwrap().axis, PlacedAxis::Useful);
+}
+
+#[test]
+fn a_program_is_on_the_curve_of_the_nearest_mix() {
+    let all = [points("read", 100, 1.0, None), points("1:1", 50, 0.5, None)].concat();
+    let on = curves(&all).unwrap();
+    let at = |read: f64, write: f64| place(&on, &sample(2.0, &[(0, 2.0 * read * 1e9, 2.0 * write * 1e9)])).unwrap();
+    let reads = at(40.0, 0.0);
+    assert_eq!((on.curves[reads.curve].mix.as_str(), reads.ns, reads.part), ("read", 104.0, PlacedPart::Below));
+    assert_eq!((reads.seconds, reads.bytes_per_second, reads.read_share), (2.0, 40e9, Some(1.0)));
+    let writes = at(27.0, 13.0);
+    assert_eq!((on.curves[writes.curve].mix.as_str(), writes.ns), ("1:1", 112.0));
+    let past = at(130.0, 0.0);
+    assert_eq!((past.ns, past.beyond, past.part), (400.0, true, PlacedPart::Past));
+    assert!(past.head_room < 0.0);
+    assert_eq!(place(&on, &sample(0.0, &[(0, 0.0, 0.0)])), None, "no time has passed");
+    assert_eq!(place(&on, &WatchSample::default()), None, "nothing is counted");
+}
+
+#[test]
+fn of_several_nodes_the_one_with_the_least_head_room_is_placed() {
+    let on = curves(&points("read", 100, 1.0, None)).unwrap();
+    let point = place(&on, &sample(1.0, &[(0, 10e9, 0.0), (1, 80e9, 0.0)])).unwrap();
+    assert_eq!((point.node, point.bytes_per_second, point.ns), (Some(1), 80e9, 112.0));
+    let system = PlacedCurves { place: SYSTEM.to_owned(), ..on };
+    let point = place(&system, &sample(1.0, &[(0, 10e9, 0.0), (1, 70e9, 0.0)])).unwrap();
+    assert_eq!((point.node, point.bytes_per_second), (None, 80e9));
+}
+
+#[test]
+fn a_run_without_curve_is_refused() {
+    let latency = Observation::new("s", Labels::new().text(Labels::PLACE, "local"), Metric::Latency);
+    assert_eq!(curves(&[latency]).unwrap_err().code.as_str(), "run_without_curve");
+    let one: Vec<Observation> = points("read", 100, 1.0, None).into_iter().take(1).collect();
+    assert!(curves(&one).is_err(), "one point is no curve");
+}
+
+proptest! {
+    #[test]
+    fn more_traffic_of_a_mix_is_never_faster(rates in prop::collection::vec(0.0f64..200e9, 2..20)) {
+        let on = curves(&points("read", 100, 1.0, None)).unwrap();
+        let mut rates = rates;
+        rates.sort_by(f64::total_cmp);
+        let placed: Vec<PlacedPoint> =
+            rates.iter().filter_map(|rate| place(&on, &sample(1.0, &[(0, *rate, 0.0)]))).collect();
+        prop_assert_eq!(placed.len(), rates.len());
+        prop_assert!(placed.windows(2).all(|pair| pair[0].ns <= pair[1].ns && pair[0].head_room >= pair[1].head_room));
+        prop_assert!(placed.windows(2).all(|pair| pair[0].part <= pair[1].part));
+    }
+}

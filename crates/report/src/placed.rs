@@ -1,0 +1,201 @@
+//! A program on the loaded-latency curves of a run.
+
+use tiermark_model::{Placed, PlacedAxis, PlacedCurve, PlacedPart, PlacedPoint};
+
+use crate::number::{nanoseconds, percent, rate, seconds};
+use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// Most curves in the plot: with the program they are as many as can be distinguished.
+const CURVES: usize = 4;
+/// Most points of the program in the plot: a page stays small, and a screen has fewer places.
+const POINTS: usize = 2_000;
+
+/// The program on the curves: a plot, the time by part of the curve, and the busiest moment.
+pub fn placed(placed: &Placed, style: &Style) -> String {
+    let title = format!("{} on the loaded-latency curves of run {}", placed.command, placed.on.run);
+    let mut out = heading(&title, style).trim_start_matches('\n').to_owned();
+    if placed.points.is_empty() {
+        let none = "no traffic was counted: the command ended before the second sample; use a shorter --interval";
+        return out + &hanging("  ", none, Ink::Warn, style) + &notes(placed, style);
+    }
+    out.push_str(&drawn(placed, style));
+    out.push('\n');
+    out.push_str(&table(placed, style));
+    out.extend(busiest(placed, style).map(|text| hanging("  ", &text, Ink::Plain, style)));
+    out + &notes(placed, style)
+}
+
+/// The curves that the program was on, most seconds first, and the program on them.
+fn drawn(placed: &Placed, style: &Style) -> String {
+    let on = |at: usize| placed.points.iter().filter(|point| point.curve == at).map(|point| point.seconds).sum::<f64>();
+    let mut used: Vec<(usize, &PlacedCurve)> = placed.on.curves.iter().enumerate().collect();
+    used.sort_by(|a, b| on(b.0).total_cmp(&on(a.0)));
+    used.retain(|(at, _)| on(*at) > 0.0);
+    used.truncate(CURVES);
+    let scale = style.axis().0;
+    let curve = |(_, curve): &(usize, &PlacedCurve)| Series {
+        name: name(curve),
+        points: curve.points.iter().map(|(rate, ns)| (rate / scale, *ns)).collect(),
+        ..Series::default()
+    };
+    let mut series: Vec<Series> = used.iter().map(curve).collect();
+    let every = placed.points.len().div_ceil(POINTS);
+    let (points, about) = placed.points.iter().step_by(every).map(|point| about(point, style)).unzip();
+    series.push(Series { name: "program".to_owned(), points, about, scatter: true });
+    let knee = |(_, curve): &(usize, &PlacedCurve)| Some((curve.knee?.at / scale, "knee".to_owned()));
+    let mut marks: Vec<(f64, String)> = used.iter().filter_map(knee).collect();
+    marks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let plot = Plot { unit: "ns", log_y: false, series: &series, marks: &marks, level: None, rows: 2 * ROWS };
+    plot_over(&plot, style.axis().1, style)
+}
+
+/// A point of the program with what a page shows of it.
+fn about(point: &PlacedPoint, style: &Style) -> ((f64, f64), PointAbout) {
+    let time = point.time.get(11..19).unwrap_or(&point.time).to_owned();
+    ((point.bytes_per_second / style.axis().0, point.ns), PointAbout::told(point.beyond, time))
+}
+
+fn name(curve: &PlacedCurve) -> String {
+    let node = curve.node.map_or_else(String::new, |node| format!(" node {node}"));
+    format!("{}{node}", curve.mix)
+}
+
+/// A row for each part of the curve.
+fn table(placed: &Placed, style: &Style) -> String {
+    let unit = style.rate_unit();
+    let mut table = Table::new().column("", Align::Left);
+    for head in ["time", "share", &format!("mean {unit}"), "reads", "ns"] {
+        table = table.column(head, Align::Right);
+    }
+    let time = &placed.time;
+    for (words, part, of) in [
+        ("below the knee", PlacedPart::Below, time.below),
+        ("near the knee", PlacedPart::Near, time.near),
+        ("past the knee", PlacedPart::Past, time.past),
+    ] {
+        let points: Vec<&PlacedPoint> = placed.points.iter().filter(|point| point.part == part).collect();
+        let absent = || style.absent().to_owned();
+        let mean = |value: &dyn Fn(&PlacedPoint) -> Option<f64>| {
+            let (area, all) = points
+                .iter()
+                .filter_map(|point| Some((value(point)? * point.seconds, point.seconds)))
+                .fold((0.0, 0.0), |(area, all), (more, seconds)| (area + more, all + seconds));
+            (all > 0.0).then(|| area / all)
+        };
+        let at_least = if points.iter().any(|point| point.beyond) { style.glyph("≥ ", ">= ") } else { "" };
+        table.row(
+            [
+                words.to_owned(),
+                seconds(of),
+                percent(if time.all() > 0.0 { of / time.all() } else { 0.0 }),
+                mean(&|point| Some(point.bytes_per_second)).map_or_else(absent, |value| rate(value, style)),
+                mean(&|point| point.read_share).map_or_else(absent, percent),
+                mean(&|point| Some(point.ns)).map_or_else(absent, |ns| format!("{at_least}{}", nanoseconds(ns))),
+            ]
+            .map(Cell::new)
+            .into(),
+        );
+    }
+    table.render(style)
+}
+
+/// The moment with the least head room.
+fn busiest(placed: &Placed, style: &Style) -> Option<String> {
+    let point = placed.points.iter().min_by(|a, b| a.head_room.total_cmp(&b.head_room))?;
+    let curve = placed.on.curves.get(point.curve)?;
+    let to = if curve.knee.is_some() { "the knee" } else { "the end of the curve, which has no knee" };
+    let unit = style.rate_unit();
+    let far = rate(point.head_room.abs(), style);
+    let room =
+        if point.head_room < 0.0 { format!("{far} {unit} past {to}") } else { format!("{far} {unit} below {to}") };
+    let time = point.time.get(11..19).unwrap_or(&point.time);
+    let node = point.node.map_or_else(String::new, |node| format!(" of node {node}"));
+    let at_least = if point.beyond { "at least " } else { "" };
+    Some(format!(
+        "Busiest at {time} UTC: {} {unit}{node} on the curve of {}, {at_least}{} ns an access, {room}",
+        rate(point.bytes_per_second, style),
+        name(curve),
+        nanoseconds(point.ns)
+    ))
+}
+
+fn notes(placed: &Placed, style: &Style) -> String {
+    let axis = match placed.on.axis {
+        PlacedAxis::Counted => "bytes on the memory channels",
+        PlacedAxis::Useful => "useful bytes",
+    };
+    let key = format!(
+        "ns = read off the curve of the nearest share of reads; near = between the measured points beside the knee; \
+         rates of the curves = {axis}; source of counters = {}",
+        placed.counters.name()
+    );
+    let mut out = hanging("  ", &key, Ink::Dim, style);
+    for note in &placed.notes {
+        out.push_str(&hanging("  ", &note.to_string(), Ink::Dim, style));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{CounterSourceId, PlacedCurves, PlacedKnee, PlacedTime};
+
+    fn program() -> Placed {
+        let knee = PlacedKnee { at: 80e9, low: 60e9, high: 90e9 };
+        let points = vec![(0.0, 90.0), (60e9, 100.0), (80e9, 130.0), (90e9, 200.0), (100e9, 400.0)];
+        let curve = |mix: &str, read_share| PlacedCurve {
+            mix: mix.into(),
+            node: None,
+            read_share,
+            points: points.clone(),
+            knee: Some(knee),
+        };
+        let on = PlacedCurves {
+            run: "20261125-1".into(),
+            place: "local".into(),
+            axis: PlacedAxis::Counted,
+            curves: vec![curve("read", 1.0), curve("1:1", 0.67)],
+        };
+        let point = |second: u32, rate: f64| {
+            let ((ns, beyond), (part, head_room)) = (on.curves[0].latency(rate).unwrap(), on.curves[0].part(rate));
+            let time = format!("2026-11-25T14:20:{second:02}.000Z");
+            PlacedPoint {
+                time,
+                seconds: 1.0,
+                node: None,
+                bytes_per_second: rate,
+                read_share: Some(0.95),
+                curve: 0,
+                ns,
+                beyond,
+                part,
+                head_room,
+            }
+        };
+        let points: Vec<PlacedPoint> =
+            [10e9, 20e9, 30e9, 65e9, 85e9, 120e9].into_iter().zip(1..).map(|(rate, at)| point(at, rate)).collect();
+        let time = PlacedTime::of(&points);
+        Placed { command: "redis-server".into(), counters: CounterSourceId::Perf, on, points, time, notes: Vec::new() }
+    }
+
+    #[test]
+    fn a_program_is_shown_on_its_curve() {
+        let text = placed(&program(), &Style::default());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        insta::assert_snapshot!(text);
+        let plain = placed(&program(), &Style { unicode: false, ..Style::default() });
+        assert!(plain.is_ascii(), "{plain}");
+    }
+
+    #[test]
+    fn a_page_has_the_curves_and_the_program_as_points() {
+        let page = crate::html(&[crate::Sheet::Placed(&program())], &Style::default());
+        assert!(page.contains("\"scatter\":true") && page.contains("redis-server on the"), "{}", &page[..500]);
+        let none = Placed { points: Vec::new(), ..program() };
+        assert!(placed(&none, &Style::default()).contains("no traffic was counted"));
+    }
+}
