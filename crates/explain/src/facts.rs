@@ -152,6 +152,8 @@ pub(crate) enum SceneKind {
     Mixed,
     /// Ordinary stores beside non-temporal ones.
     Stores,
+    /// Ordinary stores beside reads.
+    StoresAndReads,
     /// Sequential reads beside what wastes next least.
     Least,
     /// All threads beside one.
@@ -178,7 +180,9 @@ impl SceneKind {
     /// What it is of, and the command that measures it.
     pub(crate) fn subject(self) -> (&'static str, &'static str) {
         match self {
-            Self::Rate | Self::Threads | Self::Stores => ("no bandwidth of memory that fits", "tiermark survey"),
+            Self::Rate | Self::Threads | Self::Stores | Self::StoresAndReads => {
+                ("no bandwidth of memory that fits", "tiermark survey")
+            }
             Self::Random | Self::Least => ("no random beside sequential accesses", "tiermark run placement-matrix"),
             Self::Remote => ("no memory of two nodes", "tiermark matrix"),
             Self::Mixed => ("no memory of two nodes at once", "tiermark run placement-matrix"),

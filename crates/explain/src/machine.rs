@@ -11,6 +11,9 @@ use crate::cells::Cell;
 use crate::facts::{Fact, Scene, SceneKind};
 use crate::measured::known;
 
+/// Ramps of a run at most: a place for each node, and some operations. A document may have any number.
+const MOST_RAMPS: usize = 256;
+
 /// Whether counts are there and can be trusted.
 pub(crate) fn counts(run: &Run) -> bool {
     let has_faults =
@@ -20,7 +23,8 @@ pub(crate) fn counts(run: &Run) -> bool {
 
 /// All scenes of the machine.
 pub(crate) fn scenes(run: &Run, cells: &[&Cell<'_>]) -> Vec<Scene> {
-    let mut found: Vec<Scene> = run.findings().filter_map(|finding| ramp(finding, run)).collect();
+    let levels = run.findings().filter(|finding| finding.metric == Quantity::ScaleCeiling).take(MOST_RAMPS);
+    let mut found: Vec<Scene> = levels.filter_map(|finding| ramp(finding, run)).collect();
     found.extend(run.findings().filter_map(region));
     found.extend(run.experiments.iter().flat_map(states));
     found.extend(others(run));
@@ -33,7 +37,7 @@ pub(crate) fn scenes(run: &Run, cells: &[&Cell<'_>]) -> Vec<Scene> {
 
 /// The level of a ramp of threads whose limit its probe found.
 fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
-    let limit = finding.labels.get(Labels::LIMIT).filter(|_| finding.metric == Quantity::ScaleCeiling)?;
+    let limit = finding.labels.get(Labels::LIMIT)?;
     let (rate, how) = known(finding)?;
     let labels = &finding.labels;
     let same = |other: &&Finding| {

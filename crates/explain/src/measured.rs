@@ -1,5 +1,6 @@
 //! The numbers of one bandwidth: what the program used, what its kernel touches, what counters saw, and shares of limits.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use tiermark_model::{
@@ -7,7 +8,7 @@ use tiermark_model::{
 };
 
 use crate::cells::{Access, Cell, Distance};
-use crate::facts::{Fact, Scene, SceneKind};
+use crate::facts::{Fact, FactName, Found, Scene, SceneKind, Whose};
 use crate::machine::nodes_per_socket;
 
 /// Bytes of a line.
@@ -34,6 +35,8 @@ pub(crate) struct Bounds<'a> {
     latencies: HashMap<Spot<'a>, (f64, Confidence)>,
     /// Shares that a probe computed from what the machine or the user states, by step and by what they are of.
     shares: HashMap<(&'a str, &'a str), f64>,
+    /// Theoretical peaks that were computed, by nodes.
+    peaks: RefCell<HashMap<IdSet, Option<f64>>>,
 }
 
 impl<'a> Bounds<'a> {
@@ -51,64 +54,47 @@ impl<'a> Bounds<'a> {
             is_guest: run.machine.system.hypervisor.is_some(),
             latencies: of(Quantity::Latency).filter_map(latency).collect(),
             shares: of(Quantity::MatrixShare).filter_map(share).collect(),
+            peaks: RefCell::default(),
         }
     }
 
     /// The scene of a bandwidth.
     pub(crate) fn scene(&self, cell: &Cell<'_>) -> Scene {
-        let pattern = match (cell.is_random, lines_for_each_byte(cell) > 1.0) {
-            (false, false) => "sequential",
-            (true, false) => "random",
-            (_, true) => "words",
-        };
-        let mut scene = Scene::new(SceneKind::Rate, Some(cell.place()))
-            .word("access", cell.access.word())
-            .word("pattern", pattern)
-            .word("distance", cell.distance.word())
-            .word("threads", if cell.threads == 1.0 { "one" } else { "many" });
         let own = if cell.is_bound { Confidence::Hint } else { Confidence::Measured };
-        let mut add = |fact: Fact, value: Option<f64>, rests_on: Confidence| {
-            let Some(value) = value else { return };
-            scene = scene.clone().with(fact, value, rests_on, &[cell.step]);
-        };
-        add(Fact::Used, Some(cell.used), own);
-        add(Fact::Threads, Some(cell.threads), Confidence::Measured);
+        let mut facts = Facts { scene: empty(cell), step: cell.step };
+        facts.add(Fact::Used, Some(cell.used), own);
+        facts.add(Fact::Threads, Some(cell.threads), Confidence::Measured);
         let touched = cell.kernel.map(tiermark_model::KernelInfo::traffic);
-        let lines = touched.map(|(read, written)| read + written);
-        add(Fact::LinesMoved, lines.map(|lines| lines * cell.used), own);
-        add(Fact::LinesShare, lines.filter(|lines| *lines > 0.0).map(|lines| 1.0 / lines), Confidence::Measured);
-        let latency = self.latency(cell);
-        add(Fact::Latency, latency.map(|(ns, _)| ns), latency.map_or(own, |(_, how)| how));
-        // What is in flight are lines that are read: also those that ordinary stores read before they write them.
-        let read = touched.map(|(read, _)| read).filter(|read| *read > 0.0);
-        let in_flight = latency.zip(read).map(|((ns, _), read)| cell.used * read * ns * 1e-9 / LINE / cell.threads);
-        add(Fact::InFlight, in_flight, latency.map_or(own, |(_, how)| how.max(own)));
+        let lines = touched.map(|(read, written)| read + written).filter(|lines| *lines > 0.0);
+        facts.add(Fact::LinesMoved, lines.map(|lines| lines * cell.used), own);
+        facts.add(Fact::LinesShare, lines.map(|lines| 1.0 / lines), Confidence::Measured);
+        if let Some((ns, how)) = self.latency(cell) {
+            facts.add(Fact::Latency, Some(ns), how);
+            // What is in flight are lines that are read: also those that ordinary stores read before they write them.
+            let read = touched.map(|(read, _)| read).filter(|read| *read > 0.0);
+            let in_flight = read.map(|read| cell.used * read * ns * 1e-9 / LINE / cell.threads);
+            facts.add(Fact::InFlight, in_flight, how.max(own));
+        }
         let peak = self.peak(&cell.nodes);
-        add(Fact::Peak, peak, Confidence::Reported);
-        let counted = cell.seen.traffic.as_ref().filter(|_| self.has_counts);
+        facts.add(Fact::Peak, peak, Confidence::Reported);
         // What the user states holds in a guest too.
         let is_made_up = self.is_guest && self.machine.theoretical_peak.is_some();
-        let mut channel = self.stated(cell, "of theoretical peak").filter(|_| !is_made_up);
-        channel = channel.or_else(|| Some(lines? * cell.used / peak?)).filter(|_| cell.distance != Distance::Mixed);
-        let mut link = self.stated(cell, "of link");
-        let (mut channel_how, mut link_how) = (own, own);
-        if let Some(counted) = counted {
-            let sums = counted.counted.whole();
-            for (fact, value) in ratios(counted, sums) {
-                add(fact, value, Confidence::Counted);
-            }
-            let moved = counted.amplification().map(|times| times * cell.used);
-            add(Fact::Moved, moved, Confidence::Counted);
-            if let Some(share) = self.channels(cell, counted) {
-                (channel, channel_how) = (Some(share), Confidence::Counted);
-            }
-            if let Some(share) = self.links(cell, counted) {
-                (link, link_how) = (Some(share), Confidence::Counted);
-            }
+        let stated = self.stated(cell, "of theoretical peak").filter(|_| !is_made_up);
+        let channel = stated.or_else(|| Some(lines? * cell.used / peak?)).filter(|_| cell.distance != Distance::Mixed);
+        facts.add(Fact::ChannelShare, channel, own);
+        facts.add(Fact::LinkShare, self.stated(cell, "of link"), own);
+        if let Some(counted) = cell.seen.traffic.as_ref().filter(|_| self.has_counts) {
+            self.add_counted(cell, counted, &mut facts);
         }
-        add(Fact::ChannelShare, channel, channel_how);
-        add(Fact::LinkShare, link, link_how);
-        scene
+        facts.scene
+    }
+
+    /// Adds what counters saw, in place of what follows from rates.
+    fn add_counted(&self, cell: &Cell<'_>, counted: &StepTraffic, facts: &mut Facts<'_>) {
+        let moved = counted.amplification().map(|times| times * cell.used);
+        let shares = [(Fact::ChannelShare, self.channels(cell, counted)), (Fact::LinkShare, self.links(cell, counted))];
+        let all = ratios(counted, counted.counted.whole()).into_iter().chain([(Fact::Moved, moved)]).chain(shares);
+        all.for_each(|(fact, value)| facts.add(fact, value, Confidence::Counted));
     }
 
     /// The idle latency of the same memory from the same cpus.
@@ -123,7 +109,12 @@ impl<'a> Bounds<'a> {
 
     /// The theoretical peak of the memory of some nodes.
     fn peak(&self, nodes: &IdSet) -> Option<f64> {
-        self.machine.own_memory_peak(nodes).filter(|peak| *peak > 0.0 && !self.is_guest)
+        if self.is_guest {
+            return None;
+        }
+        let mut known = self.peaks.borrow_mut();
+        let peak = known.entry(nodes.clone()).or_insert_with(|| self.machine.own_memory_peak(nodes));
+        peak.filter(|peak| *peak > 0.0)
     }
 
     /// A share that a probe computed.
@@ -181,6 +172,34 @@ impl<'a> Bounds<'a> {
         };
         sockets.iter().filter_map(share).max_by(f64::total_cmp)
     }
+}
+
+/// A scene that is being filled, and the step that all its numbers rest on.
+struct Facts<'a> {
+    scene: Scene,
+    step: &'a str,
+}
+
+impl Facts<'_> {
+    fn add(&mut self, fact: Fact, value: Option<f64>, rests_on: Confidence) {
+        if let Some(value) = value {
+            self.scene.set(FactName(Whose::Own, fact), Found { value, rests_on, steps: vec![self.step.to_owned()] });
+        }
+    }
+}
+
+/// The scene of a bandwidth without numbers.
+fn empty(cell: &Cell<'_>) -> Scene {
+    let pattern = match (cell.is_random, lines_for_each_byte(cell) > 1.0) {
+        (false, false) => "sequential",
+        (true, false) => "random",
+        (_, true) => "words",
+    };
+    Scene::new(SceneKind::Rate, Some(cell.place()))
+        .word("access", cell.access.word())
+        .word("pattern", pattern)
+        .word("distance", cell.distance.word())
+        .word("threads", if cell.threads == 1.0 { "one" } else { "many" })
 }
 
 /// How much faster the threads were in their best windows than in the time that was counted.

@@ -25,6 +25,7 @@ pub(crate) fn pairs(all: &[Measured<'_>], run: &Run) -> Vec<Scene> {
         found.extend(remote(one, crew));
         found.extend(mixed(one, crew));
         found.extend(stores(one, crew));
+        found.extend(stores_and_reads(one, crew));
         found.extend(least(one, crew));
     }
     found.extend(all.iter().filter_map(|one| threads(one, all)));
@@ -78,6 +79,17 @@ fn stores(one: &Measured<'_>, crew: &[&Measured<'_>]) -> Option<Scene> {
     let gain = compared(cell.seen).filter(|_| cell.op == "write")?;
     let scene = Scene::new(SceneKind::Stores, Some(cell.place())).word("distance", cell.distance.word());
     Some(scene.with(Fact::Gain, gain, Confidence::Measured, &[cell.step]))
+}
+
+/// Ordinary stores beside reads of the same memory, both in order.
+fn stores_and_reads(one: &Measured<'_>, crew: &[&Measured<'_>]) -> Option<Scene> {
+    let cell = &one.0;
+    let is_read = |other: &Cell<'_>| {
+        other.access == Access::Read && !other.is_random && other.op == "read" && other.is_of_same_memory(cell)
+    };
+    let is_store = cell.access == Access::Store && !cell.is_random;
+    let (_, other) = crew.iter().find(|(other, _)| is_store && is_read(other))?;
+    Some(beside(SceneKind::StoresAndReads, one, "reads", other))
 }
 
 /// How many times the rate of ordinary stores the best non-temporal ones had, compared in the same moments.

@@ -150,6 +150,10 @@ fn rates_alone_show_a_part_of_the_lessons() {
     for seen in &mut run.experiments[0].observations {
         seen.traffic = None;
     }
+    // Reads alone are a hint, and non-temporal stores beside ordinary ones are more.
+    let explanation = explain("published", &run);
+    let one = found(&explanation, "reads-before-writes");
+    assert_eq!((one.confidence, number(one, "other.used").value), (Confidence::Hint, 89.8 * GB));
     add(&mut run, &Rate::new("write.nt", 0, 70.0));
     let explanation = explain("published", &run);
     for rule in ["reads-before-writes", "random-stores-slower", "random-reads-leave-channels-idle", "mixed-helps"] {
