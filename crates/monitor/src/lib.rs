@@ -97,4 +97,6 @@ impl Monitor {
 }
 
 #[cfg(test)]
+mod active_tests;
+#[cfg(test)]
 mod tests;
