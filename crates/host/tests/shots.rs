@@ -56,6 +56,14 @@ fn what_was_touched_is_chased_once_a_shot_and_nothing_else_is_stamped() {
             assert!(shot.stamps_ns[0] >= 3_000_000.0, "{}", shot.stamps_ns[0]);
         }
     }
+    // What the shot before read is looked at without a wait, which other work cannot disturb.
+    let mut setup = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
+    setup.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 1024, flushed: false, since_last: true };
+    let mut rig = host.prepare(&setup).unwrap();
+    for _ in 0..3 {
+        let shot = rig.shot(std::time::Duration::ZERO).unwrap().threads.remove(0);
+        assert_eq!(shot.per_block * (shot.stamps_ns.len() - 1) as f64, 1024.0);
+    }
     let mut none = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
     none.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 0, flushed: false, since_last: false };
     assert!(host.prepare(&none).is_err());

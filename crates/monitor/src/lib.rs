@@ -117,4 +117,6 @@ impl Monitor {
 }
 
 #[cfg(test)]
+mod active_tests;
+#[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ fn stalls(now: f64) -> WatchStalls {
 }
 
 /// The sample number `n` of a server with two sockets and a slower tier.
-fn sample(n: u32) -> WatchSample {
+pub(crate) fn sample(n: u32) -> WatchSample {
     let wave = f64::from(n % 10);
     let node = |node: u32| WatchNode {
         node,
@@ -70,7 +70,7 @@ fn monitor(samples: u32) -> Monitor {
     monitor
 }
 
-fn drawn(monitor: &Monitor, (width, height): (u16, u16), unicode: bool) -> String {
+pub(crate) fn drawn(monitor: &Monitor, (width, height): (u16, u16), unicode: bool) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(monitor, frame, Look { color: false, unicode })).unwrap();
     let buffer = terminal.backend().buffer();

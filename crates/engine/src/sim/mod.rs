@@ -387,7 +387,9 @@ impl SimRig {
                 let now = self.world.now.get();
                 let after_ns = if *since_last { (now - self.read_at) * 1e9 } else { f64::from(*wait_ns) };
                 let kept = self.world.options.neighbours.kept(after_ns, now);
-                1.0 / self.speeds.revisit_ns(index, chain_layout(&self.setup, thread.region), kept)
+                let misses = (1.0 - kept) * self.speeds.missed_ns(index);
+                let slower = misses * (self.world.options.neighbours.memory_slowed(now) - 1.0);
+                1.0 / (self.speeds.revisit_ns(index, chain_layout(&self.setup, thread.region), kept) + slower)
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
             Role::Os(call) => {

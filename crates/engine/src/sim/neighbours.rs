@@ -80,6 +80,11 @@ impl Neighbours {
         visited.or(self.evicts_after_seconds).map_or(1.0, |seconds| (-after_ns / 1e9 / seconds).exp())
     }
 
+    /// How many times longer an access to memory takes at this moment because of a visitor.
+    pub(super) fn memory_slowed(&self, at: f64) -> f64 {
+        self.visitor.filter(|visitor| visitor.is_here(at)).map_or(1.0, |visitor| visitor.slows)
+    }
+
     /// How much longer everything takes for threads that start at this moment, as a factor.
     pub(super) fn slowdown(&self, part: Level, threads: usize, at: f64, seed: u64, rng: &mut Rng) -> f64 {
         let mut factor = (1.0 + self.always) * (1.0 + self.drift * at);
@@ -93,8 +98,8 @@ impl Neighbours {
         if part != Level::Private && self.traffic.is_some_and(|state| state.is_on(at, seed ^ 2)) {
             factor *= 1.0 + SHARED * rng.unit();
         }
-        if let Some(visitor) = self.visitor.filter(|visitor| part == Level::Memory && visitor.is_here(at)) {
-            factor *= visitor.slows;
+        if part == Level::Memory {
+            factor *= self.memory_slowed(at);
         }
         if part == Level::Memory && threads > 1 && self.apart.is_some_and(|state| !state.is_on(at, seed ^ 3)) {
             factor /= ONE_LINK;

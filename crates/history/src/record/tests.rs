@@ -91,6 +91,11 @@ fn the_best_trusted_figure_is_kept_and_later_ones_are_held_against_it() {
     let better = run(LATER, &usual(), &[1], 1.0);
     let best = record.best(&better.experiments[0], &better.experiments[0].observations[0], &better.machine).unwrap();
     assert_eq!((best.value, best.date.as_str(), best.boot.as_str()), (1.1, DAY, "boot 1"));
+    // The same step is known without a run.
+    let experiment = &better.experiments[0];
+    let (step, unit) = (&experiment.plan.steps[0], experiment.observations[0].unit);
+    let of = |method| record.best_of_step(&experiment.request.probe, method, step, unit, &better.machine);
+    assert_eq!((of(experiment.method), of(experiment.method + 1)), (Some(best), None));
     assert!(held(&store, &run(LATER, &usual(), &[1], 1.2)));
     assert!(!held(&store, &run(LATER, &usual(), &[1], 1.13)), "within 3 %");
     shown(&store, &better);

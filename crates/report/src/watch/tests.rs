@@ -175,3 +175,40 @@ fn alarms_are_gauges_and_columns() {
     }
     assert!(watch_csv_columns(&sample).contains(&"alerts.cpu.steal > 1 % for 2s.alarm".to_owned()));
 }
+
+#[test]
+fn measurements_have_columns_of_their_own() {
+    use tiermark_model::{WatchActive, WatchBest, WatchCell, WatchPing, WatchShared};
+    let best = |now: f64| Some(WatchBest { now: Some(now), ..WatchBest::default() });
+    let active = WatchActive {
+        clock: best(3.456e9),
+        l1: WatchCell { latency: best(1.25), bandwidth: best(210.4e9) },
+        l2: WatchCell { latency: best(4.0), bandwidth: None },
+        l3: WatchShared { latency: best(16.6), kept: None, lasts: best(0.0123) },
+        dram: WatchCell { latency: best(131.0), bandwidth: best(9.87e9) },
+        pings: vec![WatchPing { pair: "0-1".into(), now: Some(331.0), ..WatchPing::default() }],
+        moves: 12,
+        cost_share: Some(0.0095),
+        ..WatchActive::default()
+    };
+    let sample = WatchSample { active: Some(active), ..sample() };
+    let text = format!("{}\n{}", watch_heading(&sample, &Style::default()), watch_line(&sample, &Style::default()));
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = text.lines().map(words).collect();
+    assert_eq!(lines[0], "time UTC steal GHz L1 ns GB/s L2 ns L3 ns lasts DRAM GB/s ping moves cost");
+    assert_eq!(lines[1], "14:20:03 1.5 3.46 1.25 210 4.00 16.6 12.3ms 131 9.87 331 12 0.95");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!([5e-5, 0.25, 2.0, 130.0].map(watch_time), ["0.05ms", "250ms", "2.00s", "130s"]);
+    let exposed = watch_exposition(&sample);
+    for line in [
+        "tiermark_watch_active_dram_latency_now_seconds 0.000000131",
+        "tiermark_watch_active_dram_bandwidth_now_bytes_per_second 9870000000",
+        "tiermark_watch_active_pings_now_seconds{pair=\"0-1\"} 0.000000331",
+        "tiermark_watch_active_clock_now_hertz 3456000000",
+        "tiermark_watch_active_l3_lasts_now_seconds 0.0123",
+        "tiermark_watch_active_cost_share_ratio 0.0095",
+        "tiermark_watch_active_moves 12",
+    ] {
+        assert!(exposed.lines().any(|found| found == line), "{line} in\n{exposed}");
+    }
+}

@@ -1,0 +1,53 @@
+use tiermark_model::{WatchCell, WatchPing, WatchShared};
+
+use super::tests::{drawn, sample};
+use super::*;
+use tiermark_model::{WatchActive, WatchBest};
+
+/// A guest; from the tenth sample on a neighbour takes half of its memory.
+fn active(n: u32) -> WatchActive {
+    let slow = if n >= 10 { 2.0 } else { 1.0 };
+    let best = |now: f64, capability: f64| {
+        let capability = (n > 5).then_some(capability);
+        Some(WatchBest { now: Some(now), age_seconds: Some(0.5), capability, record: None })
+    };
+    let recorded = |best: Option<WatchBest>, record: f64| best.map(|best| WatchBest { record: Some(record), ..best });
+    WatchActive {
+        cpu: 1,
+        clock: best(3.4e9, 3.5e9),
+        l1: WatchCell { latency: best(1.2, 1.18), bandwidth: best(210e9, 214e9) },
+        l2: WatchCell { latency: best(4.1, 4.0), bandwidth: None },
+        l3: WatchShared { latency: best(17.0, 16.0), kept: best(0.97, 0.98), lasts: best(0.0123 / slow, 0.0130) },
+        dram: WatchCell {
+            latency: recorded(best(95.0 * slow, 94.0), 91.0),
+            bandwidth: recorded(best(18e9 / slow, 18.5e9), 19e9),
+        },
+        pings: vec![WatchPing { pair: "0-1".into(), now: Some(58.0), age_seconds: Some(0.0), capability: Some(55.0) }],
+        clusters: vec!["0-1".parse().unwrap(), "2-3".parse().unwrap()],
+        moves: 3,
+        visits: 8,
+        budget: 0.01,
+        cost_share: Some(0.0081),
+        memory_bytes: 192 << 20,
+    }
+}
+
+fn monitor() -> Monitor {
+    let mut monitor = Monitor::new("every 1 s");
+    (0..20).for_each(|n| monitor.add(WatchSample { active: Some(active(n)), ..sample(n) }, None));
+    monitor
+}
+
+#[test]
+fn what_is_measured_takes_the_place_of_nodes_on_a_small_screen() {
+    let text = drawn(&monitor(), LEAST, true);
+    assert!(text.contains("pressure") && !text.contains("hit/s"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_large_screen_shows_all() {
+    let text = drawn(&monitor(), (100, 45), false);
+    assert!(text.is_ascii() && text.contains("hit/s") && text.contains("!DRAM ns"), "{text}");
+    insta::assert_snapshot!(text);
+}
