@@ -104,9 +104,9 @@ pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, forma
 pub use verdict::{Grade, Verdict};
 pub use visits::{Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
 pub use watch::{
-    CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchCost, WatchCpu, WatchFigure, WatchGroup, WatchHead,
-    WatchKind, WatchLife, WatchLifeFigure, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchSample,
-    WatchStall, WatchStalls, WatchSwap,
+    CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchCost, WatchCpu, WatchFigure, WatchGroup, WatchGroupKind,
+    WatchGroupUse, WatchHead, WatchKind, WatchLife, WatchLifeFigure, WatchMemory, WatchNode, WatchPool, WatchPressure,
+    WatchRates, WatchSample, WatchStall, WatchStalls, WatchSwap,
 };
 pub use words::{near, nearest};
 pub use written::{count_of, parse_count, parse_seconds, parse_seconds_or_none};

@@ -57,6 +57,9 @@ pub(crate) struct WatchArgs {
     pub(crate) counters: CounterUse,
     #[command(flatten)]
     pub(crate) source: CounterArgs,
+    /// Show the groups of tasks that use most memory, wait longest for it, or have most traffic: so many of each
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = parse::within::<usize>(0..=50), conflicts_with = "replay")]
+    pub(crate) groups: usize,
     /// With COMMAND: where the program was on the loaded-latency curves of a saved run: a file, id or `last`
     #[arg(long, value_name = "RUN", requires = "command")]
     pub(crate) curve: Option<String>,

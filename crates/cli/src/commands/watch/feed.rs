@@ -35,9 +35,9 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(root: &Root, interval: f64, counted: Option<Counted>) -> Self {
+    pub(super) fn new(root: &Root, interval: f64, groups: usize, counted: Option<Counted>) -> Self {
         Self {
-            source: Source::new(root),
+            source: Source::new(root).with_groups(groups),
             counted,
             before: None,
             interval: Duration::from_secs_f64(interval),

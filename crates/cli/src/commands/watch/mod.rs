@@ -52,7 +52,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     let on_curve = OnCurve::open(args, &root, simulation, &counting)?;
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
-        None => Box::new(Live::new(&root, args.interval, counting.counted.take())),
+        None => Box::new(Live::new(&root, args.interval, args.groups, counting.counted.take())),
     };
     let mut taker = Taker { feed, sinks: Sinks::open(args)?, left: args.samples, about_counters };
     if !args.command.is_empty() {
