@@ -11,7 +11,7 @@ mod texts;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target. To add one: a function of bytes, and its row.
-pub(crate) const TARGETS: [Target; 24] = [
+pub(crate) const TARGETS: [Target; 26] = [
     ("lists", machines::lists),
     ("tree", machines::tree),
     ("smbios", machines::smbios),
@@ -34,6 +34,8 @@ pub(crate) const TARGETS: [Target; 24] = [
     ("resp", texts::resp),
     ("traffic", texts::traffic),
     ("pcm", texts::pcm),
+    ("pcmcsv", texts::pcmcsv),
+    ("metrics", texts::metrics),
     ("likwid", texts::likwid),
     ("events", texts::events),
 ];

@@ -1,7 +1,9 @@
 //! Texts that people write, and what servers answer.
 
 use tiermark_capacity::{cost, scenario::Scenario};
-use tiermark_counters::{Family, Field, PcmMemory, likwid_of, terms};
+use tiermark_counters::{
+    CounterSource, Family, Field, LikwidFile, PcmCsv, PcmMemory, likwid_of, page_of, pcm_counts, terms,
+};
 
 /// Curves of latency over bandwidth: `show FILE.csv`.
 pub(crate) fn curves(bytes: &[u8]) {
@@ -80,8 +82,33 @@ pub(crate) fn pcm(bytes: &[u8]) {
     assert_eq!((rows, whole.snapshot()), (read, pieces.snapshot()), "pieces say something else");
 }
 
+/// The output of pcm, whole and in pieces. Its last line counts without its end, so that pieces may end lines earlier.
+pub(crate) fn pcmcsv(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut csv = PcmCsv::default();
+    let mut before = csv.snapshot();
+    for line in text.split_inclusive('\n') {
+        csv.feed(line);
+        let after = csv.snapshot();
+        let _ = tiermark_counters::traffic(&before, &after).whole();
+        before = after;
+    }
+    let mut whole = PcmCsv::default();
+    whole.feed(&text);
+    let _ = whole.snapshot();
+}
+
+/// What a web server answers, and the page of pcm-sensor-server.
+pub(crate) fn metrics(bytes: &[u8]) {
+    let page = page_of(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into_owned());
+    let counts = pcm_counts(&page);
+    let places: std::collections::BTreeSet<_> = counts.iter().map(|count| (&count.place, count.of)).collect();
+    assert_eq!(places.len(), counts.len(), "a count appears twice");
+}
+
 /// The output of likwid-perfctr.
 pub(crate) fn likwid(bytes: &[u8]) {
+    let _ = LikwidFile::new(bytes).read();
     if let Some(found) = likwid_of(&String::from_utf8_lossy(bytes)) {
         let (before, after) = found.snapshots();
         assert!(tiermark_counters::traffic(&before, &after).seconds >= 0.0);

@@ -1,16 +1,17 @@
 //! Opens the counters of memory traffic: the source that the user names, or the first that opens.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use tiermark_counters::{
-    Candidate, Chosen, CounterSource, Family, LikwidFile, PcmFile, PerfSource, Resctrl, SystemFiles, families,
-    first_that_opens,
+    Backend, Candidate, Chosen, Cores, CounterSource, Family, LikwidFile, Mailbox, PcmCsvFile, PcmFile, PcmServer,
+    PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, open_hsmp,
 };
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{CounterSourceId, Machine, Refusal};
-use tiermark_system::PerfBackend;
+use tiermark_system::{HsmpDevice, PerfBackend};
 
 use crate::args::{CounterArgs, CountersFrom};
 use crate::output::Failure;
@@ -27,7 +28,13 @@ pub(crate) fn open_counters(root: &Root, machine: &Machine, args: &CounterArgs) 
     let families = events(args)?;
     let ladder = match &args.counters_from {
         Some(named) => vec![named.clone()],
-        None => vec![CountersFrom::Perf, CountersFrom::Resctrl],
+        None => vec![
+            CountersFrom::Perf,
+            CountersFrom::Hsmp,
+            CountersFrom::Resctrl,
+            CountersFrom::PcmServer(tiermark_counters::PCM_SERVER.to_owned()),
+            CountersFrom::Core,
+        ],
     };
     let candidates =
         ladder.iter().map(|from| Candidate { id: from.id(), open: Box::new(|| open(from, root, machine, &families)) });
@@ -52,15 +59,32 @@ impl CountersFrom {
     pub(crate) fn id(&self) -> CounterSourceId {
         match self {
             Self::Perf => CounterSourceId::Perf,
+            Self::Hsmp => CounterSourceId::Hsmp,
             Self::Resctrl => CounterSourceId::Resctrl,
-            Self::Pcm(_) => CounterSourceId::PcmMemory,
+            Self::PcmServer(_) => CounterSourceId::PcmServer,
+            Self::PcmMemory(_) => CounterSourceId::PcmMemory,
+            Self::Pcm(_) => CounterSourceId::Pcm,
             Self::Likwid(_) => CounterSourceId::Likwid,
+            Self::Core => CounterSourceId::Core,
         }
     }
 
     /// Whether it is read from this system, which a captured machine is not.
     fn is_of_the_system(&self) -> bool {
-        matches!(self, Self::Perf | Self::Resctrl)
+        !matches!(self, Self::PcmMemory(_) | Self::Pcm(_) | Self::Likwid(_))
+    }
+}
+
+/// This system.
+pub(crate) struct ThisSystem;
+
+impl System for ThisSystem {
+    fn perf(&self) -> Box<dyn Backend> {
+        Box::new(PerfBackend::new())
+    }
+
+    fn hsmp(&self) -> io::Result<Box<dyn Mailbox>> {
+        Ok(Box::new(HsmpDevice::open()?))
     }
 }
 
@@ -69,14 +93,18 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
         return Err(says::not_this_machine(from.id().name()));
     }
     match from {
-        CountersFrom::Perf => boxed(PerfSource::open(root, machine, families, Box::new(PerfBackend::new()))),
+        CountersFrom::Perf => boxed(PerfSource::open(root, machine, families, ThisSystem.perf())),
+        CountersFrom::Hsmp => open_hsmp(machine, &ThisSystem),
         CountersFrom::Resctrl => {
             tiermark_counters::examine_resctrl(root, machine)?;
             let cpus = machine.cpus.iter().map(|cpu| cpu.id).collect();
             boxed(Resctrl::open(SystemFiles, root, std::process::id(), &cpus, machine))
         }
-        CountersFrom::Pcm(path) => boxed(file(path).map(PcmFile::new)),
+        CountersFrom::PcmServer(address) => boxed(PcmServer::open(address)),
+        CountersFrom::PcmMemory(path) => boxed(file(path).map(PcmFile::new)),
+        CountersFrom::Pcm(path) => boxed(file(path).map(PcmCsvFile::new)),
         CountersFrom::Likwid(path) => boxed(file(path).map(LikwidFile::new)),
+        CountersFrom::Core => boxed(Cores::open(root, machine, ThisSystem.perf())),
     }
 }
 

@@ -121,7 +121,7 @@ fn sources_of_counters_say_what_they_count_and_why_they_do_not_open() {
     let list = user.run(&["list", "counters", &tree, "--json"]).expect(0).json();
     let ids: Vec<&str> =
         list["items"].as_array().unwrap().iter().map(|item| item["source"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["perf", "resctrl", "pcm-memory", "likwid"]);
+    assert_eq!(ids, ["perf", "hsmp", "resctrl", "pcm-server", "pcm-memory", "pcm", "likwid", "core"]);
     let perf = &list["items"][0];
     // A captured machine is not this machine: nothing is opened.
     assert_eq!((&perf["opens"], &perf["sees"][0]), (&Value::Null, &Value::from("reads")));
@@ -140,4 +140,79 @@ fn sources_of_counters_say_what_they_count_and_why_they_do_not_open() {
     let here = user.run(&["list", "counters", "--json"]).expect(0).json();
     let says = |item: &Value| item["opens"] == true || !item["refused"]["why"].as_str().unwrap().is_empty();
     assert!(here["items"].as_array().unwrap().iter().all(says), "{here}");
+}
+
+/// Two lines of `pcm-memory -csv`.
+const PCM: &str = "\
+,,SKT0,SKT0,System,System,System
+Date,Time,Ch0Read,Ch0Write,Read,Write,Memory
+2026-01-02,03:04:05.000,  100.00,   10.00,    100.00,     10.00,    110.00
+2026-01-02,03:04:06.000,  200.00,   20.00,    200.00,     20.00,    220.00
+";
+
+#[test]
+fn a_source_of_counters_can_be_named() {
+    let user = User::new();
+    std::fs::write(user.path("pcm.csv"), PCM).unwrap();
+    let named = |source: &str| {
+        let list = user.run(&["list", "counters", "--json", "--counters-from", source]).expect(0).json();
+        let [item] = &list["items"].as_array().unwrap()[..] else { panic!("{list}") };
+        item.clone()
+    };
+    let file = named(&format!("pcm-memory={}", user.path("pcm.csv").display()));
+    assert_eq!(
+        (&file["source"], &file["opens"], &file["sees"][2]),
+        (&"pcm-memory".into(), &true.into(), &"channels".into())
+    );
+    assert_eq!(file["notes"][0]["code"], "counts_come_late");
+    let gone = named("likwid=/nowhere/at/all");
+    assert_eq!((&gone["opens"], &gone["refused"]["code"]), (&false.into(), &"counts_unreadable".into()));
+    // A server that answers one request.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let length = std::io::Read::read(&mut stream, &mut request).unwrap();
+        let page =
+            "DRAM_Reads{socket=\"0\",aggregate=\"socket\"} 5\nDRAM_Writes{socket=\"0\",aggregate=\"socket\"} 6\n";
+        std::io::Write::write_all(&mut stream, format!("HTTP/1.1 200 OK\r\n\r\n{page}").as_bytes()).unwrap();
+        String::from_utf8_lossy(&request[..length]).into_owned()
+    });
+    let server = named(&address);
+    assert!(serving.join().unwrap().starts_with("GET /metrics HTTP/1.1\r\n"));
+    assert_eq!((&server["source"], &server["opens"]), (&"pcm-server".into(), &true.into()));
+    // It has ended.
+    assert_eq!(named(&address)["refused"]["code"], "pcm_server_refused");
+    for wrong in ["likwid", "pcm=", "http://127.0.0.1", "http://:1", "perf=1", "vtune"] {
+        user.run(&["list", "counters", "--counters-from", wrong]).expect(2);
+    }
+    user.run(&["list", "runs", "--counters-from=perf"]).expect(2);
+    // A captured machine has no server.
+    let captured =
+        user.run(&["list", "counters", "--simulate", GUEST, "--json", "--counters-from=core"]).expect(0).json();
+    assert_eq!(captured["items"][0]["refused"]["code"], "not_this_machine");
+}
+
+#[test]
+fn a_file_of_events_adds_a_processor() {
+    let user = User::new();
+    granite_rapids(&user.path("tree"));
+    let tree = format!("--root={}", user.path("tree").display());
+    let perf = |more: &[&str]| {
+        let list = user.run(&[&["list", "counters", &tree, "--json"], more].concat()).expect(0).json();
+        list["items"][0].clone()
+    };
+    assert_eq!(perf(&[])["sees"][1], "writes");
+    // The user's events of a processor are preferred to those of the program.
+    let events = "name = \"mine\"\nsource = \"a manual\"\n[[cpu]]\nvendor = \"GenuineIntel\"\nfamily = 6\nmodels = [[173, 173]]\n\
+        [[unit]]\npmu = \"uncore_imc_*\"\nis = \"channel\"\n\
+        count = [{ of = \"both\", event = { event = 5, umask = 0xff }, bytes = 64 }]\n";
+    std::fs::write(user.path("mine.toml"), events).unwrap();
+    let path = user.path("mine.toml").display().to_string();
+    assert_eq!(perf(&["--events", &path])["sees"], serde_json::json!(["total", "channels"]));
+    std::fs::write(user.path("mine.toml"), events.replace("bytes = 64", "bites = 64")).unwrap();
+    let said = user.run(&["list", "counters", "--events", &path]).expect(2).err;
+    assert!(said.contains("line 10") && said.contains("bites"), "{said}");
+    user.run(&["list", "counters", "--events=/nowhere/at/all"]).expect(2);
 }

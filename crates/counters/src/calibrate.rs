@@ -1,7 +1,8 @@
 //! Whether counters are plausible: their bytes beside those of a stream whose bytes are known.
 
 use crate::family::Of;
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, Traffic};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, Note, Traffic};
 
 /// Factors by which counters are wrong for a known reason: events of one of two sub-channels or of one of three message
 /// classes, a burst of half a line, two sources or two sockets added.
@@ -66,6 +67,29 @@ pub enum Fault {
         /// The box.
         place: BoxPlace,
     },
+}
+
+impl Fault {
+    /// The sentence for it.
+    pub fn note(&self) -> Note {
+        match self {
+            Self::Factor { of, factor, ratio } => says::counts_by_factor(bytes_of(*of), *factor, *ratio),
+            Self::Off { of, ratio } => says::counts_off(bytes_of(*of), *ratio),
+            Self::Nothing => says::nothing_counted(),
+            Self::Silent { place } => says::box_silent(&place.unit, place.socket),
+            Self::FewBoxes { boxes, channels } => says::few_boxes(*boxes as u64, *channels as u64),
+            Self::Phantom { place } => says::box_phantom(&place.unit, place.socket),
+        }
+    }
+}
+
+/// The words for the bytes of a stream.
+fn bytes_of(of: Of) -> &'static str {
+    match of {
+        Of::Read => "bytes read",
+        Of::Write => "bytes written",
+        _ => "bytes read and written",
+    }
 }
 
 /// Compares the traffic during a stream, without that of an idle machine, with the stream. Empty: the counters can be

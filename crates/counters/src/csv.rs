@@ -49,25 +49,27 @@ impl Pieces {
             rest.clone_into(&mut self.partial);
         }
     }
+
+    /// Ends the last line here if it is whole without its end.
+    pub(crate) fn end_if(&mut self, is_whole: impl FnOnce(&str) -> bool) {
+        if is_whole(&self.partial) {
+            self.partial.clear();
+        }
+    }
 }
 
 /// A file that another program writes, read as it grows.
-pub(crate) struct Lines<R> {
-    file: R,
-    pieces: Pieces,
-}
+pub(crate) struct Growing<R>(R);
 
-impl<R: Read> Lines<R> {
+impl<R: Read> Growing<R> {
     pub(crate) fn new(file: R) -> Self {
-        Self { file, pieces: Pieces::default() }
+        Self(file)
     }
 
-    /// Gives the lines that were added.
-    pub(crate) fn read(&mut self, each: impl FnMut(&str)) -> io::Result<()> {
+    /// The text that was added. Monitors write ASCII; a byte that is none spoils its own line only.
+    pub(crate) fn text(&mut self) -> io::Result<String> {
         let mut bytes = Vec::new();
-        (&mut self.file).take(MOST_BYTES).read_to_end(&mut bytes)?;
-        // Monitors write ASCII; a byte that is none spoils its own line only.
-        self.pieces.take(&String::from_utf8_lossy(&bytes), each);
-        Ok(())
+        (&mut self.0).take(MOST_BYTES).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

@@ -53,6 +53,12 @@ pub struct Unit {
     /// What the number of the event grows by from one of them to the next.
     #[serde(default)]
     pub step: u64,
+    /// Formats that its event sources have, where others of the same name take other events.
+    #[serde(default)]
+    pub format: BTreeMap<String, String>,
+    /// Whether a box belongs to the node of the cpu that it is opened on, where a socket has several nodes.
+    #[serde(default)]
+    pub own_node: bool,
     /// Bits of its counters.
     #[serde(default = "bits")]
     pub bits: u32,
@@ -146,11 +152,12 @@ impl Unit {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` is a hexadecimal number.
+/// Whether a name fits a pattern, in which each `*` is a hexadecimal number.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
-    let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    let Some(rest) = name.strip_prefix(before) else { return false };
+    let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+    digits > 0 && matches(after, &rest[digits..])
 }
 
 /// Values that cannot be.
@@ -167,6 +174,9 @@ fn problems(family: &Family) -> Vec<Problem> {
         if unit.copies > 1 && unit.step == 0 {
             fault("unit.step", "copies need a step between their events");
         }
+        if unit.pmu.matches('*').count() > MOST_STARS {
+            fault("unit.pmu", "write at most 4 asterisks");
+        }
         if !(1..=u64::BITS).contains(&unit.bits) {
             fault("unit.bits", "write a number from 1 to 64");
         }
@@ -179,6 +189,8 @@ fn problems(family: &Family) -> Vec<Problem> {
     found
 }
 
+/// Numbers in the name of an event source.
+const MOST_STARS: usize = 4;
 /// Channels or links of one event source: the largest processors have 12 channels.
 const MOST_COPIES: u64 = 64;
 
@@ -198,6 +210,7 @@ const FILES: &[(&str, &str)] = &[
     ("arm", include_str!("../data/events/arm.toml")),
     ("ampereone", include_str!("../data/events/ampereone.toml")),
     ("grace", include_str!("../data/events/grace.toml")),
+    ("hisilicon", include_str!("../data/events/hisilicon.toml")),
 ];
 
 /// All families that the program knows.
@@ -253,6 +266,8 @@ mod tests {
         assert!(matches("uncore_imc_*", "uncore_imc_11") && matches("arm_dmc620_*", "arm_dmc620_10008c000"));
         assert!(!matches("uncore_imc_*", "uncore_imc_free_running_0") && !matches("uncore_imc_*", "uncore_imc_"));
         assert!(matches("amd_df", "amd_df") && !matches("amd_df", "amd_df_0"));
+        assert!(matches("hisi_sccl*_ddrc*", "hisi_sccl3_ddrc0") && !matches("hisi_sccl*_ddrc*", "hisi_sccl3_ddrc0_1"));
+        assert!(!matches("hisi_sccl*_ddrc*", "hisi_sccl_ddrc0") && !matches("hisi_sccl*_ddrc*", "hisi_sccl3_hha0"));
     }
 
     #[test]

@@ -2,38 +2,51 @@
 //!
 //! A [`CounterSource`] gives [`Snapshot`]s; [`traffic`] makes bytes of two of them, and [`check_known`] compares these
 //! with those of a stream whose bytes are known. [`first_that_opens`] chooses among sources. Nothing here makes a system
-//! call but to read and write files: the one that opens counters is a [`Backend`].
+//! call but for files and a page of a web server: the calls that open counters are those of a [`Backend`] and a [`Mailbox`].
 
 #![forbid(unsafe_code)]
 
 mod alias;
 mod backend;
 mod calibrate;
+mod cores;
 mod csv;
 mod family;
 mod format;
+mod hsmp;
+mod http;
 mod likwid;
+mod nodes;
 mod pcm;
+mod pcm_csv;
+mod pcm_server;
 mod perf;
 mod resctrl;
 mod select;
 mod sim;
 mod snapshot;
 mod source;
+mod sums;
 mod survey;
 mod traffic;
 
 pub use backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
 pub use calibrate::{Fault, KnownStream, check_known};
+pub use cores::Cores;
 pub use family::{Count, Family, Of, Unit, families, family_of};
 pub use format::{Field, FormatError, Terms, Words, terms};
+pub use hsmp::{Hsmp, Mailbox};
+pub use http::page_of;
 pub use likwid::{Likwid, LikwidFile, likwid_of};
+pub use nodes::{BoxNodes, nodes_of};
 pub use pcm::{PcmFile, PcmMemory, PcmRow};
+pub use pcm_csv::{PcmCsv, PcmCsvFile};
+pub use pcm_server::{PCM_SERVER, PcmCount, PcmServer, pcm_counts};
 pub use perf::{PerfSource, examine_perf};
 pub use resctrl::{GroupFiles, Resctrl, SystemFiles, examine_resctrl};
 pub use select::{Finding, Selection, Wanted, select};
 pub use sim::{SimCounters, SimRate};
 pub use snapshot::{Reading, Snapshot};
 pub use source::{Candidate, Chosen, CounterSource, Null, first_that_opens, other_monitors};
-pub use survey::survey;
+pub use survey::{System, open_hsmp, survey};
 pub use traffic::traffic;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
 
-use crate::csv::{Lines, MOST_LINE, amount, cells};
+use crate::csv::{Growing, MOST_LINE, Pieces, amount, cells};
 use crate::family::Of;
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
@@ -35,17 +35,11 @@ impl Likwid {
     pub fn snapshots(&self) -> (Snapshot, Snapshot) {
         let place = BoxPlace { socket: None, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
         let at = |read: f64, write: f64| {
-            let reading = |(id, (of, bytes)): (usize, (Of, f64))| Reading {
-                id,
-                place: place.clone(),
-                of,
-                count: bytes as u64,
-                each: 1.0,
-                bits: u64::BITS,
-                enabled_ns: 0,
-                running_ns: 0,
-            };
-            [(Of::Read, read), (Of::Write, write)].into_iter().enumerate().map(reading).collect()
+            [(Of::Read, read), (Of::Write, write)]
+                .into_iter()
+                .enumerate()
+                .map(|(id, (of, bytes))| Reading::of(id, place.clone(), of, bytes))
+                .collect()
         };
         let end = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
         (
@@ -94,7 +88,8 @@ pub fn likwid_of(text: &str) -> Option<Likwid> {
 
 /// A file with outputs, one after the other: those of `likwid-perfctr -O -g MEM -S 1s` in a loop.
 pub struct LikwidFile<R> {
-    lines: Lines<R>,
+    file: Growing<R>,
+    pieces: Pieces,
     groups: Groups,
     sum: Likwid,
 }
@@ -102,7 +97,7 @@ pub struct LikwidFile<R> {
 impl<R: Read> LikwidFile<R> {
     /// Reads a file from its beginning.
     pub fn new(file: R) -> Self {
-        Self { lines: Lines::new(file), groups: Groups::default(), sum: Likwid::default() }
+        Self { file: Growing::new(file), pieces: Pieces::default(), groups: Groups::default(), sum: Likwid::default() }
     }
 }
 
@@ -119,15 +114,20 @@ impl<R: Read> CounterSource for LikwidFile<R> {
         vec![says::counts_come_late("likwid-perfctr")]
     }
 
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn read(&mut self) -> io::Result<Snapshot> {
-        let Self { lines, groups, sum } = self;
-        lines.read(|line| {
+        let text = self.file.text()?;
+        let Self { pieces, groups, sum, .. } = self;
+        pieces.take(&text, |line| {
             if let Some(more) = groups.line(line) {
                 sum.seconds += more.seconds;
                 sum.read += more.read;
                 sum.write += more.write;
             }
-        })?;
+        });
         Ok(self.sum.snapshots().1)
     }
 }

@@ -1,26 +1,18 @@
 //! The output of `pcm-memory -csv`, read while the program writes it.
 
 use std::io::{self, Read};
-use std::time::Duration;
 
 use tiermark_model::messages::counters as says;
 use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
 
-use crate::csv::{Lines, Pieces, amount, cells};
+use crate::csv::{Growing, Pieces, cells};
 use crate::family::Of;
-use crate::snapshot::{Reading, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::source::CounterSource;
+use crate::sums::{Column, Sums, time_of_day};
 
 /// Bytes of a megabyte, as PCM counts them.
 const MB: f64 = 1e6;
-
-/// A column with traffic.
-#[derive(Debug, Clone, PartialEq)]
-struct Column {
-    at: usize,
-    place: BoxPlace,
-    of: Of,
-}
 
 /// One line: MB/s of each column, over the time since the line before.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,12 +27,8 @@ pub struct PcmRow {
 #[derive(Debug, Clone, Default)]
 pub struct PcmMemory {
     groups: Vec<String>,
-    columns: Vec<Column>,
-    width: usize,
     pieces: Pieces,
-    last: Option<f64>,
-    elapsed: f64,
-    bytes: Vec<f64>,
+    sums: Sums,
 }
 
 impl PcmMemory {
@@ -55,18 +43,7 @@ impl PcmMemory {
 
     /// The counts so far: bytes since the second line, for the first says nothing of its time.
     pub fn snapshot(&self) -> Snapshot {
-        let reading = |(id, (column, bytes)): (usize, (&Column, &f64))| Reading {
-            id,
-            place: column.place.clone(),
-            of: column.of,
-            count: *bytes as u64,
-            each: 1.0,
-            bits: u64::BITS,
-            enabled_ns: 0,
-            running_ns: 0,
-        };
-        let readings = self.columns.iter().zip(&self.bytes).enumerate().map(reading).collect();
-        Snapshot { at: Duration::try_from_secs_f64(self.elapsed).unwrap_or_default(), readings }
+        self.sums.snapshot()
     }
 
     fn line(&mut self, line: &str) -> Option<PcmRow> {
@@ -79,14 +56,11 @@ impl PcmMemory {
             self.header(&cells);
             return None;
         }
-        // A line of another width is half, or of a header that no longer holds.
-        if self.columns.is_empty() || cells.len() != self.width {
-            return None;
+        let rates = self.sums.bytes_of(&cells)?;
+        let row = PcmRow { seconds: time_of_day(cells[1]), rates };
+        if let Some(now) = row.seconds {
+            self.sums.add(now, |passed| row.rates.iter().map(|rate| rate * passed).collect());
         }
-        let rates: Vec<f64> =
-            self.columns.iter().map(|column| Some(amount(cells[column.at])? * MB)).collect::<Option<_>>()?;
-        let row = PcmRow { seconds: seconds(cells[1]), rates };
-        self.add(&row);
         Some(row)
     }
 
@@ -94,43 +68,19 @@ impl PcmMemory {
     fn header(&mut self, names: &[&str]) {
         let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
         let all = names.iter().enumerate().filter_map(|(at, name)| Some((at, column(group(at), name)?)));
-        let mut columns: Vec<Column> = all.map(|(at, (place, of))| Column { at, place, of }).collect();
+        let mut columns: Vec<Column> = all.map(|(at, (place, of))| Column { at, place, of, unit: MB }).collect();
         // Sums of sockets count only in files without channels (-nc).
         if columns.iter().any(|column| column.place.kind == BoxKind::Channel) {
             columns.retain(|column| column.place.kind == BoxKind::Channel);
         }
-        if columns != self.columns || names.len() != self.width {
-            (self.bytes, self.last, self.elapsed) = (vec![0.0; columns.len()], None, 0.0);
-        }
-        (self.columns, self.width) = (columns, names.len());
-    }
-
-    fn add(&mut self, row: &PcmRow) {
-        let Some(now) = row.seconds else { return };
-        if let Some(last) = self.last.replace(now) {
-            // Over midnight.
-            let passed = if now < last { now + DAY - last } else { now - last };
-            self.elapsed += passed;
-            self.bytes.iter_mut().zip(&row.rates).for_each(|(bytes, rate)| *bytes += rate * passed);
-        }
+        self.sums.head(columns, names.len());
     }
 }
-
-/// Seconds of a day.
-const DAY: f64 = 86_400.0;
 
 /// Whether a line names the groups of the columns.
 fn is_groups(cells: &[&str]) -> bool {
     let is_group = |cell: &str| cell.starts_with("SKT") || cell.starts_with("NODE") || cell == "System";
     cells.len() > 2 && cells[0].is_empty() && cells[1].is_empty() && cells[2..].iter().any(|cell| is_group(cell))
-}
-
-/// `03:04:05.123` as seconds since midnight.
-fn seconds(text: &str) -> Option<f64> {
-    let mut parts = text.split(':');
-    let mut next = |most: f64| parts.next()?.parse().ok().filter(|part: &f64| (0.0..most).contains(part));
-    let (hours, minutes, seconds) = (next(24.0)?, next(60.0)?, next(61.0)?);
-    parts.next().is_none().then_some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
 /// What a column counts; `None` for those of other things.
@@ -154,14 +104,14 @@ fn column(group: &str, name: &str) -> Option<(BoxPlace, Of)> {
 
 /// A file that `pcm-memory -csv=FILE` writes.
 pub struct PcmFile<R> {
-    lines: Lines<R>,
+    file: Growing<R>,
     memory: PcmMemory,
 }
 
 impl<R: Read> PcmFile<R> {
     /// Reads a file from its beginning.
     pub fn new(file: R) -> Self {
-        Self { lines: Lines::new(file), memory: PcmMemory::default() }
+        Self { file: Growing::new(file), memory: PcmMemory::default() }
     }
 }
 
@@ -178,11 +128,12 @@ impl<R: Read> CounterSource for PcmFile<R> {
         vec![says::counts_come_late("pcm-memory")]
     }
 
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     fn read(&mut self) -> io::Result<Snapshot> {
-        let Self { lines, memory } = self;
-        lines.read(|line| {
-            memory.line(line);
-        })?;
+        self.memory.feed(&self.file.text()?);
         Ok(self.memory.snapshot())
     }
 }

@@ -18,8 +18,17 @@ const ENODEV: i32 = 19;
 const ENXIO: i32 = 6;
 
 /// Event sources that only processors have whose traffic can be counted.
-const MEMORY_PMUS: [&str; 8] =
-    ["uncore_imc", "uncore_type_6", "amd_umc", "amd_df", "arm_cmn", "arm_dmc620", "nvidia_scf", "ampere_mcu"];
+const MEMORY_PMUS: [&str; 9] = [
+    "uncore_imc",
+    "uncore_type_6",
+    "amd_umc",
+    "amd_df",
+    "arm_cmn",
+    "arm_dmc620",
+    "nvidia_scf",
+    "ampere_mcu",
+    "hisi_sccl",
+];
 
 /// The events of a machine.
 ///

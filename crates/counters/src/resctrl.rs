@@ -129,6 +129,9 @@ impl<F: GroupFiles> Resctrl<F> {
         remove_old(&mut files, &groups);
         let group = format!("{groups}/{PREFIX}{pid}");
         let refused = |error: &io::Error| says::monitoring_group_refused(&group, &error.to_string());
+        if let Some(other) = taken(&files, &groups, cpus) {
+            return Err(says::monitoring_group_refused(&group, &format!("its cpus would leave the group {other}")));
+        }
         files.make(&group).map_err(|error| refused(&error))?;
         let mut own = Self { files, group: group.clone(), domains: Vec::new(), from: Instant::now() };
         own.files.write(&format!("{group}/cpus_list"), &format!("{cpus}\n")).map_err(|error| refused(&error))?;
@@ -163,6 +166,16 @@ fn remove_old(files: &mut impl GroupFiles, groups: &str) {
             let _ = files.remove(&format!("{groups}/{name}"));
         }
     }
+}
+
+/// A group of another program that counts some of these cpus: a cpu is in one group only.
+fn taken(files: &impl GroupFiles, groups: &str, cpus: &IdSet) -> Option<String> {
+    let others = files.list(groups).unwrap_or_default();
+    others.into_iter().find(|name| {
+        let list = files.read(&format!("{groups}/{name}/cpus_list")).unwrap_or_default();
+        let own = IdSet::from_plain_list(list.trim()).unwrap_or_default();
+        own.iter().any(|cpu| cpus.contains(cpu))
+    })
 }
 
 /// A cpu of each last-level cache, by the number of the cache, which is also that of the domain.

@@ -97,7 +97,9 @@ pub struct Selection {
 pub fn select(family: &Family, sources: &[EventSource], machine: &Machine) -> Selection {
     let mut selection = Selection::default();
     for unit in &family.unit {
-        let boxes = sources.iter().filter(|source| unit.is_named(&source.name, source.alias.as_deref()));
+        let takes =
+            |source: &EventSource| unit.format.iter().all(|(name, text)| source.formats.get(name) == Some(text));
+        let boxes = sources.iter().filter(|own| unit.is_named(&own.name, own.alias.as_deref()) && takes(own));
         for source in boxes {
             of_source(&mut selection, unit, source, machine);
         }
@@ -115,7 +117,7 @@ fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machi
         };
         for copy in 0..unit.copies {
             let name = if unit.copies > 1 { format!("{} {copy}", source.name) } else { source.name.clone() };
-            let node = only_node(machine, on.socket);
+            let node = if unit.own_node { on.node } else { only_node(machine, on.socket) };
             let place = BoxPlace { socket: Some(on.socket), node, kind: unit.is, unit: name };
             for count in &unit.count {
                 match words(source, count, copy * unit.step) {
@@ -157,7 +159,7 @@ fn is_about_alias(finding: &Finding, count: &Count) -> bool {
 }
 
 /// The node of a socket's memory; `None` if the socket has several nodes with cpus.
-fn only_node(machine: &Machine, socket: u32) -> Option<NodeId> {
+pub(crate) fn only_node(machine: &Machine, socket: u32) -> Option<NodeId> {
     let mut nodes = machine.cpus.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.node);
     let first = nodes.next()?;
     nodes.all(|node| node == first).then_some(first).flatten()

@@ -27,6 +27,13 @@ pub struct Reading {
     pub running_ns: u64,
 }
 
+impl Reading {
+    /// A count of bytes by a source without turns.
+    pub(crate) fn of(id: usize, place: BoxPlace, of: Of, bytes: f64) -> Self {
+        Self { id, place, of, count: bytes as u64, each: 1.0, bits: u64::BITS, enabled_ns: 0, running_ns: 0 }
+    }
+}
+
 /// All counts of a source at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {

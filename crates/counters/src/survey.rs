@@ -1,32 +1,103 @@
 //! Every source of counters, and whether it can be opened.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
 use tiermark_model::{CounterBox, CounterSight, CounterSourceId, CounterSourceInfo, Machine, Refusal};
 
 use crate::backend::Backend;
+use crate::cores::Cores;
 use crate::family::Family;
+use crate::hsmp::{Hsmp, Mailbox, hsmp_refusal};
+use crate::pcm_server::{PCM_SERVER, PcmServer};
 use crate::perf::{PerfSource, examine_perf, sights};
 use crate::resctrl::examine_resctrl;
 use crate::select::{Finding, Wanted};
-use crate::source::other_monitors;
+use crate::source::{CounterSource, other_monitors};
 
-/// All sources, in the order in which they are preferred. With a back end, the kernel's counters are opened and closed
-/// again; without one, as for a captured machine, nothing is.
+/// What the system opens for sources; tests have stand-ins.
+pub trait System {
+    /// Counters of the kernel.
+    fn perf(&self) -> Box<dyn Backend>;
+
+    /// The management port of EPYC processors.
+    ///
+    /// # Errors
+    /// The system's answer.
+    fn hsmp(&self) -> io::Result<Box<dyn Mailbox>>;
+
+    /// Where `pcm-sensor-server` listens, as `host:port`.
+    fn pcm_server(&self) -> &str {
+        PCM_SERVER
+    }
+}
+
+/// All sources, in the order in which they are preferred. With a system, sources are opened and closed again, except where
+/// that changes the system; without one, as for a captured machine, none is.
 pub fn survey(
     root: &Root,
     machine: &Machine,
     families: &[Family],
-    backend: Option<Box<dyn Backend>>,
+    system: Option<&dyn System>,
 ) -> Vec<CounterSourceInfo> {
+    let reads = &[CounterSight::Reads, CounterSight::Writes];
     vec![
-        perf(root, machine, families, backend),
+        perf(root, machine, families, system.map(System::perf)),
+        tried(
+            system.map(|system| open_hsmp(machine, system)),
+            CounterSourceId::Hsmp,
+            &[CounterSight::Total, CounterSight::Utilisation],
+            "the management port of the processor (hsmp)",
+        ),
         resctrl(root, machine),
-        file(CounterSourceId::PcmMemory, "pcm-memory", &[CounterSight::Channels]),
-        file(CounterSourceId::Likwid, "likwid-perfctr", &[]),
+        tried(
+            system.map(|system| Ok(Box::new(PcmServer::open(system.pcm_server())?) as Box<dyn CounterSource>)),
+            CounterSourceId::PcmServer,
+            &[reads, &[CounterSight::LinkReceived][..]].concat(),
+            "pcm-sensor-server",
+        ),
+        file(CounterSourceId::PcmMemory, "pcm-memory", "pcm-memory", &[CounterSight::Channels]),
+        file(CounterSourceId::Pcm, "pcm", "pcm", &[CounterSight::LinkReceived]),
+        file(CounterSourceId::Likwid, "likwid-perfctr", "likwid", &[]),
+        tried(
+            system.map(|system| Ok(Box::new(Cores::open(root, machine, system.perf())?) as Box<dyn CounterSource>)),
+            CounterSourceId::Core,
+            &[CounterSight::Reads, CounterSight::LowerBound],
+            "misses of cores in the last-level cache (core)",
+        ),
     ]
+}
+
+/// Opens the management port.
+///
+/// # Errors
+/// A [`Refusal`] if the system has no such port, or it does not answer.
+pub fn open_hsmp(machine: &Machine, system: &dyn System) -> Result<Box<dyn CounterSource>, Refusal> {
+    let mailbox = system.hsmp().map_err(|error| hsmp_refusal(&error))?;
+    Ok(Box::new(Hsmp::open(machine, mailbox)?))
+}
+
+/// A source that was opened, if there is a system to open it on.
+fn tried(
+    opened: Option<Result<Box<dyn CounterSource>, Refusal>>,
+    source: CounterSourceId,
+    sees: &[CounterSight],
+    name: &str,
+) -> CounterSourceInfo {
+    match opened {
+        None => CounterSourceInfo { opens: None, ..refused(source, sees, says::not_this_machine(name)) },
+        Some(Err(refusal)) => refused(source, sees, refusal),
+        Some(Ok(own)) => CounterSourceInfo {
+            source,
+            opens: Some(true),
+            sees: own.sees(),
+            boxes: Vec::new(),
+            refused: None,
+            notes: own.notes(),
+        },
+    }
 }
 
 /// The kernel's counters.
@@ -84,9 +155,9 @@ fn resctrl(root: &Root, machine: &Machine) -> CounterSourceInfo {
 }
 
 /// A source that is a file of another program.
-fn file(source: CounterSourceId, program: &str, more: &[CounterSight]) -> CounterSourceInfo {
+fn file(source: CounterSourceId, program: &str, name: &str, more: &[CounterSight]) -> CounterSourceInfo {
     let sees = [&[CounterSight::Reads, CounterSight::Writes], more].concat();
-    refused(source, &sees, says::needs_a_file(program))
+    CounterSourceInfo { opens: None, ..refused(source, &sees, says::needs_a_file(program, name)) }
 }
 
 /// A source that does not open.

@@ -100,7 +100,9 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
         });
     } else {
         let (read, write) = (bytes(Of::Read), bytes(Of::Write));
-        let Some(total) = bytes(Of::Both).or(read.zip(write).map(|(read, write)| read + write)) else { return };
+        // A source that counts reads only gives a lower bound of both.
+        let sum = read.zip(write).map(|(read, write)| read + write);
+        let Some(total) = bytes(Of::Both).or(sum).or(read) else { return };
         let own = BoxTraffic {
             place: place.clone(),
             read,

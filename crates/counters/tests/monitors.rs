@@ -26,6 +26,8 @@ struct Files(Rc<RefCell<State>>);
 struct State {
     groups: BTreeSet<String>,
     data: BTreeMap<String, String>,
+    /// Cpus of groups.
+    cpus: BTreeMap<String, String>,
     written: Vec<(String, String)>,
     running: Vec<u32>,
     full: bool,
@@ -51,6 +53,9 @@ impl GroupFiles for Files {
     }
 
     fn read(&self, path: &str) -> io::Result<String> {
+        if let Some(cpus) = path.strip_suffix("/cpus_list").and_then(|group| self.0.borrow().cpus.get(group).cloned()) {
+            return Ok(cpus);
+        }
         let (_, file) = path.split_once("/mon_data/").ok_or(io::ErrorKind::NotFound)?;
         self.0.borrow().data.get(file).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -123,6 +128,12 @@ fn without_monitors_nothing_is_left_behind() {
     let refused = Resctrl::open(files.clone(), &root, 42, &IdSet::new(), &machine).err().unwrap();
     assert_eq!(refused.code, "monitoring_group_refused");
     files.0.borrow_mut().full = false;
+    // A cpu is in one group only: it would leave that of another program.
+    files.0.borrow_mut().groups.insert(format!("{GROUPS}/pcm0"));
+    files.0.borrow_mut().cpus.insert(format!("{GROUPS}/pcm0"), "1-3\n".to_owned());
+    let refused = Resctrl::open(files.clone(), &root, 42, &[0, 1].into_iter().collect(), &machine).err().unwrap();
+    assert!(refused.why.contains("the group pcm0"), "{refused}");
+    files.0.borrow_mut().groups.clear();
     let refused = Resctrl::open(files.clone(), &root, 42, &IdSet::new(), &machine).err().unwrap();
     assert_eq!(refused.code, "no_bandwidth_monitoring");
     assert!(files.0.borrow().groups.is_empty());

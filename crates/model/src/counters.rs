@@ -11,12 +11,20 @@ use crate::{Note, Refusal};
 pub enum CounterSourceId {
     /// Event sources of memory controllers and links, through the kernel (`perf_event_open`).
     Perf,
+    /// Rates of the firmware of EPYC processors, through the driver `amd_hsmp`.
+    Hsmp,
     /// Memory bandwidth monitoring, through `resctrl`.
     Resctrl,
+    /// A running `pcm-sensor-server`.
+    PcmServer,
     /// The output of `pcm-memory -csv`.
     PcmMemory,
+    /// The output of `pcm -csv`.
+    Pcm,
     /// The output of `likwid-perfctr -O`.
     Likwid,
+    /// Lines that cores missed in the last-level cache: at least so much was read.
+    Core,
     /// The scripted traffic of a simulated machine.
     Simulated,
     /// No counters.
@@ -28,9 +36,13 @@ impl CounterSourceId {
     pub fn name(self) -> &'static str {
         match self {
             Self::Perf => "perf",
+            Self::Hsmp => "hsmp",
             Self::Resctrl => "resctrl",
+            Self::PcmServer => "pcm-server",
             Self::PcmMemory => "pcm-memory",
+            Self::Pcm => "pcm",
             Self::Likwid => "likwid",
+            Self::Core => "core",
             Self::Simulated => "simulated",
             Self::None => "none",
         }
@@ -58,11 +70,13 @@ pub enum CounterSight {
     LinkReceived,
     /// Share of the traffic that went to memory of the same node.
     LocalShare,
+    /// Reads only in part: counts are a lower bound.
+    LowerBound,
 }
 
 impl CounterSight {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Reads,
         Self::Writes,
         Self::Total,
@@ -71,6 +85,7 @@ impl CounterSight {
         Self::LinkSent,
         Self::LinkReceived,
         Self::LocalShare,
+        Self::LowerBound,
     ];
 
     /// The words for it.
@@ -84,6 +99,7 @@ impl CounterSight {
             Self::LinkSent => "link sent",
             Self::LinkReceived => "link received",
             Self::LocalShare => "local share",
+            Self::LowerBound => "lower bound only",
         }
     }
 }

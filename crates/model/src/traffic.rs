@@ -110,6 +110,12 @@ pub struct TrafficSum {
 }
 
 impl TrafficSum {
+    /// Share of the bytes that was read; `None` if reads and writes are not both counted, or nothing moved.
+    pub fn read_share(&self) -> Option<f64> {
+        let (read, write) = (self.read?, self.write?);
+        (read + write > 0.0).then(|| read / (read + write))
+    }
+
     /// Bytes written for each byte read; `None` if the two are not counted separately, or nothing was read.
     pub fn writes_per_read(&self) -> Option<f64> {
         Some(self.write? / self.read.filter(|read| *read > 0.0)?)
@@ -126,7 +132,7 @@ pub struct BoxTraffic {
     pub read: Option<f64>,
     /// Bytes written; `None` if writes are not counted separately.
     pub write: Option<f64>,
-    /// Bytes read and written.
+    /// Bytes read and written; of a source that counts reads only, a lower bound of both: the reads.
     pub total: f64,
     /// Bytes of `total` that belong to memory of the same node; `None` if that is not counted.
     pub local: Option<f64>,

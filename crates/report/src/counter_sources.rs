@@ -41,9 +41,14 @@ pub fn counter_sources(all: &[CounterSourceInfo], style: &Style) -> String {
     out + &trouble("Not opened here", &refused, style)
 }
 
-/// Whether it is worth a word that a source does not count something: reads and writes together follow from both.
+/// Whether it is worth a word that a source does not count something: reads and writes together follow from both, and
+/// that a source does not count a part only is no lack.
 fn is_news(sight: CounterSight, info: &CounterSourceInfo) -> bool {
-    sight != CounterSight::Total || !info.sees.contains(&CounterSight::Reads)
+    match sight {
+        CounterSight::Total => !info.sees.contains(&CounterSight::Writes),
+        CounterSight::LowerBound => false,
+        _ => true,
+    }
 }
 
 fn names(sights: &[CounterSight]) -> String {

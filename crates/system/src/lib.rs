@@ -7,6 +7,7 @@
 
 mod calls;
 mod clock;
+mod hsmp;
 mod ident;
 mod mem;
 pub mod os;
@@ -18,6 +19,7 @@ pub mod testing;
 
 pub use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain};
 pub use clock::Clock;
+pub use hsmp::HsmpDevice;
 pub use ident::{live_facts, page_bytes};
 pub use mem::{Advice, Keeper, Mapping, nameless_file, shared_file};
 pub use perf::PerfBackend;

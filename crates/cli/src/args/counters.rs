@@ -9,10 +9,12 @@ use crate::parse;
 /// Arguments of every command that counts memory traffic.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CounterArgs {
-    /// Count with this source only: perf, resctrl, pcm=FILE, likwid=FILE [default: perf, resctrl: the first that opens]
+    /// Count memory traffic with this source only: perf, hsmp, resctrl, core, pcm-server, http://HOST:PORT,
+    /// pcm-memory=FILE, pcm=FILE, likwid=FILE [default: the first that opens]
     ///
-    /// FILE is what another program writes meanwhile: pcm-memory -csv=FILE, likwid-perfctr -O -g MEM. `tiermark list
-    /// counters` shows what each source counts here.
+    /// The default tries perf, hsmp, resctrl, pcm-sensor-server at 127.0.0.1:9738, and core. FILE is what `pcm-memory
+    /// -csv=FILE` or `pcm -csv=FILE` writes meanwhile, or outputs of `likwid-perfctr -O -g MEM -S 1s`, one after the
+    /// other. `tiermark list counters` shows what each source counts here.
     #[arg(long, value_name = "SOURCE", value_parser = parse::counter_source, hide_short_help = true)]
     pub(crate) counters_from: Option<CountersFrom>,
     /// File with the events of a processor family, used before those that tiermark has (docs/COUNTERS.md)
@@ -37,10 +39,18 @@ pub(crate) enum CounterUse {
 pub(crate) enum CountersFrom {
     /// Event sources of memory controllers.
     Perf,
+    /// The management port of EPYC processors.
+    Hsmp,
     /// A monitoring group.
     Resctrl,
+    /// A `pcm-sensor-server` at `host:port`.
+    PcmServer(String),
     /// A file that `pcm-memory -csv=FILE` writes.
+    PcmMemory(PathBuf),
+    /// A file that `pcm -csv=FILE` writes.
     Pcm(PathBuf),
     /// Outputs of `likwid-perfctr -O -g MEM`.
     Likwid(PathBuf),
+    /// Misses of cores.
+    Core,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::Value;
-use tiermark_counters::{Backend, survey};
+use tiermark_counters::{System, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_machine::Root;
@@ -14,10 +14,9 @@ use tiermark_model::{
     Refusal, Request, Scope,
 };
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
-use tiermark_system::PerfBackend;
 
 use crate::args::{ListArgs, Listing, Simulation};
-use crate::counters::{self, open_counters};
+use crate::counters::{self, ThisSystem, open_counters};
 use crate::kept::{Kept, under_way};
 use crate::output::{self, Failure, print, style};
 use crate::{command_line, orphans, shell, target};
@@ -29,6 +28,10 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         return Err(Failure::usage(
             "--root: use it with counters, probes or primitives; no other list is of a machine",
         ));
+    }
+    let chosen = args.counters.counters_from.is_some() || args.counters.events.is_some();
+    if chosen && args.what != Some(Listing::Counters) {
+        return Err(Failure::usage("--counters-from and --events: use them with counters"));
     }
     let captured = args.root.as_ref().map(|path| path.display().to_string());
     let simulation = &Simulation { simulate: captured.or_else(|| simulation.simulate.clone()), ..simulation.clone() };
@@ -222,8 +225,8 @@ fn sources(args: &ListArgs, simulation: &Simulation) -> Result<Vec<CounterSource
         return Ok(vec![chosen.info(from.id())]);
     }
     let families = counters::events(&args.counters)?;
-    let backend = root.is_live().then(|| Box::new(PerfBackend::new()) as Box<dyn Backend>);
-    Ok(survey(&root, &machine, &families, backend))
+    let system: Option<&dyn System> = if root.is_live() { Some(&ThisSystem) } else { None };
+    Ok(survey(&root, &machine, &families, system))
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {

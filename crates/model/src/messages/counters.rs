@@ -6,6 +6,8 @@ use super::rows::messages;
 const NAMED: usize = 4;
 const CONTROLLERS: &str = "counters of memory controllers (perf)";
 const MONITORING: &str = "memory bandwidth monitoring (resctrl)";
+const PORT: &str = "host system management port (hsmp)";
+const CORES: &str = "misses of cores in the last-level cache (core)";
 const SEND: &str = "`tiermark machine --capture FILE` writes a description to send; docs/COUNTERS.md says where and how to add the events";
 
 messages! {
@@ -57,8 +59,8 @@ messages! {
         { MONITORING }, "opening it makes a monitoring group, so that it was not tried", "";
 
     /// A source that is a file of another program.
-    Refusal needs_a_file(program: &str):
-        "the output of {program}", "it is a file of another program, and no option of this version names one", "";
+    Refusal needs_a_file(program: &str, source: &str):
+        "the output of {program}", "it is a file that {program} writes", "name the file: `--counters-from {source}=FILE`";
 
     /// A kernel's name of an event that counts only a part.
     Note partial_alias(source: &str, alias: &str):
@@ -88,6 +90,72 @@ messages! {
     Note counts_come_late(program: &str):
         "{program} counts in intervals of its own: bytes of less time than an interval are not told apart";
 
+    /// A processor or system without the host system management port.
+    Refusal hsmp_absent():
+        { PORT }, "there is no /dev/hsmp", "on EPYC from Zen 3, outside of virtual machines: `sudo modprobe amd_hsmp` (hsmp_acpi on newer systems)";
+
+    /// The port does not answer.
+    Refusal hsmp_refused(error: &str):
+        { PORT }, "/dev/hsmp: {error}", "update the firmware; messages 0Fh and 14h need version 3 of the port";
+
+    /// The port states a peak that cannot be.
+    Refusal hsmp_implausible(socket: u32, most: f64, clock: f64):
+        { PORT }, "socket {socket} states a peak of {most} GB/s at a memory clock of {clock} MHz, which no processor has",
+        { SEND };
+
+    /// Counts that are sums of rates.
+    Note rates_are_sampled():
+        "the firmware states a rate, in whole GB/s, over a time that AMD does not document: counts are rates times the time between readings, and mean nothing for less than a second";
+
+    /// A server that does not answer.
+    Refusal pcm_server_refused(address: &str, error: &str):
+        "pcm-sensor-server", "http://{address}/metrics: {error}", "start it as root: `sudo pcm-sensor-server`";
+
+    /// Cores that do not count their misses.
+    Refusal no_core_misses(error: &str):
+        { CORES }, "the kernel does not count reads that missed the last-level cache: {error}",
+        "no action is possible on EPYC; in a virtual machine, the host must give it a PMU";
+
+    /// A user who may not count the events of cores.
+    Refusal cores_denied(paranoid: Option<i64>, error: &str):
+        { CORES },
+        {
+            let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"));
+            format!("{error}{level}")
+        },
+        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0`";
+
+    /// Counts that are a lower bound.
+    Note only_core_misses(stores: bool):
+        {
+            let what = if stores { "loads and stores" } else { "loads" };
+            format!("counts are a lower bound: {what} of cores that missed the last-level cache, times 64 bytes, without hardware prefetches, written lines and devices; lines from caches of other sockets are included")
+        };
+
+    /// Counts that are a multiple or a part of what a known stream moved.
+    Note counts_by_factor(of: &str, factor: f64, ratio: f64):
+        "{of}: {ratio:.2} are counted for each byte of a known stream, close to {factor:.2}: the events count a part, or the same traffic twice";
+
+    /// Counts that differ from what a known stream moved.
+    Note counts_off(of: &str, ratio: f64):
+        "{of}: {ratio:.2} are counted for each byte of a known stream, which has no known reason; other programs used the memory, or the events are wrong";
+
+    /// A stream that no box counted.
+    Note nothing_counted():
+        "no counter of the socket counted a known stream to its memory";
+
+    /// A channel that counts nothing.
+    Note box_silent(unit: &str, socket: Option<u32>):
+        { format!("{unit}{} counted nothing of a known stream although its clock ticks", on(socket)) };
+
+    /// Fewer channels with traffic than with modules.
+    Note few_boxes(boxes: u64, channels: u64):
+        "{boxes} of {channels} channels with modules counted a known stream";
+
+    /// A channel that counts what it cannot carry.
+    Note box_phantom(unit: &str, socket: Option<u32>):
+        { format!("{unit}{} counted what a known stream did not cause, or more than a channel carries", on(socket)) };
+
     /// A file with counts that cannot be read.
     Refusal counts_unreadable(source: &str, error: &str):
         "{source}", "{error}", "name a file that the program writes now";
@@ -95,6 +163,11 @@ messages! {
     /// A value of a file of events that cannot be.
     Note event_file_value(why: &str):
         "{why}";
+}
+
+/// The socket of a box, if it is known.
+fn on(socket: Option<u32>) -> String {
+    socket.map_or_else(String::new, |socket| format!(" of socket {socket}"))
 }
 
 /// The first names, and how many more there are.

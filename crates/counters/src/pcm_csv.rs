@@ -1,0 +1,125 @@
+//! The output of `pcm -csv`, read while the program writes it.
+
+use std::io::{self, Read};
+
+use tiermark_model::messages::counters as says;
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
+
+use crate::csv::{Growing, Pieces, cells};
+use crate::family::Of;
+use crate::snapshot::Snapshot;
+use crate::source::CounterSource;
+use crate::sums::{Column, Sums, time_of_day};
+
+/// Bytes of a unit of memory traffic, as PCM counts it.
+const GB: f64 = 1e9;
+/// Bytes of a unit of link traffic.
+const MB: f64 = 1e6;
+
+/// Reads the lines of one file. Names of columns repeat, so that a column is known by its name and the group above it.
+/// Cells are bytes of the time since the line before.
+#[derive(Debug, Clone, Default)]
+pub struct PcmCsv {
+    groups: Vec<String>,
+    pieces: Pieces,
+    sums: Sums,
+    rows: usize,
+}
+
+impl PcmCsv {
+    /// Takes more of the file. Returns the lines with numbers so far.
+    pub fn feed(&mut self, text: &str) -> usize {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.take(text, |line| {
+            self.line(line);
+        });
+        // PCM ends a line only when it begins the next, and each with a separator: with all its cells it is whole.
+        pieces.end_if(|line| line.ends_with([',', ';']) && self.line(line));
+        self.pieces = pieces;
+        self.rows
+    }
+
+    /// The counts so far: bytes since the second line, for the first says nothing of its time.
+    pub fn snapshot(&self) -> Snapshot {
+        self.sums.snapshot()
+    }
+
+    /// Takes a line; whether it has numbers.
+    fn line(&mut self, line: &str) -> bool {
+        let cells = cells(line);
+        if cells[0].starts_with("System") {
+            self.groups = cells.iter().map(ToString::to_string).collect();
+            return false;
+        }
+        if cells[0] == "Date" {
+            let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
+            let columns = cells.iter().enumerate().filter_map(|(at, name)| column(at, group(at), name)).collect();
+            self.sums.head(columns, cells.len());
+            return false;
+        }
+        let Some(bytes) = self.sums.bytes_of(&cells) else { return false };
+        if let Some(now) = cells.get(1).and_then(|cell| time_of_day(cell)) {
+            self.sums.add(now, |_| bytes.clone());
+        }
+        self.rows += 1;
+        true
+    }
+}
+
+/// What a column counts; `None` for those of other things. What a link sent has protocol beside the payload.
+fn column(at: usize, group: &str, name: &str) -> Option<Column> {
+    let place = |socket: &str, kind, unit: &str| {
+        let socket = socket.trim().parse().ok()?;
+        Some(BoxPlace { socket: Some(socket), node: None, kind, unit: unit.to_owned() })
+    };
+    if let Some(socket) = group.strip_prefix("Socket ") {
+        let (unit, of) = match name {
+            "READ" => ("Mem", Of::Read),
+            "WRITE" => ("Mem", Of::Write),
+            "HBM_READ" => ("HBM", Of::Read),
+            "HBM_WRITE" => ("HBM", Of::Write),
+            _ => return None,
+        };
+        return Some(Column { at, place: place(socket, BoxKind::Memory, unit)?, of, unit: GB });
+    }
+    let socket = group.strip_prefix("SKT")?.strip_suffix("dataIn")?;
+    let is_link = name.starts_with("UPI") || name.starts_with("QPI");
+    let place = place(socket, BoxKind::Link, name).filter(|_| is_link)?;
+    Some(Column { at, place, of: Of::Received, unit: MB })
+}
+
+/// A file that `pcm -csv=FILE` writes.
+pub struct PcmCsvFile<R> {
+    file: Growing<R>,
+    csv: PcmCsv,
+}
+
+impl<R: Read> PcmCsvFile<R> {
+    /// Reads a file from its beginning.
+    pub fn new(file: R) -> Self {
+        Self { file: Growing::new(file), csv: PcmCsv::default() }
+    }
+}
+
+impl<R: Read> CounterSource for PcmCsvFile<R> {
+    fn id(&self) -> CounterSourceId {
+        CounterSourceId::Pcm
+    }
+
+    fn sees(&self) -> Vec<CounterSight> {
+        vec![CounterSight::Reads, CounterSight::Writes, CounterSight::LinkReceived]
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        vec![says::counts_come_late("pcm")]
+    }
+
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
+    fn read(&mut self) -> io::Result<Snapshot> {
+        self.csv.feed(&self.file.text()?);
+        Ok(self.csv.snapshot())
+    }
+}

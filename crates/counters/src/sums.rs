@@ -1,0 +1,77 @@
+//! The columns of a table that another program writes, added up line by line.
+
+use std::time::Duration;
+
+use tiermark_model::BoxPlace;
+
+use crate::csv::amount;
+use crate::family::Of;
+use crate::snapshot::{Reading, Snapshot};
+
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
+
+/// A column with traffic.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Column {
+    /// Its place in a line.
+    pub(crate) at: usize,
+    pub(crate) place: BoxPlace,
+    pub(crate) of: Of,
+    /// Bytes of one unit.
+    pub(crate) unit: f64,
+}
+
+/// Bytes of each column since the second line, for the first says nothing of its time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sums {
+    columns: Vec<Column>,
+    width: usize,
+    last: Option<f64>,
+    elapsed: f64,
+    bytes: Vec<f64>,
+}
+
+impl Sums {
+    /// Takes the columns of a header with so many cells. Others than before begin at 0.
+    pub(crate) fn head(&mut self, columns: Vec<Column>, width: usize) {
+        if columns != self.columns || width != self.width {
+            (self.bytes, self.last, self.elapsed) = (vec![0.0; columns.len()], None, 0.0);
+        }
+        (self.columns, self.width) = (columns, width);
+    }
+
+    /// Bytes of each column in a line; `None` for a line of another width, which is half or of a header that no longer
+    /// holds, and for cells that are no numbers.
+    pub(crate) fn bytes_of(&self, cells: &[&str]) -> Option<Vec<f64>> {
+        if self.columns.is_empty() || cells.len() != self.width {
+            return None;
+        }
+        self.columns.iter().map(|column| Some(amount(cells.get(column.at)?)? * column.unit)).collect()
+    }
+
+    /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is known.
+    pub(crate) fn add(&mut self, now: f64, bytes: impl Fn(f64) -> Vec<f64>) {
+        if let Some(last) = self.last.replace(now) {
+            // Over midnight.
+            let passed = if now < last { now + DAY - last } else { now - last };
+            self.elapsed += passed;
+            self.bytes.iter_mut().zip(bytes(passed)).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
+    /// The counts so far.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let counts = self.columns.iter().zip(&self.bytes).enumerate();
+        let readings = counts.map(|(id, (column, bytes))| Reading::of(id, column.place.clone(), column.of, *bytes));
+        Snapshot { at: Duration::try_from_secs_f64(self.elapsed).unwrap_or_default(), readings: readings.collect() }
+    }
+}
+
+/// `03:04:05.123` as seconds since midnight.
+pub(crate) fn time_of_day(text: &str) -> Option<f64> {
+    let mut parts = text.split(':');
+    let mut next = |most: f64| parts.next()?.parse().ok().filter(|part: &f64| (0.0..most).contains(part));
+    let (hours, minutes, seconds) = (next(24.0)?, next(60.0)?, next(61.0)?);
+    parts.next().is_none().then_some(hours * 3600.0 + minutes * 60.0 + seconds)
+}
