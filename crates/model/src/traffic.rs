@@ -110,6 +110,12 @@ pub struct TrafficSum {
 }
 
 impl TrafficSum {
+    /// Share of the bytes that was read; `None` if reads and writes are not both counted, or nothing moved.
+    pub fn read_share(&self) -> Option<f64> {
+        let (read, write) = (self.read?, self.write?);
+        (read + write > 0.0).then(|| read / (read + write))
+    }
+
     /// Bytes written for each byte read; `None` if the two are not counted separately, or nothing was read.
     pub fn writes_per_read(&self) -> Option<f64> {
         Some(self.write? / self.read.filter(|read| *read > 0.0)?)

@@ -77,6 +77,9 @@ pub struct WatchSample {
     /// The alerts that the sample was judged by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alerts: Vec<WatchAlert>,
+    /// The groups that use most; empty where none is read (`--groups 0`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<WatchGroupUse>,
     /// What watching costs.
     pub own: WatchCost,
 }
@@ -125,6 +128,36 @@ pub struct WatchGroup {
     pub path: String,
     /// Stalls of its tasks.
     pub psi: WatchPressure,
+}
+
+/// What kind of group it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WatchGroupKind {
+    /// A control group of version 2.
+    #[default]
+    Control,
+    /// A group of resctrl, whose traffic the processor counts.
+    Resctrl,
+}
+
+/// What a group of tasks uses.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchGroupUse {
+    /// Path of a control group below the mount point; `resctrl:` and the name of a group of resctrl.
+    pub path: String,
+    /// What kind of group it is.
+    pub kind: WatchGroupKind,
+    /// Memory that is charged to a control group.
+    pub memory_bytes: Option<u64>,
+    /// Percent of the time since the sample before in which a task of the control group waited for memory.
+    pub stalled: Option<f64>,
+    /// Bytes a second that the cpus of a group of resctrl read and wrote in memory.
+    pub traffic_bytes: Option<f64>,
+    /// Those of them that were of the cpus' own node.
+    pub local_bytes: Option<f64>,
 }
 
 /// Use of all cpus together, as shares of the time since the sample before.

@@ -7,6 +7,7 @@
 mod active;
 mod alerts;
 mod glyphs;
+mod groups;
 mod history;
 mod lines;
 mod panes;
@@ -34,8 +35,22 @@ pub enum Action {
     Down,
     /// Show the traffic of memory in place of the other panes, or these again.
     Traffic,
+    /// Show the groups that use most in place of the other panes, or these again.
+    Groups,
     /// Show or hide the help.
     Help,
+}
+
+/// What fills the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Page {
+    /// Nodes, pressure, rates, and cpus.
+    #[default]
+    Overview,
+    /// The traffic of memory and links.
+    Traffic,
+    /// The groups that use most.
+    Groups,
 }
 
 /// What the screen shows.
@@ -52,8 +67,8 @@ pub struct Monitor {
     /// The source of the samples in the title: `every 1 s`, `replay of night.jsonl`.
     source: String,
     position: Option<(usize, usize)>,
-    /// Whether the traffic is shown, and its first row.
-    traffic: bool,
+    page: Page,
+    /// The first row of the page's list.
     scroll: usize,
     /// Why traffic is not counted, or what is to be known of the counts, in sentences.
     about_counters: Vec<String>,
@@ -89,10 +104,15 @@ impl Monitor {
                 self.held = self.newest.clone();
                 self.held_history = self.history.clone();
             }
-            Action::Traffic => self.traffic = !self.traffic,
-            Action::Up if self.traffic => self.scroll = self.scroll.saturating_sub(1),
-            Action::Down if self.traffic => {
-                let rows = self.shown().and_then(|sample| sample.traffic.as_ref()).map_or(0, traffic::rows);
+            Action::Traffic => self.turn_to(Page::Traffic),
+            Action::Groups => self.turn_to(Page::Groups),
+            Action::Up if self.page != Page::Overview => self.scroll = self.scroll.saturating_sub(1),
+            Action::Down if self.page != Page::Overview => {
+                let sample = self.shown();
+                let rows = match self.page {
+                    Page::Groups => sample.map_or(0, |sample| sample.groups.len()),
+                    _ => sample.and_then(|sample| sample.traffic.as_ref()).map_or(0, traffic::rows),
+                };
                 self.scroll = (self.scroll + 1).min(rows.saturating_sub(1));
             }
             Action::Up => self.selected = self.selected.min(last).saturating_sub(1),
@@ -100,6 +120,12 @@ impl Monitor {
             Action::Help => self.help = !self.help,
         }
         true
+    }
+
+    /// Shows a page, or the overview in place of that page.
+    fn turn_to(&mut self, page: Page) {
+        self.page = if self.page == page { Page::Overview } else { page };
+        self.scroll = 0;
     }
 
     /// Whether the screen is kept as it is.

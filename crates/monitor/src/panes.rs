@@ -7,8 +7,8 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 use tiermark_model::{Traffic, WatchSample};
 
 use crate::glyphs::{Ink, Look};
-use crate::{LEAST, Monitor};
-use crate::{active, alerts, lines, traffic};
+use crate::{LEAST, Monitor, Page};
+use crate::{active, alerts, groups, lines, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
@@ -20,11 +20,12 @@ const NODES_BESIDE: u16 = 4;
 const ALERTS_LEAST: usize = 1;
 
 /// What keys do, in the help.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "q, Esc, Ctrl-C  end",
     "space           pause: the screen stays, samples go on",
     "up, down        select a node",
     "t               traffic of memory channels and links, where it is counted",
+    "g               groups of tasks that use most memory or traffic",
     "h, ?            this help",
     "",
     "now, 10 s …     % of the time in which some tasks waited (PSI)",
@@ -45,9 +46,19 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
         return;
     }
     let Some(sample) = monitor.shown() else { return };
-    if monitor.traffic {
-        return traffic_page(monitor, sample, frame, look);
+    match monitor.page {
+        Page::Overview => overview(monitor, sample, frame, look),
+        Page::Traffic => traffic_page(monitor, sample, frame, look),
+        Page::Groups => groups_page(monitor, sample, frame, look),
     }
+    if monitor.help {
+        help(frame, area, look);
+    }
+}
+
+/// Nodes, pressure, rates, and cpus.
+fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
+    let area = frame.area();
     // Where not all fits, what is measured takes the place of nodes and rates.
     let spare = area.height - LEAST.1;
     let (cells, others) = match sample.active.is_some() {
@@ -67,7 +78,7 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
         Constraint::Length(alerts.len() as u16),
         Constraint::Length(1),
     ])
-    .areas(area);
+    .areas(frame.area());
     let [rates, machine] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(below);
     frame.render_widget(self::title(monitor, sample, look), title);
     pane(frame, nodes, "nodes", self::nodes(monitor, sample, nodes, look), look);
@@ -81,16 +92,11 @@ pub fn draw(monitor: &Monitor, frame: &mut Frame<'_>, look: Look) {
     pane(frame, machine, "cpus and swap", lines::machine(sample, history, inner(machine), look), look);
     frame.render_widget(Paragraph::new(alerts), alarms);
     frame.render_widget(self::keys(sample, look), keys);
-    if monitor.help {
-        help(frame, area, look);
-    }
 }
 
 /// The traffic of memory and links in place of the other panes; without counters, the reason.
 fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
-    let [title, page, keys] =
-        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
-    frame.render_widget(self::title(monitor, sample, look), title);
+    let page = around(monitor, sample, "t", frame, look);
     let heading = match sample.counters {
         Some(source) => format!("traffic of memory and links, GB/s ({})", source.name()),
         None => "traffic of memory and links".to_owned(),
@@ -111,12 +117,24 @@ fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, 
             frame.render_widget(Paragraph::new(why).wrap(Wrap { trim: true }).block(block), page);
         }
     }
+}
+
+/// The groups that use most in place of the other panes.
+fn groups_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
+    let page = around(monitor, sample, "g", frame, look);
+    let room = (inner(page), usize::from(page.height.saturating_sub(2)));
+    pane(frame, page, "groups that use most", groups::lines(&sample.groups, monitor.scroll, room, look), look);
+}
+
+/// The title and the keys of a page; the place between them.
+fn around(monitor: &Monitor, sample: &WatchSample, key: &str, frame: &mut Frame<'_>, look: Look) -> Rect {
+    let [title, page, keys] =
+        Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
+    frame.render_widget(self::title(monitor, sample, look), title);
     let arrows = look.glyph("↑↓", "up/down");
-    let text = format!("q quit  space pause  {arrows} rows  t back  h help");
+    let text = format!("q quit  space pause  {arrows} rows  {key} back  h help");
     frame.render_widget(Line::styled(text, look.style(Ink::Dim)), keys);
-    if monitor.help {
-        help(frame, frame.area(), look);
-    }
+    page
 }
 
 /// Columns within the border.
@@ -175,7 +193,7 @@ fn keys(sample: &WatchSample, look: Look) -> Line<'static> {
         Some(None) => "t traffic".to_owned(),
         None => "t why no traffic".to_owned(),
     };
-    Line::styled(format!("q quit  space pause  {arrows} node  {traffic}  h help"), look.style(Ink::Dim))
+    Line::styled(format!("q quit  space pause  {arrows} node  {traffic}  g groups  h help"), look.style(Ink::Dim))
 }
 
 fn help(frame: &mut Frame<'_>, area: Rect, look: Look) {

@@ -2,7 +2,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use tiermark_model::{
     BoxKind, BoxPlace, BoxTraffic, CounterMark, CounterSourceId, LinkTraffic, Traffic, WatchCost, WatchCpu, WatchGroup,
-    WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchStall, WatchStalls, WatchSwap,
+    WatchGroupKind, WatchGroupUse, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchStall,
+    WatchStalls, WatchSwap,
 };
 
 use super::*;
@@ -60,6 +61,7 @@ pub(crate) fn sample(n: u32) -> WatchSample {
         counters: None,
         active: None,
         alerts: Vec::new(),
+        groups: Vec::new(),
         own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
     }
 }
@@ -221,4 +223,33 @@ fn alerts_are_lines_and_alarms_come_first() {
     let large = drawn(&monitor, (100, 30), true);
     let lines: Vec<&str> = large.lines().collect();
     assert_eq!(lines[lines.len() - 3..lines.len() - 1], [alarm, " alert cpu.steal > 5 %: not reported"]);
+}
+
+#[test]
+fn groups_are_a_page_of_their_own() {
+    let control = |path: &str, memory: u64, stalled| WatchGroupUse {
+        path: path.into(),
+        memory_bytes: Some(memory),
+        stalled,
+        ..WatchGroupUse::default()
+    };
+    let long = format!("/kubepods.slice/kubepods-burstable.slice/pod{}", "0".repeat(36));
+    let monitored = WatchGroupUse {
+        path: "resctrl:batch".into(),
+        kind: WatchGroupKind::Resctrl,
+        traffic_bytes: Some(4e9),
+        local_bytes: Some(3e9),
+        ..WatchGroupUse::default()
+    };
+    let groups =
+        vec![monitored, control(&long, 3 * GIB, Some(12.0)), control("/system.slice/a.service", GIB / 2, None)];
+    let mut monitor = Monitor::new("every 1 s");
+    monitor.add(WatchSample { groups, ..sample(3) }, None);
+    monitor.act(Action::Groups);
+    let text = drawn(&monitor, LEAST, true);
+    insta::assert_snapshot!(text);
+    monitor.act(Action::Traffic);
+    assert!(drawn(&monitor, LEAST, true).contains("traffic of memory"));
+    monitor.act(Action::Traffic);
+    assert!(drawn(&monitor, LEAST, true).contains("cpus and swap"));
 }

@@ -15,8 +15,8 @@ const BAR: usize = 10;
 const TEXT: usize = NAME + BAR + 33;
 /// Rates below this have the lowest marks of a sparkline: what an idle machine does looks flat.
 const LEAST: f64 = 1e9;
-/// Share of its peak from which a channel or link is marked with `!`: loaded latency rises steeply near 80 % of the
-/// peak on the machines whose curves are published (Mess, MICRO 2024).
+/// Share of its peak from which a channel or link is marked with `!`: refresh and turns between reads and writes take
+/// part of the peak, so that little is free above it. `--curve` has the knee of the machine itself.
 const NOTABLE: f64 = 0.8;
 
 /// A row.

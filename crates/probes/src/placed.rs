@@ -129,7 +129,7 @@ fn on_curve(
     sum: TrafficSum,
 ) -> Option<PlacedPoint> {
     let total = sum.total?;
-    let (rate, read_share) = (total / seconds, sum.read.filter(|_| total > 0.0).map(|read| read / total));
+    let (rate, read_share) = (total / seconds, sum.read_share());
     // Without a share of reads, the reads: the mix of every first curve.
     let away = |curve: &PlacedCurve| (curve.read_share - read_share.unwrap_or(1.0)).abs();
     let fits = |curve: &PlacedCurve| node.is_none() || curve.node.is_none_or(|own| Some(own) == node);

@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod groups;
 mod rates;
 mod reading;
 mod source;
 
+pub use groups::GroupReading;
 pub use rates::sample;
 pub use reading::{NodeReading, Reading};
 pub use source::Source;

@@ -3,10 +3,11 @@
 use tiermark_machine::files::Counters;
 use tiermark_machine::{Stall, Stalls};
 use tiermark_model::{
-    CountedAs, NodeId, WatchCost, WatchCpu, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates,
-    WatchSample, WatchStall, WatchStalls, WatchSwap,
+    CountedAs, NodeId, WatchCost, WatchCpu, WatchGroup, WatchGroupKind, WatchGroupUse, WatchMemory, WatchNode,
+    WatchPool, WatchPressure, WatchRates, WatchSample, WatchStall, WatchStalls, WatchSwap,
 };
 
+use crate::groups::GroupReading;
 use crate::reading::{NodeReading, Pressures, Reading};
 
 /// The sample of a reading.
@@ -53,6 +54,7 @@ pub fn sample(time: String, before: Option<&Reading>, now: &Reading, page_bytes:
         counters: None,
         active: None,
         alerts: Vec::new(),
+        groups: groups(before, now, span),
         own: WatchCost {
             read_seconds: now.read_seconds,
             cpu_share: before
@@ -114,6 +116,44 @@ fn stalls(now: &Pressures, before: Option<&Pressures>, span: Option<Span>) -> Wa
 fn waited(before_us: u64, now_us: u64, span: Span) -> Option<f64> {
     let us = now_us.checked_sub(before_us)?;
     Some((us as f64 / 1e6 / span.0 * 100.0).min(100.0))
+}
+
+/// The groups that use most: control groups with most memory and longest stalls, and groups of resctrl with most traffic.
+fn groups(before: Option<&Reading>, now: &Reading, span: Option<Span>) -> Vec<WatchGroupUse> {
+    let one = |(path, group): (&String, &GroupReading)| {
+        let earlier = before.and_then(|before| before.groups.get(path));
+        let rate = |of: fn(&GroupReading) -> Option<u64>| {
+            let grew = of(group)?.checked_sub(of(earlier?)?)?;
+            span.map(|span| grew as f64 / span.0)
+        };
+        let stalled = earlier.and_then(|earlier| earlier.stalled_us).zip(group.stalled_us).zip(span);
+        WatchGroupUse {
+            path: path.clone(),
+            kind: group.kind,
+            memory_bytes: group.memory,
+            stalled: stalled.and_then(|((before, now), span)| waited(before, now, span)),
+            traffic_bytes: rate(|group| group.traffic),
+            local_bytes: rate(|group| group.local),
+        }
+    };
+    let all: Vec<WatchGroupUse> = now.groups.iter().map(one).collect();
+    let most = now.most_groups;
+    let mut shown: Vec<WatchGroupUse> = Vec::new();
+    let mut add = |mut from: Vec<&WatchGroupUse>, by: fn(&WatchGroupUse) -> f64| {
+        from.sort_by(|a, b| by(b).total_cmp(&by(a)));
+        let new = from.into_iter().take(most);
+        let new: Vec<WatchGroupUse> =
+            new.filter(|group| !shown.iter().any(|own| own.path == group.path)).cloned().collect();
+        shown.extend(new);
+    };
+    let of = |kind| all.iter().filter(|group| group.kind == kind).collect::<Vec<_>>();
+    add(of(WatchGroupKind::Resctrl), |group| group.traffic_bytes.unwrap_or(0.0));
+    let control = of(WatchGroupKind::Control);
+    let stalled: Vec<&WatchGroupUse> = control.iter().copied().filter(|group| group.stalled > Some(0.0)).collect();
+    add(control, |group| group.memory_bytes.map_or(0.0, |bytes| bytes as f64));
+    // A small group that waits is worth a row more.
+    add(stalled, |group| group.stalled.unwrap_or(0.0));
+    shown
 }
 
 fn node(node: NodeId, before: Option<&NodeReading>, now: &NodeReading, span: Option<Span>) -> WatchNode {

@@ -6,6 +6,8 @@ use tiermark_machine::files::{Counters, counters, kilobytes};
 use tiermark_machine::{CpuTimes, Stalls, Zram, Zswap, swap_areas, zswap};
 use tiermark_model::{NodeId, Swap};
 
+use crate::groups::GroupReading;
+
 /// Swap areas at most: the kernel has 32 (`MAX_SWAPFILES`) or fewer.
 const MOST_SWAPS: usize = 32;
 
@@ -32,6 +34,10 @@ pub struct Reading {
     pub zram: BTreeMap<String, Zram>,
     /// The pool of zswap.
     pub zswap: Option<Zswap>,
+    /// Groups that use most, by name.
+    pub groups: BTreeMap<String, GroupReading>,
+    /// Groups that a sample shows at most.
+    pub most_groups: usize,
     /// Cpu time that this program has used so far, in seconds.
     pub own_seconds: Option<f64>,
     /// Cpu time that this reading took, in seconds.

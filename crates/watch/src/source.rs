@@ -7,6 +7,7 @@ use tiermark_machine::files::counters;
 use tiermark_machine::{CpuTimes, OpenFile, Root, own_group, pressure, zram};
 use tiermark_model::NodeId;
 
+use crate::groups::Groups;
 use crate::reading::{NodeReading, Pressures, Reading};
 
 /// Directory of the nodes.
@@ -33,6 +34,8 @@ pub struct Source {
     swaps: OpenFile,
     nodes: BTreeMap<NodeId, NodeFiles>,
     zram: BTreeMap<String, OpenFile>,
+    groups: Option<Groups>,
+    most_groups: usize,
     readings: u64,
 }
 
@@ -70,9 +73,18 @@ impl Source {
             swaps: file("proc/swaps"),
             nodes: BTreeMap::new(),
             zram: BTreeMap::new(),
+            groups: None,
+            most_groups: 0,
             readings: 0,
             root: root.clone(),
         }
+    }
+
+    /// The same with the groups that use most, at most so many in a sample.
+    #[must_use]
+    pub fn with_groups(self, most: usize) -> Self {
+        let groups = (most > 0).then(|| Groups::new(&self.root, most));
+        Self { groups, most_groups: most, ..self }
     }
 
     /// Reads everything now.
@@ -103,6 +115,9 @@ impl Source {
             (sizes.memory > 0 || sizes.original > 0).then(|| (name.clone(), sizes))
         };
         reading.zram = self.zram.iter_mut().filter_map(device).collect();
+        if let Some(groups) = &mut self.groups {
+            (reading.groups, reading.most_groups) = (groups.read(), self.most_groups);
+        }
         if self.root.is_live() {
             reading.own_seconds = Some(seconds(ClockId::ProcessCPUTime));
             reading.read_seconds = Some(seconds(ClockId::ThreadCPUTime) - began);
@@ -112,6 +127,9 @@ impl Source {
 
     /// Looks for nodes and devices, and closes the files of those that went away.
     fn look(&mut self) {
+        if let Some(groups) = &mut self.groups {
+            groups.look();
+        }
         let root = &self.root;
         let ids: Vec<NodeId> = root.numbered(NODES, "node").unwrap_or_default().into_iter().take(MOST_NODES).collect();
         self.nodes.retain(|id, _| ids.binary_search(id).is_ok());

@@ -74,6 +74,9 @@ pub(crate) struct WatchArgs {
     /// on the screen, and in each output format.
     #[arg(long, value_name = "EXPR", value_parser = alert)]
     pub(crate) alert: Vec<Alert>,
+    /// Show the groups of tasks that use most memory, wait longest for it, or have most traffic: so many of each
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = parse::within::<usize>(0..=50), conflicts_with = "replay")]
+    pub(crate) groups: usize,
     /// With COMMAND: where the program was on the loaded-latency curves of a saved run: a file, id or `last`
     #[arg(long, value_name = "RUN", requires = "command")]
     pub(crate) curve: Option<String>,

@@ -27,6 +27,10 @@ messages! {
     Note mix_not_counted():
         "reads and writes are not counted separately: the program is placed on the curve with the most reads";
 
+    /// Counts of a source that sees a part of the traffic.
+    Note rates_are_a_lower_bound():
+        "the source counts lines that cores missed in the last-level cache: the traffic is at least so much, and the head room at most";
+
     /// Rates of everything that runs.
     Note rates_of_the_whole_machine():
         "rates are of the whole machine: other work counts as the program's";

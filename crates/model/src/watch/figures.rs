@@ -5,8 +5,16 @@ use serde_json::Value;
 use super::WatchSample;
 
 /// The field that names an item, by the list that it is in.
-const NAMED_BY: [(&str, &str); 5] =
-    [("nodes", "node"), ("swaps", "path"), ("zram", "device"), ("alerts", "alert"), ("pings", "pair")];
+const NAMED_BY: [(&str, &str); 6] = [
+    ("nodes", "node"),
+    ("swaps", "path"),
+    ("zram", "device"),
+    ("alerts", "alert"),
+    ("pings", "pair"),
+    ("groups", "path"),
+];
+/// The list of groups. They come and go, and each kind has its own numbers.
+const GROUPS: &str = "groups";
 
 /// What a number of a sample measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +71,18 @@ impl WatchFigure {
         Some((self.path[..=list].join("."), self.path[list + 1..].join(".")))
     }
 
+    /// Whether it is of a group of tasks.
+    pub fn is_of_group(&self) -> bool {
+        self.path.first().is_some_and(|first| first == GROUPS)
+    }
+
     /// What it measures.
     pub fn kind(&self) -> WatchKind {
         let (first, last) = (self.path.first().map_or("", String::as_str), self.path.last().map_or("", String::as_str));
         let is_stall = self.path.iter().any(|part| part == "psi");
         match () {
-            () if is_stall => WatchKind::Percent,
+            () if is_stall || last == "stalled" => WatchKind::Percent,
+            () if first == GROUPS && last != "memory_bytes" => WatchKind::BytesPerSecond,
             () if self.is_traffic() && last.ends_with("_bytes") => WatchKind::BytesPerSecond,
             () if self.is_traffic() => WatchKind::Share,
             () if first == "active" => super::active::kind(&self.path),

@@ -76,7 +76,7 @@ impl Traffic {
     pub fn rate(&self) -> Option<(f64, Option<f64>)> {
         let sum = self.whole();
         let total = sum.total.filter(|_| self.seconds > 0.0)?;
-        Some((total / self.seconds, sum.read.filter(|_| total > 0.0).map(|read| read / total)))
+        Some((total / self.seconds, sum.read_share()))
     }
 }
 

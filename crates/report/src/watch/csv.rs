@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use tiermark_model::WatchSample;
 
 /// The columns of a table that begins with this sample: the time, then its numbers by name. Nodes and devices that come
-/// later have no column.
+/// later have no column; nor have groups, which come and go.
 pub fn watch_csv_columns(first: &WatchSample) -> Vec<String> {
-    std::iter::once("time".to_owned()).chain(first.figures().iter().map(|figure| plain(&figure.name()))).collect()
+    let columns: Vec<_> = first.figures().into_iter().filter(|figure| !figure.is_of_group()).collect();
+    std::iter::once("time".to_owned()).chain(columns.iter().map(|figure| plain(&figure.name()))).collect()
 }
 
 /// A sample as a row of these columns; what it lacks is empty.

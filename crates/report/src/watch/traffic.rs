@@ -53,9 +53,11 @@ impl Lines {
     fn memory(&mut self, own: &BoxTraffic) {
         let rate = |bytes: f64| Some(bytes / self.seconds);
         // Both directions together only where they are not counted by themselves: a sum over labels counts nothing twice.
-        let by_direction = match own.read.zip(own.write) {
-            Some((read, write)) => vec![("read", rate(read)), ("write", rate(write))],
-            None => vec![("both", rate(own.total))],
+        let by_direction = match (own.read, own.write) {
+            (Some(read), Some(write)) => vec![("read", rate(read)), ("write", rate(write))],
+            // A source that counts reads only.
+            (Some(read), None) => vec![("read", rate(read))],
+            _ => vec![("both", rate(own.total))],
         };
         for (direction, rate) in by_direction {
             self.put(MEMORY, &own.place, Some(direction), rate);

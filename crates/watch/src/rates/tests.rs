@@ -147,3 +147,69 @@ proptest! {
         node.meminfo(&text);
     }
 }
+
+/// Control groups by path with their memory and the time that they waited, and a group of resctrl with its bytes.
+fn grouped(control: &[(&str, u64, u64)], bytes: u64) -> Root {
+    let mut files: Vec<(String, String)> = SERVER.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
+    for (path, memory, waited) in control {
+        let at = format!("sys/fs/cgroup/{path}");
+        files.push((format!("{at}/memory.current"), format!("{memory}\n")));
+        files.push((format!("{at}/memory.pressure"), format!("some avg10=0.00 total={waited}\n")));
+        files.push((format!("{at}/cgroup.procs"), "1\n".into()));
+    }
+    for (group, domain, bytes) in [
+        ("mon_groups/batch", "mon_L3_00", bytes),
+        ("mon_groups/batch", "mon_L3_01", bytes),
+        ("mon_groups/tiermark-7", "mon_L3_00", 1),
+    ] {
+        let at = format!("sys/fs/resctrl/{group}/mon_data/{domain}");
+        files.push((format!("{at}/mbm_total_bytes"), format!("{bytes}\n")));
+        files.push((format!("{at}/mbm_local_bytes"), format!("{}\n", bytes / 2)));
+    }
+    Root::from_files("test", files)
+}
+
+#[test]
+fn groups_that_use_most_are_shown() {
+    let reading = |control: &[(&str, u64, u64)], bytes, at| Reading {
+        at,
+        ..Source::new(&grouped(control, bytes)).with_groups(1).read()
+    };
+    let groups =
+        [("s.slice/big.service", 900, 0), ("s.slice/small.service", 10, 0), ("s.slice/middle.service", 100, 0)];
+    let before = reading(&groups, 1_000, 1.0);
+    let taken = sample("t".into(), Some(&before), &reading(&groups, 5_000, 3.0), PAGE);
+    let paths: Vec<&str> = taken.groups.iter().map(|group| group.path.as_str()).collect();
+    assert_eq!(paths, ["resctrl:/batch", "/s.slice/big.service"], "neither parents nor this program's own groups");
+    assert_eq!((taken.groups[0].traffic_bytes, taken.groups[0].local_bytes), (Some(4_000.0), Some(2_000.0)));
+    assert_eq!((taken.groups[1].memory_bytes, taken.groups[1].stalled), (Some(900), Some(0.0)));
+    let first = sample("t".into(), None, &before, PAGE);
+    assert_eq!((first.groups.len(), first.groups[0].traffic_bytes, first.groups[1].stalled), (2, None, None));
+    assert!(sample("t".into(), None, &changed(&[], 1.0), PAGE).groups.is_empty(), "not asked for");
+}
+
+#[test]
+fn a_small_group_that_waits_is_shown_too() {
+    // What a group waited for is seen from the second look on, so that one source reads a tree that changes.
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    std::fs::create_dir_all(root.path().join("sys/devices")).unwrap();
+    SERVER.iter().for_each(|(path, text)| write(path, text));
+    let waited = |total: u64| write("sys/fs/cgroup/small/memory.pressure", &format!("some avg10=0.00 total={total}\n"));
+    write("sys/fs/cgroup/big/memory.current", "900\n");
+    write("sys/fs/cgroup/small/memory.current", "10\n");
+    waited(0);
+    let mut source = Source::new(&Root::at(root.path()).unwrap()).with_groups(1);
+    let mut readings: Vec<Reading> = Vec::new();
+    for second in 0..7 {
+        waited(500_000 * second);
+        readings.push(Reading { at: second as f64, ..source.read() });
+    }
+    let taken = sample("t".into(), Some(&readings[5]), &readings[6], PAGE);
+    let seen: Vec<_> = taken.groups.iter().map(|group| (group.path.as_str(), group.stalled)).collect();
+    assert_eq!(seen, [("/big", None), ("/small", Some(50.0))]);
+}

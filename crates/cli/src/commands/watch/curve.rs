@@ -55,6 +55,9 @@ impl OnCurve {
         if on.axis == PlacedAxis::Useful {
             notes.push(says::curve_of_useful_bytes());
         }
+        if counted.id() == CounterSourceId::Core {
+            notes.push(says::rates_are_a_lower_bound());
+        }
         notes.push(says::rates_of_the_whole_machine());
         // The user learns before the command runs what the result will be worth.
         notes.iter().take(1).filter(|note| note.code == "curve_of_another_machine").for_each(|note| {

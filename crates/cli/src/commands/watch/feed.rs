@@ -43,6 +43,7 @@ impl Live {
     pub(super) fn new(
         root: &Root,
         interval: f64,
+        groups: usize,
         counted: Option<Counted>,
         cells: Option<Cells>,
         on_screen: bool,
@@ -50,7 +51,7 @@ impl Live {
         Self {
             paced: on_screen || !cells.as_ref().is_some_and(Cells::is_simulated),
             cells,
-            source: Source::new(root),
+            source: Source::new(root).with_groups(groups),
             counted,
             before: None,
             interval: Duration::from_secs_f64(interval),

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
         Some(file) => Box::new(Replay::open(file, on_screen)?),
         None => {
             let cells = args.active.then(|| Cells::open(args, simulation, &stop, on_screen)).transpose()?;
-            Box::new(Live::new(&root, args.interval, counting.counted.take(), cells, on_screen))
+            Box::new(Live::new(&root, args.interval, args.groups, counting.counted.take(), cells, on_screen))
         }
     };
     let alarms = Alarms::new(&args.alert, on_screen);

@@ -80,6 +80,7 @@ fn action(key: &KeyEvent) -> Option<Action> {
         KeyCode::Char(' ') => Action::Pause,
         KeyCode::Up | KeyCode::Left => Action::Up,
         KeyCode::Down | KeyCode::Right => Action::Down,
+        KeyCode::Char('g') => Action::Groups,
         KeyCode::Char('t') => Action::Traffic,
         KeyCode::Char('h' | '?') => Action::Help,
         _ => return None,
