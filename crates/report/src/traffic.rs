@@ -1,8 +1,8 @@
 //! What counters of the hardware saw beside the numbers of a run: useful bytes against bytes on channels and links.
 
 use tiermark_model::{
-    BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, Observation, Run, RunCounters, StepTraffic, Traffic,
-    Unit, count_of,
+    BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkTraffic, Observation, Run, RunCounters,
+    StepTraffic, Traffic, Unit, count_of,
 };
 
 use crate::findings::words;
@@ -105,6 +105,7 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
         ("written/|read", split),
         ("busiest|channel", busy),
         ("busiest|link", links),
+        ("over|links", links),
         ("nJ/|useful B", energy),
     ];
     for (head, _) in columns.iter().filter(|(_, shown)| *shown) {
@@ -127,6 +128,7 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
             number(whole.writes_per_read()),
             share(busiest(counted).map(|share| share * longer)),
             share(fullest(counted).map(|share| share * longer)),
+            share(over_links(counted)),
             number(row.traffic.joules.map(|joules| joules * 1e9 / useful)),
         ];
         let shown = all.into_iter().zip(columns).filter(|(_, (_, shown))| *shown).map(|(text, _)| Cell::new(text));
@@ -146,6 +148,17 @@ fn busiest(counted: &Traffic) -> Option<f64> {
 fn fullest(counted: &Traffic) -> Option<f64> {
     let shares = counted.links.iter().map(|link| link.utilisation());
     shares.flat_map(|(sent, received)| [sent, received]).flatten().reduce(f64::max)
+}
+
+/// Share of the bytes that memory moved which crossed links between sockets.
+fn over_links(counted: &Traffic) -> Option<f64> {
+    let sum = |of: fn(&LinkTraffic) -> Option<f64>| {
+        let all: Option<Vec<f64>> = counted.links.iter().map(of).collect();
+        all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>())
+    };
+    // Each byte is sent by one socket and received by another; some families count only one of the two.
+    let crossed = sum(|link| link.sent).or_else(|| sum(|link| link.received))?;
+    counted.whole().total.filter(|total| *total > 0.0).map(|total| crossed / total)
 }
 
 /// What is wrong with counts of some steps, once for each box.

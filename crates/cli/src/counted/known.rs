@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_counters::{Fault, KnownStream, check_known};
+use tiermark_counters::{BoxNodes, Fault, KnownStream, check_known, nodes_of};
 use tiermark_engine::{Host, Rig};
 use tiermark_model::{
     Bytes, CounterCheck, CpuId, IdSet, KernelInfo, Layout, Machine, MemPolicy, Node, PageKind, RegionSetup, Role,
@@ -29,7 +29,9 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
     for socket in host.machine().sockets().iter().collect::<Vec<_>>() {
         let (mut known, mut counted) = ((0.0, 0.0), Traffic::default());
         for op in OPS {
-            let Some((kernel, seen)) = stream(host, socket, op) else { continue };
+            // All nodes of the socket: a channel of another one would be silent.
+            let nodes = nodes_of_socket(host.machine(), socket);
+            let Some((kernel, seen)) = stream(host, socket, nodes, op) else { continue };
             let useful = seen.useful.unwrap_or(0.0);
             let (read, written) = kernel.traffic();
             known = (known.0 + read * useful, known.1 + written * useful);
@@ -53,14 +55,31 @@ fn channels_of_socket(machine: &Machine) -> Option<usize> {
     populated.is_multiple_of(sockets).then_some(populated / sockets)
 }
 
-/// Streams through memory of a socket from its own cpus. `None` if that cannot be set up here.
-fn stream(host: &mut dyn Host, socket: u32, op: &str) -> Option<(KernelInfo, StepTraffic)> {
+/// The nodes of the boxes of sockets that have several, from a stream to the memory of each.
+pub(crate) fn nodes(host: &mut dyn Host) -> BoxNodes {
+    let mut streams = Vec::new();
+    for socket in host.machine().sockets().iter().collect::<Vec<_>>() {
+        let nodes = nodes_of_socket(host.machine(), socket);
+        for node in nodes.iter().filter(|_| nodes.len() > 1) {
+            let seen = stream(host, socket, [node].into_iter().collect(), OPS[0]);
+            streams.extend(seen.map(|(_, seen)| (node, seen.counted)));
+        }
+    }
+    nodes_of(&streams)
+}
+
+/// The nodes with cpus of a socket and memory.
+fn nodes_of_socket(machine: &Machine, socket: u32) -> IdSet {
+    let cpus: IdSet = machine.cpus.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.id).collect();
+    let own = machine.nodes.iter().filter(|node| has_memory(node) && !node.cpus.intersection(&cpus).is_empty());
+    own.map(|node| node.id).collect()
+}
+
+/// Streams through memory of some nodes of a socket from its own cpus. `None` if that cannot be set up here.
+fn stream(host: &mut dyn Host, socket: u32, nodes: IdSet, op: &str) -> Option<(KernelInfo, StepTraffic)> {
     let machine = host.machine();
     let cpus: IdSet = machine.cpus.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.id).collect();
     let cpus = machine.one_per_core(&cpus.intersection(&machine.allowed_cpus));
-    let own = machine.nodes.iter().filter(|node| has_memory(node) && !node.cpus.intersection(&cpus).is_empty());
-    // All nodes of the socket: a channel of another one would be silent.
-    let nodes: IdSet = own.map(|node| node.id).collect();
     let cpus: Vec<CpuId> = cpus.iter().take(THREADS).collect();
     if nodes.is_empty() || cpus.is_empty() {
         return None;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use tiermark_counters::{Chosen, CounterSource, Snapshot, traffic};
+use tiermark_counters::{BoxNodes, Chosen, CounterSource, Snapshot, traffic};
 use tiermark_engine::{Fault, Host, Rig, Shot};
 use tiermark_machine::{Energy, Root};
 use tiermark_model::{
@@ -29,6 +29,8 @@ const IDLE: Duration = Duration::from_millis(500);
 struct Meter {
     source: Box<dyn CounterSource>,
     energy: Option<Energy>,
+    /// The nodes of boxes that the source does not name.
+    nodes: BoxNodes,
 }
 
 /// The counts at one moment.
@@ -51,7 +53,9 @@ impl Meter {
             .energy
             .as_ref()
             .and_then(|energy| Some(energy.joules(before.energy.as_deref()?, after.energy.as_deref()?)));
-        Some(StepTraffic { useful: None, counted: traffic(&before.counts, &after.counts), joules })
+        let mut counted = traffic(&before.counts, &after.counts);
+        self.nodes.name(&mut counted);
+        Some(StepTraffic { useful: None, counted, joules })
     }
 }
 
@@ -65,13 +69,19 @@ pub(crate) struct Counted {
 impl Counted {
     /// Puts counters beside a host, and watches the idle machine.
     pub(crate) fn new(inner: Box<dyn Host>, source: Box<dyn CounterSource>, root: &Root) -> Self {
-        let mut meter = Meter { source, energy: Energy::open(root) };
+        let mut meter = Meter { source, energy: Energy::open(root), nodes: BoxNodes::default() };
         let idle = meter.read().and_then(|before| {
             thread::sleep(IDLE);
             meter.since(&before)
         });
         let bench = Bench { idle_traffic: idle.map(|idle| idle.counted), ..inner.bench().clone() };
         Self { inner, meter: Rc::new(RefCell::new(meter)), bench }
+    }
+
+    /// Names the nodes of boxes from now on.
+    fn name(&mut self, nodes: BoxNodes) {
+        self.bench.idle_traffic.iter_mut().for_each(|idle| nodes.name(idle));
+        self.meter.borrow_mut().nodes = nodes;
     }
 }
 
@@ -93,9 +103,17 @@ pub(crate) fn beside(
     if id == CounterSourceId::None {
         return Ok((host, none));
     }
-    let mut host: Box<dyn Host> = Box::new(Counted::new(host, source, root));
-    let check = known::check(host.as_mut());
-    Ok((host, RunCounters { check, notes, ..none }))
+    if !source.is_immediate() {
+        let name = id.name();
+        return Err(Failure::usage(format!(
+            "--counters-from {name}: it counts in intervals of its own, which do not resolve a measurement; `tiermark watch` can use it"
+        )));
+    }
+    let mut host = Counted::new(host, source, root);
+    let check = known::check(&mut host);
+    let nodes = known::nodes(&mut host);
+    host.name(nodes);
+    Ok((Box::new(host), RunCounters { check, notes, ..none }))
 }
 
 /// The counters of a simulated machine, whose shots carry what they saw.
