@@ -38,7 +38,7 @@ fn median(mut rates: Vec<f64>) -> Option<f64> {
 type Spot = (Option<u32>, Option<NodeId>);
 
 /// Splits what belongs to the same socket, or node.
-fn by_spot<'a, T>(all: &'a [T], spot: impl Fn(&T) -> Spot) -> BTreeMap<Spot, Vec<&'a T>> {
+fn by_spot<T>(all: &[T], spot: impl Fn(&T) -> Spot) -> BTreeMap<Spot, Vec<&T>> {
     let mut sockets: BTreeMap<Spot, Vec<&T>> = BTreeMap::new();
     for one in all.iter().take(MOST) {
         sockets.entry(spot(one)).or_default().push(one);

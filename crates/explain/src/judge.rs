@@ -3,8 +3,8 @@
 use tiermark_expect::Entry;
 use tiermark_model::messages::explain as says;
 use tiermark_model::{
-    CheckOutcome, CheckUnit, CheckedValue, ComparedRun, Confidence, CounterSourceId, Explained, ExplainedNumber,
-    ExplainedUnit, Explanation, Known, Note, Run, UnjudgedRule,
+    CheckOutcome, CheckUnit, CheckedValue, Comparator, ComparedRun, Confidence, CounterSourceId, Explained,
+    ExplainedNumber, ExplainedUnit, Explanation, Known, Note, Run, UnjudgedRule,
 };
 
 use crate::boxes::boxes;
@@ -153,16 +153,26 @@ fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
     };
     let sign = worst.comparator.sign();
     let (left, right) = that.split_once(sign).unwrap_or((that, ""));
-    let number = |name: &str, value: f64, known: Known| {
+    let number = |name: &str, what: String, value: f64, known: Known| {
         let what = match known {
-            Known::Exactly => name.to_owned(),
-            Known::AtLeast => format!("{name}, at least"),
-            Known::AtMost => format!("{name}, at most"),
+            Known::Exactly => what,
+            Known::AtLeast => format!("{what}, or more"),
+            Known::AtMost => format!("{what}, or less"),
         };
         ExplainedNumber { name: name.to_owned(), what, value, unit, steps: Vec::new() }
     };
-    let limit = format!("expected {sign} {}", right.trim());
-    let both = [number(left.trim(), worst.value, worst.value_is), number(&limit, worst.limit, worst.limit_is)];
+    let (left, right) = (left.trim(), right.trim());
+    let limit = match worst.comparator {
+        Comparator::AtLeast | Comparator::Above => "at least expected",
+        Comparator::AtMost | Comparator::Below => "at most expected",
+    };
+    // A plain number says itself what it is.
+    let is_named = right.contains(char::is_alphabetic);
+    let limit = if is_named { format!("{limit} ({right})") } else { limit.to_owned() };
+    let both = [
+        number(left, format!("({left})"), worst.value, worst.value_is),
+        number("limit", limit, worst.limit, worst.limit_is),
+    ];
     both.into_iter().filter(|number| number.value.is_finite()).collect()
 }
 

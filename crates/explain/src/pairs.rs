@@ -149,5 +149,5 @@ fn pages(findings: &[Finding]) -> Vec<Scene> {
         let huge = all.iter().find(|huge| !is_base(huge) && node(huge) == node(base))?;
         Some(scene(base)?.beside("huge pages", &scene(huge)?))
     };
-    all.iter().filter(|finding| is_base(finding)).filter_map(|base| pair(base)).collect()
+    all.iter().filter(|finding| is_base(finding)).filter_map(pair).collect()
 }

@@ -155,3 +155,92 @@ fn rest(explanation: &Explanation, style: &Style) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::messages::explain as says;
+    use tiermark_model::{ComparedRun, CounterSourceId, UnjudgedRule};
+
+    use super::*;
+
+    fn number(name: &str, what: &str, value: f64, unit: ExplainedUnit) -> ExplainedNumber {
+        ExplainedNumber {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            value,
+            unit,
+            steps: vec![format!("step/{name}")],
+        }
+    }
+
+    fn made() -> Explanation {
+        let problem = Explained {
+            rule: "modules-below-rated-speed".to_owned(),
+            kind: ExplainedKind::Problem,
+            found: "Memory modules run below their rated speed".to_owned(),
+            confidence: Confidence::Reported,
+            place: Some("DIMM_A1".to_owned()),
+            numbers: vec![
+                number("dimms.speed", "(dimms.speed)", 2.6667e9, ExplainedUnit::TransfersPerSecond),
+                number("limit", "at least expected (rated)", 3.2e9, ExplainedUnit::TransfersPerSecond),
+            ],
+            also: Vec::new(),
+            others: 11,
+            advice: "look up the speed that the processor supports".to_owned(),
+            source: "DMTF DSP0134".to_owned(),
+        };
+        let lesson = Explained {
+            rule: "remote-writes-amplified".to_owned(),
+            kind: ExplainedKind::Lesson,
+            found: "Remote stores write more to memory than local ones".to_owned(),
+            confidence: Confidence::Counted,
+            place: Some("write.cached, cpus of node 0, memory of node 1, 20 threads".to_owned()),
+            numbers: vec![
+                number("writes.per.read", "bytes written for each byte read", 2.0, ExplainedUnit::Number),
+                number("link.share", "of the link's peak", 0.87, ExplainedUnit::Share),
+                number("used", "used (local memory)", 42.2e9, ExplainedUnit::BytesPerSecond),
+                number("latency", "idle latency", 143.0, ExplainedUnit::Ns),
+            ],
+            also: ["node 2", "node 3", "node 4"].map(str::to_owned).to_vec(),
+            others: 5,
+            advice: "keep written data on the node of its threads".to_owned(),
+            source: "a data sheet".to_owned(),
+        };
+        let run = ComparedRun {
+            name: "last".to_owned(),
+            id: "20260102".to_owned(),
+            title: "matrix".to_owned(),
+            started: "2026-01-02T03:04:05Z".to_owned(),
+            cpu: Some("A processor".to_owned()),
+            complete: true,
+            simulated: false,
+        };
+        let unjudged =
+            ["link-down", "link-slow"].map(|rule| UnjudgedRule { rule: rule.to_owned(), why: says::no_counts() });
+        Explanation {
+            run,
+            counters: Some(CounterSourceId::Perf),
+            found: vec![problem, lesson],
+            clear: vec!["missing-channels".to_owned()],
+            unjudged: unjudged.to_vec(),
+        }
+    }
+
+    #[test]
+    fn problems_come_first_and_numbers_stand_with_their_place() {
+        insta::assert_snapshot!(explanation(&made(), &Style::default()));
+        insta::assert_snapshot!(explanation(&made(), &Style { verbose: true, unicode: false, ..Style::default() }));
+    }
+
+    #[test]
+    fn a_run_has_a_screen_of_lessons_and_the_rest_if_asked() {
+        let mut many = made();
+        many.found.retain(|one| one.kind == ExplainedKind::Lesson);
+        many.found = vec![many.found[0].clone(); 9];
+        let text = explanation(&many, &Style::default());
+        assert!(text.contains("no problem found; 9 lessons") && text.contains("3 more with -v"), "{text}");
+        assert_eq!(text.matches("Remote stores").count(), LESSONS);
+        let text = explanation(&many, &Style { verbose: true, ..Style::default() });
+        assert_eq!(text.matches("Remote stores").count(), 9);
+    }
+}

@@ -7,7 +7,7 @@ messages! {
     Note nothing_to_judge(): "the run has nothing that this rule is about";
 
     /// A rule that needs hardware counters.
-    Note no_counts(): "it needs hardware counters of memory traffic: `tiermark list counters` says what is missing";
+    Note no_counts(): "the run has no counts of memory traffic: `tiermark list counters` says what is missing";
 
     /// A number that is not known at any place.
     Note number_not_known(name: &str, what: &str): "{name} ({what}) is not known for any place of this run";
