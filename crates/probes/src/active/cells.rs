@@ -161,7 +161,8 @@ impl Table<'_> {
 
 /// A range that the shared cache holds and no closer one, of which each visit sees what is left of it.
 fn kept(machine: &Machine, cpu: CpuId, seed: u64) -> Option<Planned> {
-    let bytes = shared_cache(machine, cpu)?.bytes?;
+    // A hit takes what the cell of the third level measures.
+    let bytes = shared_cache(machine, cpu).filter(|cache| cache.level == 3)?.bytes?;
     let range = PARTS.iter().map(|part| bytes / part).find(|range| *range > INNER * inner_bytes(machine, cpu))?;
     let role = Role::Revisit { wait_ns: 0, accesses: LOOKS, flushed: false, since_last: true };
     let layout = Layout::Chain(ChainLayout::Random);
