@@ -14,7 +14,7 @@ pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
 /// the cells scatter by.
 const NOTABLE: f64 = 1.5;
 /// Columns of the text before a sparkline.
-const TEXT: usize = 44;
+const TEXT: usize = 45;
 
 /// A line: its name, its figure, how that is written, and whether less is better.
 struct Row {
@@ -78,7 +78,7 @@ pub(crate) fn lines(
     columns: usize,
     look: Look,
 ) -> Vec<Line<'static>> {
-    let head = format!(" {:<10}{:>8}{:>8}{:>8}{:>7}", "", "now", "best", "record", "of best");
+    let head = format!(" {:<10}{:>8}{:>8}{:>8}{:>9}", "", "now", "best", "record", "of best");
     let mut lines = vec![Line::styled(head, look.style(Ink::Dim))];
     lines.extend(ROWS.iter().enumerate().map(|(at, row)| {
         let room = columns.saturating_sub(TEXT + 1);
@@ -95,7 +95,7 @@ fn line(row: &Row, best: Option<WatchBest>, spark: String, look: Look) -> Line<'
     let share = best.now.zip(best.capability).map(|(now, best)| now / best).filter(|share| share.is_finite());
     let notable = share.is_some_and(|share| if row.less_is_better { share >= NOTABLE } else { share <= 1.0 / NOTABLE });
     let text = format!(
-        "{}{:<10}{:>8}{:>8}{:>8}{:>7} ",
+        "{}{:<10}{:>8}{:>8}{:>8}{:>9} ",
         if notable { "!" } else { " " },
         row.name,
         shown(best.now),
@@ -123,7 +123,7 @@ fn cost(sample: &WatchSample, active: &WatchActive, look: Look) -> String {
     format!(
         " steal {steal} %; cost {} of {} % of a cpu, {} of memory",
         percent(sample.own.cpu_share.or(active.cost_share)),
-        active.budget * 100.0,
+        (active.budget * 1e4).round() / 1e2,
         tiermark_model::Bytes(active.memory_bytes),
     )
 }

@@ -20,7 +20,7 @@ const NODES_BESIDE: u16 = 4;
 const ALERTS_LEAST: usize = 1;
 
 /// What keys do, in the help.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "q, Esc, Ctrl-C  end",
     "space           pause: the screen stays, samples go on",
     "up, down        select a node",
@@ -33,7 +33,8 @@ const KEYS: [&str; 14] = [
     "hit, miss       pages got here as intended, or meant for elsewhere",
     "away            pages meant for here, got elsewhere",
     "local%          pages got by tasks on this node's cpus",
-    "!               10 % of the time or more",
+    "best, record    what this watch has shown, and saved runs (--active)",
+    "!               10 % of the time or more; half worse than the best",
     "`tiermark help watch` has the rest",
 ];
 

@@ -10,7 +10,7 @@ use tiermark_model::{
 use crate::bandwidth::{Bandwidth, BandwidthParams, ThreadCount};
 use crate::latency::{Latency, LatencyParams};
 use crate::reach::quiet_cpu;
-use crate::residency::{INNER, PARTS, inner_bytes, shared_cache};
+use crate::residency::{INNER, inner_bytes, shared_cache};
 use crate::steps::{default_page, scope_cpus, setup};
 use crate::tiers::{Tier, ladder};
 
@@ -21,6 +21,11 @@ const DRAM_MOST: u64 = 256 * MIB;
 const SHARE: u64 = 20;
 /// Footprint over the caches in reach below which they would answer too often.
 const BEYOND_CACHES: u64 = 2;
+/// A range that is looked at is this part of the cache, as the footprint of the cell of its latency is, so that hits take as
+/// long; half of it where a quarter is no more than the caches closer to the core hold.
+const RANGE_PARTS: [u64; 2] = [4, 2];
+/// Bytes of the range at most, unless closer caches would hold it: to read it takes a millisecond.
+const RANGE_MOST: u64 = 8 * MIB;
 /// Accesses of a look at what a cache still holds: 50 µs of hits.
 const LOOKS: u32 = 2048;
 /// Cpus that are pinged at most: partners at distance 1, 2 and 4 show which of eight lie together.
@@ -161,8 +166,11 @@ impl Table<'_> {
 
 /// A range that the shared cache holds and no closer one, of which each visit sees what is left of it.
 fn kept(machine: &Machine, cpu: CpuId, seed: u64) -> Option<Planned> {
-    let bytes = shared_cache(machine, cpu)?.bytes?;
-    let range = PARTS.iter().map(|part| bytes / part).find(|range| *range > INNER * inner_bytes(machine, cpu))?;
+    // A hit takes what the cell of the third level measures.
+    let bytes = shared_cache(machine, cpu).filter(|cache| cache.level == 3)?.bytes?;
+    let inner = INNER * inner_bytes(machine, cpu);
+    let largest = RANGE_MOST.max(2 * inner);
+    let range = RANGE_PARTS.iter().map(|part| (bytes / part).min(largest)).find(|range| *range > inner)?;
     let role = Role::Revisit { wait_ns: 0, accesses: LOOKS, flushed: false, since_last: true };
     let layout = Layout::Chain(ChainLayout::Random);
     let setup = setup(&[cpu], Bytes(range / KIB * KIB), None, default_page(machine), layout, &role, seed);

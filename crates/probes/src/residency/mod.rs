@@ -15,7 +15,7 @@ use crate::reach::quiet_cpu;
 use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
 
 /// Ranges are these parts of the cache: a guest that shares it rarely holds more than half.
-pub(crate) const PARTS: [u64; 3] = [8, 4, 2];
+const PARTS: [u64; 3] = [8, 4, 2];
 /// Ranges are larger than this many times what is held closer to the core: reading a range leaves its end there, and accesses to that end
 /// say nothing of the shared cache.
 pub(crate) const INNER: u64 = 2;

@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(watch_alarm(&ended, time), format!("alarm ended at {time}: {text}"));
         let shown = |text, unit, value| watch_alert_value(&alert(text, unit, Some(value), None)).unwrap();
         assert_eq!(shown("cpu.steal > 5 %", CheckUnit::Number, 0.123), "12.3 %");
-        assert_eq!(shown("vm.faults > 5", CheckUnit::Number, 12_000.0), "12.0K");
+        assert_eq!(shown("vm.faults > 5", CheckUnit::Number, 12_500.0), "12.5K");
         assert_eq!(shown("a", CheckUnit::Bytes, 3.0 * (1u64 << 30) as f64), "3 GiB");
         assert_eq!(shown("a", CheckUnit::BytesPerSecond, 12.5e9), "12.5 GB/s");
         assert_eq!(shown("seconds > 2 s", CheckUnit::Ns, 2.5e9), "2.5 s");

@@ -43,6 +43,16 @@ const ROWS: [Row; 20] = [
     ("processes killed (OOM)", "vm.oom_kills", WatchKind::PerSecond),
 ];
 
+/// The same of `--active`.
+const ACTIVE_ROWS: [Row; 6] = [
+    ("L1 bandwidth", "active.l1.bandwidth.now", WatchKind::BytesPerSecond),
+    ("L3 latency", "active.l3.latency.now", WatchKind::Nanoseconds),
+    ("L3 keeps of a range", "active.l3.kept.now", WatchKind::Share),
+    ("DRAM latency", "active.dram.latency.now", WatchKind::Nanoseconds),
+    ("DRAM bandwidth", "active.dram.bandwidth.now", WatchKind::BytesPerSecond),
+    ("cost of measuring", "active.cost_share", WatchKind::Share),
+];
+
 /// What is known of a command that was watched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WatchedCommand<'a> {
@@ -68,7 +78,9 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
     }
     let (mut zero, mut unknown) = (Vec::new(), Vec::new());
     let counted = TRAFFIC.into_iter().filter(|(_, name, _)| life.of(name).is_some());
-    for (words, name, kind) in counted.chain(ROWS) {
+
+    let measured = if life.of("active.visits").is_some() { &ACTIVE_ROWS[..] } else { &[] };
+    for (words, name, kind) in counted.chain(ROWS).chain(measured.iter().copied()) {
         match life.of(name).filter(|figure| figure.mean().is_some()) {
             None => unknown.push(words.to_owned()),
             Some(figure) if figure.most == 0.0 => zero.push(words.to_owned()),
@@ -93,12 +105,17 @@ fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style:
         WatchKind::Percent => format!("{value:.1} %"),
         WatchKind::Share => format!("{:.1} %", value * 100.0),
         WatchKind::Bytes => format!("{}B", short(value, 1024.0)),
+        WatchKind::BytesPerSecond if words.ends_with("bandwidth") => {
+            format!("{} GB/s", tiermark_model::format_gbs(value))
+        }
         WatchKind::BytesPerSecond => format!("{}B/s", short(value, base)),
         WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
         WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
         WatchKind::PerSecond | WatchKind::Seconds | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
     };
     let total = match kind {
+        // Of a rate that is measured now and then, there is none.
+        WatchKind::BytesPerSecond if words.ends_with("bandwidth") => style.absent().to_owned(),
         WatchKind::BytesPerSecond => format!("{}B", short(figure.total(), base)),
         WatchKind::PerSecond => short(figure.total().round(), 1000.0),
         _ => style.absent().to_owned(),

@@ -196,9 +196,15 @@ fn measurements_have_columns_of_their_own() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = text.lines().map(words).collect();
     assert_eq!(lines[0], "time UTC steal GHz L1 ns GB/s L2 ns L3 ns lasts DRAM GB/s ping moves cost");
-    assert_eq!(lines[1], "14:20:03 1.5 3.46 1.25 210 4.00 16.6 12.3ms 131 9.87 331 12 0.95");
+    assert_eq!(lines[1], "14:20:03 1.5 3.46 1.25 210.4 4.00 16.6 12.3ms 131 9.87 331 12 0.95");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!([5e-5, 0.25, 2.0, 130.0].map(watch_time), ["0.05ms", "250ms", "2.00s", "130s"]);
+    let mut life = WatchLife::default();
+    life.add(&sample);
+    let watched = WatchedCommand { command: "make", seconds: 2.0, cpu_seconds: None, samples: 1 };
+    let summary = words(&watch_summary(&watched, &life, &Style::default()));
+    assert!(summary.contains("DRAM bandwidth 9.87 GB/s 9.87 GB/s 9.87 GB/s –"), "{summary}");
+    assert!(summary.contains("DRAM latency 131 ns 131 ns 131 ns –"), "{summary}");
     let exposed = watch_exposition(&sample);
     for line in [
         "tiermark_watch_active_dram_latency_now_seconds 0.000000131",
