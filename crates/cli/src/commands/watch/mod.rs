@@ -45,12 +45,9 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     let to_the_end = on_screen || !args.command.is_empty();
     let stop = if to_the_end { Stop::listen_to_the_end() } else { Stop::listen() }.map_err(Failure::tool)?;
     let mut counting = Counting::open(args, &root, simulation)?;
-    if !on_screen {
-        counting.tell_notes();
-    }
     let about_counters = counting.sentences();
-    let lines = args.command.is_empty() && !(args.json || args.csv || args.quiet) && io::stdout().is_terminal();
-    if let Some(why) = about_counters.first().filter(|_| lines && !on_screen && counting.counted.is_none()) {
+    let read_by_people = args.text && io::stdout().is_terminal();
+    if let Some(why) = about_counters.first().filter(|_| read_by_people && counting.counted.is_none()) {
         tell(format_args!("tiermark: note: memory traffic is not counted: {why}"));
     }
     let on_curve = OnCurve::open(args, &root, simulation, &counting)?;
@@ -62,7 +59,11 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
         }
     };
     let alarms = Alarms::new(&args.alert, on_screen);
-    let mut taker = Taker { feed, alarms, sinks: Sinks::open(args)?, left: args.samples, about_counters };
+    let sinks = Sinks::open(args)?;
+    if !on_screen {
+        counting.tell_notes();
+    }
+    let mut taker = Taker { feed, alarms, sinks, left: args.samples, about_counters };
     let ended = if !args.command.is_empty() {
         child::run(args, &mut taker, on_curve, &stop)?
     } else if on_screen {
