@@ -62,6 +62,11 @@ pub enum Fault {
         /// Channels with modules.
         channels: usize,
     },
+    /// A box did not count all the time: its counters took turns, or something else set or stopped them.
+    Interrupted {
+        /// The box.
+        place: BoxPlace,
+    },
     /// A box counts what its channel cannot carry, or what the stream did not cause.
     Phantom {
         /// The box.
@@ -79,6 +84,7 @@ impl Fault {
             Self::Silent { place } => says::box_silent(&place.unit, place.socket),
             Self::FewBoxes { boxes, channels } => says::few_boxes(*boxes as u64, *channels as u64),
             Self::Phantom { place } => says::box_phantom(&place.unit, place.socket),
+            Self::Interrupted { place } => says::box_interrupted(&place.unit, place.socket),
         }
     }
 }
@@ -95,7 +101,8 @@ fn bytes_of(of: Of) -> &'static str {
 /// Compares the traffic during a stream, without that of an idle machine, with the stream. Empty: the counters can be
 /// trusted.
 pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = traffic.marks.iter().filter_map(impossible).collect();
+    let is_here = |place: &BoxPlace| place.socket.is_none_or(|socket| socket == stream.socket);
+    let mut faults: Vec<Fault> = traffic.marks.iter().filter(|mark| is_here(mark.place())).map(of_mark).collect();
     let boxes: Vec<&BoxTraffic> =
         traffic.boxes.iter().filter(|own| own.place.socket.is_none_or(|socket| socket == stream.socket)).collect();
     let median = median_of_active(&boxes);
@@ -116,11 +123,12 @@ pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
     faults
 }
 
-/// A box that counted what it cannot carry.
-fn impossible(mark: &CounterMark) -> Option<Fault> {
+/// A box that counted what it cannot carry, or not all the time.
+fn of_mark(mark: &CounterMark) -> Fault {
+    let place = mark.place().clone();
     match mark {
-        CounterMark::Impossible { place, .. } => Some(Fault::Phantom { place: place.clone() }),
-        _ => None,
+        CounterMark::Impossible { .. } => Fault::Phantom { place },
+        _ => Fault::Interrupted { place },
     }
 }
 

@@ -8,7 +8,6 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, 
 
 use crate::backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
 use crate::family::Of;
-use crate::select::only_node;
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
 
@@ -38,8 +37,9 @@ impl Cores {
         let mut counters = Vec::new();
         let mut stores = true;
         for cpu in &machine.cpus {
-            let node = cpu.node.or_else(|| only_node(machine, cpu.socket));
-            let place = BoxPlace { socket: Some(cpu.socket), node, kind: BoxKind::Cache, unit: "cores".to_owned() };
+            // The node is that of the core, not of the memory that it reads.
+            let place =
+                BoxPlace { socket: Some(cpu.socket), node: None, kind: BoxKind::Cache, unit: "cores".to_owned() };
             let event = |config| PerfEvent {
                 kind: HW_CACHE,
                 words: [config, 0, 0, 0],
@@ -82,11 +82,15 @@ impl CounterSource for Cores {
     fn read(&mut self) -> io::Result<Snapshot> {
         let at = self.backend.now();
         let mut readings = Vec::with_capacity(2 * self.counters.len());
+        let mut lost = Vec::new();
         for (index, (group, place)) in self.counters.iter().enumerate() {
             let GroupCounts { enabled_ns, running_ns, counts } = match self.backend.read(*group) {
                 Ok(counts) => counts,
                 // The cpu went offline: its counts are missing from the snapshot.
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => continue,
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    lost.push(place.clone());
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             for (which, count) in counts.into_iter().take(2).enumerate() {
@@ -94,6 +98,6 @@ impl CounterSource for Cores {
                 readings.push(Reading { count, each: LINE, enabled_ns, running_ns, ..reading });
             }
         }
-        Ok(Snapshot { at, readings })
+        Ok(Snapshot { at, readings, lost })
     }
 }

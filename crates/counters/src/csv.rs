@@ -20,8 +20,11 @@ pub(crate) fn amount(cell: &str) -> Option<f64> {
     cell.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
-/// Bytes that one call reads: a file that grew further is read by the next calls.
+/// Bytes of a piece of a file.
 const MOST_BYTES: u64 = 1 << 22;
+/// Pieces that one call reads, 1 GiB: what is behind them is read by the next calls. What the file held before the first call
+/// must be read by then, because it is no traffic of now.
+const MOST_PIECES: usize = 256;
 
 /// The whole lines of a text that comes in pieces.
 #[derive(Debug, Clone, Default)]
@@ -66,10 +69,16 @@ impl<R: Read> Growing<R> {
         Self(file)
     }
 
-    /// The text that was added. Monitors write ASCII; a byte that is none spoils its own line only.
-    pub(crate) fn text(&mut self) -> io::Result<String> {
-        let mut bytes = Vec::new();
-        (&mut self.0).take(MOST_BYTES).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    /// The text that was added, in pieces. Monitors write ASCII; a byte that is none spoils its own line only.
+    pub(crate) fn each(&mut self, mut piece: impl FnMut(&str)) -> io::Result<()> {
+        for _ in 0..MOST_PIECES {
+            let mut bytes = Vec::new();
+            (&mut self.0).take(MOST_BYTES).read_to_end(&mut bytes)?;
+            piece(&String::from_utf8_lossy(&bytes));
+            if (bytes.len() as u64) < MOST_BYTES {
+                break;
+            }
+        }
+        Ok(())
     }
 }

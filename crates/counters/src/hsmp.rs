@@ -129,6 +129,6 @@ impl CounterSource for Hsmp {
             readings.push(Reading::of(id + 1, socket.place.clone(), Of::Clock, socket.transfers));
         }
         self.last = at;
-        Ok(Snapshot { at, readings })
+        Ok(Snapshot { at, readings, ..Snapshot::default() })
     }
 }

@@ -43,8 +43,8 @@ impl Likwid {
         };
         let end = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
         (
-            Snapshot { at: Duration::ZERO, readings: at(0.0, 0.0) },
-            Snapshot { at: end, readings: at(self.read, self.write) },
+            Snapshot { at: Duration::ZERO, readings: at(0.0, 0.0), ..Snapshot::default() },
+            Snapshot { at: end, readings: at(self.read, self.write), ..Snapshot::default() },
         )
     }
 }
@@ -119,15 +119,16 @@ impl<R: Read> CounterSource for LikwidFile<R> {
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
-        let text = self.file.text()?;
-        let Self { pieces, groups, sum, .. } = self;
-        pieces.take(&text, |line| {
-            if let Some(more) = groups.line(line) {
-                sum.seconds += more.seconds;
-                sum.read += more.read;
-                sum.write += more.write;
-            }
-        });
+        let Self { file, pieces, groups, sum, .. } = self;
+        file.each(|text| {
+            pieces.take(text, |line| {
+                if let Some(more) = groups.line(line) {
+                    sum.seconds += more.seconds;
+                    sum.read += more.read;
+                    sum.write += more.write;
+                }
+            });
+        })?;
         Ok(self.sum.snapshots().1)
     }
 }

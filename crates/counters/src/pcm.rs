@@ -133,7 +133,10 @@ impl<R: Read> CounterSource for PcmFile<R> {
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
-        self.memory.feed(&self.file.text()?);
+        let memory = &mut self.memory;
+        self.file.each(|text| {
+            memory.feed(text);
+        })?;
         Ok(self.memory.snapshot())
     }
 }

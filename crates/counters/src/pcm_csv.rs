@@ -119,7 +119,10 @@ impl<R: Read> CounterSource for PcmCsvFile<R> {
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
-        self.csv.feed(&self.file.text()?);
+        let csv = &mut self.csv;
+        self.file.each(|text| {
+            csv.feed(text);
+        })?;
         Ok(self.csv.snapshot())
     }
 }

@@ -134,6 +134,10 @@ impl CounterSource for PcmServer {
             Some(Reading { count: count.bytes, ..reading })
         };
         let readings: Vec<Reading> = counts.into_iter().filter_map(reading).collect();
-        if readings.is_empty() { Err(ErrorKind::InvalidData.into()) } else { Ok(Snapshot { at, readings }) }
+        if readings.is_empty() {
+            Err(ErrorKind::InvalidData.into())
+        } else {
+            Ok(Snapshot { at, readings, ..Snapshot::default() })
+        }
     }
 }

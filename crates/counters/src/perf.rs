@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use tiermark_machine::{Root, event_sources, perf_event_paranoid};
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, CounterSight, CounterSourceId, Machine, Note, Refusal};
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, Note, Refusal};
 
 use crate::backend::{Backend, GroupCounts, GroupId};
 use crate::family::{Family, Of, family_of};
@@ -84,7 +84,10 @@ impl PerfSource {
         let Selection { wanted, findings } = examine_perf(root, machine, families)?;
         let mut source = Self { backend, wanted: Vec::new(), groups: Vec::new(), findings };
         let (fallback, first): (Vec<Wanted>, Vec<Wanted>) = wanted.into_iter().partition(|wanted| wanted.fallback);
-        let denied = |error: &io::Error| says::denied(perf_event_paranoid(root), &error.to_string());
+        let denied = |error: &io::Error| match error.kind() {
+            ErrorKind::PermissionDenied => says::denied(perf_event_paranoid(root), &error.to_string()),
+            _ => says::none_opened(&error.to_string()),
+        };
         let refused = source.open_all(first).map_err(|error| denied(&error))?;
         if !source.has_memory() {
             let refused = source.open_all(fallback).map_err(|error| denied(&error))?.or(refused);
@@ -125,7 +128,8 @@ impl PerfSource {
             }
             match self.open_box(events) {
                 Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
+                // Not absence: this user may not count, no descriptor is free, or another program holds the counters.
+                Err(error) if !is_absent(&error) => return Err(error),
                 Err(error) => {
                     absent += 1;
                     refused = Some(error);
@@ -141,12 +145,18 @@ impl PerfSource {
     /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns.
     fn open_box(&mut self, events: Vec<Wanted>) -> io::Result<()> {
         let mut group: Option<GroupId> = None;
+        let before = (self.wanted.len(), self.groups.len());
         for wanted in events {
             let opened = match self.backend.open(&wanted.event, group) {
                 // The group is full, or the event is of another kind of counter.
                 Err(error) if group.is_some() && is_absent(&error) => self.backend.open(&wanted.event, None),
                 opened => opened,
-            }?;
+            };
+            let opened = opened.inspect_err(|_| {
+                // Half of a box would pass for all of it.
+                self.wanted.truncate(before.0);
+                self.groups.truncate(before.1);
+            })?;
             let member = self.wanted.len();
             match self.groups.iter_mut().find(|own| own.id == opened) {
                 Some(own) => own.members.push(member),
@@ -179,12 +189,16 @@ impl CounterSource for PerfSource {
 
     fn read(&mut self) -> io::Result<Snapshot> {
         let mut readings = Vec::with_capacity(self.wanted.len());
+        let mut lost: Vec<BoxPlace> = Vec::new();
         let at = self.backend.now();
         for group in &self.groups {
             let GroupCounts { enabled_ns, running_ns, counts } = match self.backend.read(group.id) {
                 Ok(counts) => counts,
                 // Nothing counts for a box whose cpu went offline: its counts are missing from the snapshot.
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof || is_absent(&error) => continue,
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof || is_absent(&error) => {
+                    lost.extend(group.members.iter().map(|id| self.wanted[*id].place.clone()));
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             for (id, count) in group.members.iter().zip(counts) {
@@ -192,7 +206,7 @@ impl CounterSource for PerfSource {
                 readings.push(Reading { id: *id, place, of, count, each, bits, enabled_ns, running_ns });
             }
         }
-        Ok(Snapshot { at, readings })
+        Ok(Snapshot { at, readings, lost })
     }
 }
 

@@ -149,7 +149,8 @@ impl<F: GroupFiles> Resctrl<F> {
         let caches = caches(root, machine);
         let domain = |(id, name): (u32, String)| {
             let cpu = caches.get(&id).and_then(|cpu| machine.cpus.iter().find(|own| own.id == *cpu));
-            let (socket, node) = (cpu.map(|cpu| cpu.socket), cpu.and_then(|cpu| cpu.node));
+            // The node is that of the cpus, not of the memory that they use.
+            let (socket, node) = (cpu.map(|cpu| cpu.socket), None);
             let place = BoxPlace { socket, node, kind: BoxKind::Cache, unit: format!("L3 {id}") };
             Domain { path: format!("{data}/{name}"), place }
         };
@@ -214,7 +215,7 @@ impl<F: GroupFiles> CounterSource for Resctrl<F> {
                 });
             }
         }
-        Ok(Snapshot { at, readings })
+        Ok(Snapshot { at, readings, ..Snapshot::default() })
     }
 }
 

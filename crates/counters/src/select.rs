@@ -117,7 +117,12 @@ fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machi
         };
         for copy in 0..unit.copies {
             let name = if unit.copies > 1 { format!("{} {copy}", source.name) } else { source.name.clone() };
-            let node = if unit.own_node { on.node } else { only_node(machine, on.socket) };
+            // HBM beside DDR may be a node of its own, without cpus.
+            let has_own_node = source.name.contains("hbm") && machine.nodes.iter().any(|node| node.cpus.is_empty());
+            let node = match unit.own_node {
+                true => on.node,
+                false => only_node(machine, on.socket).filter(|_| !has_own_node),
+            };
             let place = BoxPlace { socket: Some(on.socket), node, kind: unit.is, unit: name };
             for count in &unit.count {
                 match words(source, count, copy * unit.step) {

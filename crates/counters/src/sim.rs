@@ -110,7 +110,7 @@ impl CounterSource for SimCounters {
             self.counts.iter_mut().for_each(|count| count.counted += (count.a_second)(rate));
         }
         self.seconds += 1;
-        Ok(Snapshot { at, readings })
+        Ok(Snapshot { at, readings, ..Snapshot::default() })
     }
 }
 

@@ -41,4 +41,6 @@ pub struct Snapshot {
     pub at: Duration,
     /// The counts. A count that can no longer be read is missing.
     pub readings: Vec<Reading>,
+    /// The boxes of counts that could not be read.
+    pub lost: Vec<BoxPlace>,
 }

@@ -53,8 +53,11 @@ impl Sums {
     /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is known.
     pub(crate) fn add(&mut self, now: f64, bytes: impl Fn(f64) -> Vec<f64>) {
         if let Some(last) = self.last.replace(now) {
-            // Over midnight.
-            let passed = if now < last { now + DAY - last } else { now - last };
+            // Over midnight; a clock that was set back gives no time, and so no bytes.
+            let passed = if last - now > DAY / 2.0 { now + DAY - last } else { now - last };
+            if passed < 0.0 {
+                return;
+            }
             self.elapsed += passed;
             self.bytes.iter_mut().zip(bytes(passed)).for_each(|(sum, more)| *sum += more);
         }
@@ -64,7 +67,11 @@ impl Sums {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let counts = self.columns.iter().zip(&self.bytes).enumerate();
         let readings = counts.map(|(id, (column, bytes))| Reading::of(id, column.place.clone(), column.of, *bytes));
-        Snapshot { at: Duration::try_from_secs_f64(self.elapsed).unwrap_or_default(), readings: readings.collect() }
+        Snapshot {
+            at: Duration::try_from_secs_f64(self.elapsed).unwrap_or_default(),
+            readings: readings.collect(),
+            ..Snapshot::default()
+        }
     }
 }
 

@@ -75,6 +75,9 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
             Delta::Back => counted.bad = Some(CounterMark::WentBack { place }),
         }
     }
+    for place in before.lost.iter().chain(&after.lost) {
+        places.entry(place).or_default().bad = Some(CounterMark::Lost { place: place.clone() });
+    }
     let mut found = Traffic { seconds, ..Traffic::default() };
     for (place, counted) in places {
         add(&mut found, place, counted);
@@ -87,6 +90,7 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
     let place = place.clone();
     if let Some(bad) = counted.bad {
         found.marks.push(bad);
+        found.missing.push(place);
         return;
     }
     let bytes = |of: Of| counted.bytes.get(&of).copied();

@@ -33,8 +33,11 @@ pub struct ShotResult {
     pub block_work: f64,
     /// Work in all blocks of the threads that count, disturbed ones included.
     pub work: f64,
-    /// Useful bytes of all its streams, those that serve as load too; `None` without streams.
+    /// Useful bytes of all its streams from the opening of the gate, those that serve as load too; `None` without streams, or where what
+    /// they did before their first stamps is not known.
     pub streamed: Option<f64>,
+    /// Whether counters of the machine saw its streams and little else.
+    pub countable: bool,
     /// Stamp cost over median block, before it was subtracted; the worst thread's.
     pub overhead_share: f64,
     /// Core clocks seen, both ends of every thread.
@@ -56,8 +59,11 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
     let done = |thread: &ThreadShot| thread.per_block * thread.stamps_ns.len().saturating_sub(1) as f64;
     let work = counted().map(done).sum();
     let streams = shot.threads.iter().zip(&accounting.threads).filter(|(_, work)| **work == Work::Bytes);
-    let streamed = streams.map(|(thread, _)| done(thread)).reduce(|sum, bytes| sum + bytes);
-    let mut result = ShotResult { core_hz: core_clocks(shot), block_work, work, streamed, ..ShotResult::default() };
+    let streamed: Vec<Option<f64>> = streams.map(|(thread, _)| Some(done(thread) + thread.lead?)).collect();
+    let countable = streamed.iter().all(Option::is_some);
+    let streamed = if streamed.is_empty() { None } else { streamed.into_iter().sum() };
+    let mut result =
+        ShotResult { core_hz: core_clocks(shot), block_work, work, streamed, countable, ..ShotResult::default() };
     account::guards(shot, &mut result.disturbance);
     let works = accounting.threads.iter().copied().chain(std::iter::repeat(Work::Service));
     let by_thread: Vec<Option<Track<'_>>> =

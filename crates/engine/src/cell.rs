@@ -193,7 +193,7 @@ impl Cell {
         self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
         let [before, after] = pings;
         self.moved += shot.work as u64;
-        if let Some(counted) = traffic {
+        if let Some(counted) = traffic.filter(|_| shot.countable) {
             let counted = StepTraffic { useful: shot.streamed, ..counted };
             self.traffic.get_or_insert_default().add(&counted);
         }

@@ -106,6 +106,10 @@ pub struct ThreadShot {
     pub per_block: f64,
     /// Clock stamps in ns since an origin common to all workers: the start, then the end of each block. Rising.
     pub stamps_ns: Vec<f64>,
+    /// Work done before the first stamp, in the units of `per_block`: counters of the machine see it too. `None` if caches were filled
+    /// first, or it is not known: what counters see then is not the work between the stamps.
+    #[serde(default)]
+    pub lead: Option<f64>,
     /// The system's counters of the worker during the shot.
     pub guard: Guard,
 }

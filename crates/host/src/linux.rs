@@ -61,6 +61,7 @@ impl LinuxHost {
             clock: clock_info,
             overheads: overheads::measure(&machine, &clock),
             idle_traffic: None,
+            idle_watts: None,
             primitives: tiermark_primitives::present_primitives(&machine),
         };
         let room = FreeMemory::new(options.root);

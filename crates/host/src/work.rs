@@ -189,9 +189,14 @@ impl Work {
         }
     }
 
+    /// Whether a shot begins with filling the caches.
+    pub(crate) fn fills(&self, region: &Region, cache_bytes: usize) -> bool {
+        region.bytes <= cache_bytes && matches!(self, Self::Stream(_) | Self::Chase(_) | Self::Load(_))
+    }
+
     /// Brings a region that fits the caches into the state it keeps while it is measured.
     pub(crate) fn warm(&mut self, region: &Region, cache_bytes: usize) -> u64 {
-        if region.bytes > cache_bytes {
+        if !self.fills(region, cache_bytes) {
             return 0;
         }
         match self {
@@ -235,8 +240,18 @@ impl Work {
 
     /// The blocks after the gate that do not count.
     pub(crate) fn ramp(&mut self) -> u64 {
-        let blocks = if self.block_ns() > RAMP_LONG_NS { 1 } else { RAMP_BLOCKS };
+        let blocks = self.ramp_blocks().unwrap_or(0);
         (0..blocks).fold(0, |sum, _| sum ^ self.block())
+    }
+
+    /// The blocks of the ramp; `None` of work that has none.
+    pub(crate) fn ramp_blocks(&self) -> Option<usize> {
+        match self {
+            Self::Stream(_) | Self::Chase(_) | Self::Load(_) => {
+                Some(if self.block_ns() > RAMP_LONG_NS { 1 } else { RAMP_BLOCKS })
+            }
+            Self::Revisit(_) | Self::Share(_) | Self::Os(_) => None,
+        }
     }
 }
 

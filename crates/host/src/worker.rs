@@ -179,6 +179,7 @@ impl Worker {
         if let Work::Share(work) = work {
             work.lay_out(number, self.share.index == 0);
         }
+        let fills = work.fills(&self.region, self.cache_bytes);
         let mut checksum = work.warm(&self.region, self.cache_bytes);
         let hz_before = core_hz(&self.clock, self.stamp_ns);
         let clock = self.clock;
@@ -227,6 +228,7 @@ impl Worker {
                 .iter()
                 .map(|stamp| clock.between(opened, *stamp))
                 .collect(),
+            lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
             guard: between(self.cpu, &before, &after, &clock, [hz_before, hz_after]),
         };
         Ok((shot, [pings_before, pings_after]))

@@ -90,6 +90,9 @@ pub struct Bench {
     /// What memory and links carry while nothing is measured; `None` without counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_traffic: Option<Traffic>,
+    /// Watts of all processors and their memory meanwhile (RAPL); `None` where they cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_watts: Option<f64>,
     /// Primitives of the operating system that can be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub primitives: Vec<PrimitiveInfo>,

@@ -187,6 +187,9 @@ pub struct Traffic {
     pub links: Vec<LinkTraffic>,
     /// What is wrong with the counts.
     pub marks: Vec<CounterMark>,
+    /// Boxes and links that the source has and that were not counted: a sum without them is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<BoxPlace>,
 }
 
 impl Traffic {
@@ -195,7 +198,8 @@ impl Traffic {
         let boxes = || self.boxes.iter().filter(|own| fits(&own.place));
         let all = |of: fn(&BoxTraffic) -> Option<f64>| -> Option<f64> {
             let bytes: Vec<f64> = boxes().map(of).collect::<Option<_>>()?;
-            (!bytes.is_empty()).then(|| bytes.iter().sum())
+            let is_whole = !self.missing.iter().any(|place| place.kind != BoxKind::Link && fits(place));
+            (is_whole && !bytes.is_empty()).then(|| bytes.iter().sum())
         };
         TrafficSum { read: all(|own| own.read), write: all(|own| own.write), total: all(|own| Some(own.total)) }
     }
@@ -240,7 +244,14 @@ impl Traffic {
             });
         }
         self.seconds += other.seconds;
-        let new = other.marks.iter().filter(|mark| !self.marks.iter().any(|own| own.is_like(mark)));
+        self.missing
+            .extend(other.missing.iter().filter(|place| !self.missing.contains(place)).cloned().collect::<Vec<_>>());
+        self.note(&other.marks);
+    }
+
+    /// Adds what is wrong with the counts of another time.
+    fn note(&mut self, marks: &[CounterMark]) {
+        let new = marks.iter().filter(|mark| !self.marks.iter().any(|own| own.is_like(mark)));
         self.marks.extend(new.cloned().collect::<Vec<_>>());
     }
 
@@ -276,29 +287,44 @@ pub fn amplification(counted: Option<f64>, useful: f64) -> Option<f64> {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepTraffic {
-    /// Bytes that all threads of the step used; `None` where some did other work than to stream.
+    /// Bytes that all streams of the step used, from the opening of the gate on; `None` without streams. A chase beside them moves a line
+    /// for each access, which is not among them.
     pub useful: Option<f64>,
     /// What the counters saw, without what the idle machine does. Before and after the shots it also has pings and wake-ups.
     pub counted: Traffic,
-    /// Energy of the processors and their memory, in joules (RAPL); `None` where it cannot be read.
+    /// Energy of all processors and their memory beyond that of the idle machine, in joules (RAPL); `None` where it cannot be read.
     pub joules: Option<f64>,
 }
 
+impl RunCounters {
+    /// Whether figures may rest on the counts: a known stream was counted as it was, and by more than a lower bound.
+    pub fn can_be_trusted(&self) -> bool {
+        let agrees = self.check.as_ref().is_some_and(|check| check.faults.is_empty());
+        agrees && !self.sees.contains(&CounterSight::LowerBound)
+    }
+}
+
 impl StepTraffic {
-    /// Adds the traffic of another shot.
+    /// Adds the traffic of another shot. One in which a box was not counted only adds what is wrong: neither its bytes nor its useful ones
+    /// count.
     pub fn add(&mut self, other: &Self) {
+        if !other.counted.missing.is_empty() {
+            self.counted.note(&other.counted.marks);
+            return;
+        }
         let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
-        let first = self.counted == Traffic::default();
+        let first = self.counted.seconds == 0.0;
         self.useful = if first { other.useful } else { both(self.useful, other.useful) };
         self.joules = if first { other.joules } else { both(self.joules, other.joules) };
         self.counted.add(&other.counted);
     }
 
-    /// The same without what the idle machine does.
+    /// The same without what the idle machine does, by its traffic and its watts.
     #[must_use]
-    pub fn without_idle(&self, idle: Option<&Traffic>) -> Self {
+    pub fn without_idle(&self, idle: Option<&Traffic>, watts: Option<f64>) -> Self {
         let counted = idle.map_or_else(|| self.counted.clone(), |idle| self.counted.minus(idle));
-        Self { counted, ..self.clone() }
+        let joules = self.joules.zip(watts).map(|(joules, watts)| (joules - watts * self.counted.seconds).max(0.0));
+        Self { counted, joules, ..self.clone() }
     }
 
     /// Bytes on the channels for each useful byte, read and written apart.

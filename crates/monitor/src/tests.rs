@@ -161,7 +161,7 @@ fn counted(n: u32) -> WatchSample {
         most: Some(32e9),
     };
     let marks = vec![CounterMark::Lost { place: place(1, BoxKind::Channel, "uncore_imc_7".into()) }];
-    let traffic = Traffic { seconds: 1.0, boxes, links: vec![link], marks };
+    let traffic = Traffic { seconds: 1.0, boxes, links: vec![link], marks, missing: Vec::new() };
     WatchSample { traffic: Some(traffic), counters: Some(CounterSourceId::Perf), ..sample(n) }
 }
 

@@ -1,6 +1,6 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RunCounters, Unit, Verdict};
 
 use crate::ladder::Shown;
 use crate::machine::many;
@@ -88,7 +88,12 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
 }
 
 /// The view of a run's curves, or an empty string if it has none.
-pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style: &Style) -> String {
+pub(crate) fn loaded(
+    shown: &mut Shown<'_>,
+    observations: &[&Observation],
+    counters: Option<&RunCounters>,
+    style: &Style,
+) -> String {
     let findings = shown.take_all(|f| f.metric.family() == "loaded");
     let in_table =
         |f: &&&Finding| f.metric == Quantity::LoadedAtTarget || COLUMNS.iter().any(|(metric, _)| f.metric == *metric);
@@ -114,7 +119,7 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
             }
         })
         .collect();
-    let series = with_measured(series, &curves, style);
+    let series = with_measured(series, &curves, counters, style);
     // In a text the heading has the unit.
     out.push_str(&drawn(&series, if style.markup { "ns" } else { "" }, &lines(&findings, &curves, style), style));
     out.push_str(&table(&findings, style));
@@ -132,11 +137,16 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
 }
 
 /// The series, each followed by the same over the bytes that moved on the channels, where they were counted.
-fn with_measured(series: Vec<Series>, curves: &[LoadedCurve<'_>], style: &Style) -> Vec<Series> {
+fn with_measured(
+    series: Vec<Series>,
+    curves: &[LoadedCurve<'_>],
+    counters: Option<&RunCounters>,
+    style: &Style,
+) -> Vec<Series> {
     let measured = |curve: &LoadedCurve<'_>| {
         let point = |p: &LoadedPoint<'_>| {
             // Without load nothing is useful, and little moves.
-            let rate = if p.rate > 0.0 { on_channels(p.seen, p.rate)? } else { 0.0 };
+            let rate = if p.rate > 0.0 { on_channels(p.seen, p.rate, counters)? } else { 0.0 };
             Some(((scaled(rate, style), p.seen.value?), PointAbout::of(p.seen, 1.0).named(pressure(p))))
         };
         let (points, about): (Vec<_>, Vec<_>) = curve.points.iter().filter_map(point).unzip();

@@ -94,7 +94,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     out.push_str(&shapes(&mut shown, style));
     out.push_str(&os(&mut shown, run, experiments, style));
     out.push_str(&tails(&mut shown, style));
-    out.push_str(&loaded(&mut shown, &observations, style));
+    out.push_str(&loaded(&mut shown, &observations, run.counters.as_ref(), style));
     out.push_str(&scaling(&mut shown, style));
     out.push_str(&limits(&mut shown, style));
     out.push_str(&tables(&observations, &run.machine, style));

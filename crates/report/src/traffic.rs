@@ -15,6 +15,8 @@ use crate::text::{bullet, hanging, heading};
 const OF_MEMORY: f64 = 0.05;
 /// Rows that are shown without `--verbose`.
 const ROWS: usize = 24;
+/// The most by which the counters can have run longer than the stamps: a shot has some 0.5 ms of start and end beside its 2 ms.
+const MOST_LONGER: f64 = 1.5;
 /// Labels that only say why a step is measured, or by which threads exactly.
 const UNSAID: [&str; 3] = [Labels::PURPOSE, Labels::CPUS, Labels::SPAN];
 
@@ -31,8 +33,9 @@ fn useful_rate(seen: &Observation) -> Option<f64> {
     if seen.unit == Unit::BytesPerSecond { seen.value } else { load() }
 }
 
-/// Bytes a second on the channels while a step used so many; `None` if they were not counted.
-pub(crate) fn on_channels(seen: &Observation, useful_rate: f64) -> Option<f64> {
+/// Bytes a second on the channels while a step used so many; `None` if they were not counted by counters that can be trusted.
+pub(crate) fn on_channels(seen: &Observation, useful_rate: f64, counters: Option<&RunCounters>) -> Option<f64> {
+    counters.filter(|counters| counters.can_be_trusted())?;
     Some(useful_rate * seen.traffic.as_ref()?.amplification()?)
 }
 
@@ -44,10 +47,13 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     let row = |seen: &&'a Observation| Some(Row { seen, traffic: seen.traffic.as_ref()?, rate: useful_rate(seen)? });
     let numbers = observations.iter().filter(|seen| !seen.labels.is_point());
     let rows: Vec<Row<'a>> = numbers.filter_map(row).collect();
+    if counters.check.as_ref().is_some_and(|check| !check.faults.is_empty()) {
+        let text = "Nothing is concluded from these counts: JSON has them.";
+        return out_of(run, counters, style) + &hanging("  ", text, Ink::Plain, style);
+    }
     let is_of_memory = |row: &&Row<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
     let of_memory: Vec<&Row<'_>> = rows.iter().filter(is_of_memory).collect();
-    let mut out = heading(&title(counters), style);
-    out.push_str(&background(run, counters, style));
+    let mut out = out_of(run, counters, style);
     if of_memory.is_empty() {
         return out + &hanging("  ", "No number of this run moved enough data to or from memory.", Ink::Plain, style);
     }
@@ -56,7 +62,12 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     let hidden = of_memory.len().saturating_sub(most);
     let caches = rows.len() - of_memory.len();
     let hidden = (hidden > 0).then(|| format!("{} more with --verbose", count_of(hidden as u64, "number")));
-    let caches = (caches > 0).then(|| format!("not shown: {} of data in caches", count_of(caches as u64, "number")));
+    let caches = (caches > 0).then(|| {
+        format!(
+            "not shown: {} whose bytes these counters did not see (data in caches, other memory)",
+            count_of(caches as u64, "number")
+        )
+    });
     let rest: Vec<String> = hidden.into_iter().chain(caches).collect();
     if !rest.is_empty() {
         out.push_str(&hanging("  ", &rest.join("; "), Ink::Dim, style));
@@ -64,8 +75,16 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     out + &marks(&of_memory, style)
 }
 
+/// The heading, and what precedes the table.
+fn out_of(run: &Run, counters: &RunCounters, style: &Style) -> String {
+    heading(&title(counters), style) + &background(run, counters, style)
+}
+
 /// `Traffic of memory, counted by perf`.
 fn title(counters: &RunCounters) -> String {
+    if counters.sees.contains(&CounterSight::LowerBound) {
+        return format!("Traffic of memory, at least, counted by {}", counters.source.name());
+    }
     let lacks = [(CounterSight::Writes, "reads only"), (CounterSight::Reads, "reads and writes together")];
     let lack = lacks.into_iter().find(|(sight, _)| !counters.sees.contains(sight)).map(|(_, words)| words);
     let lack = lack.map_or_else(String::new, |words| format!(" ({words})"));
@@ -106,7 +125,7 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
         ("busiest|channel", busy),
         ("busiest|link", links),
         ("over|links", links),
-        ("nJ/|useful B", energy),
+        ("nJ above|idle/B", energy),
     ];
     for (head, _) in columns.iter().filter(|(_, shown)| *shown) {
         table = table.column(head, Align::Right);
@@ -119,15 +138,15 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
         let whole = counted.whole();
         let moved = |bytes: Option<f64>| bytes.map_or_else(absent, |bytes| rate(row.rate * bytes / useful, style));
         // The counters ran a little longer than the stamps: shares are of the time in which the useful bytes moved.
-        let longer = counted.seconds * row.rate / useful;
+        let longer = (counted.seconds * row.rate / useful).clamp(1.0, MOST_LONGER);
         let all = [
             moved(whole.read),
             moved(whole.write),
             moved(whole.total),
             number(row.traffic.amplification()),
             number(whole.writes_per_read()),
-            share(busiest(counted).map(|share| share * longer)),
-            share(fullest(counted).map(|share| share * longer)),
+            share(busiest(counted).map(|share| (share * longer).min(1.0))),
+            share(fullest(counted).map(|share| (share * longer).min(1.0))),
             share(over_links(counted)),
             number(row.traffic.joules.map(|joules| joules * 1e9 / useful)),
         ];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tiermark_counters::{BoxNodes, Fault, KnownStream, check_known, nodes_of};
-use tiermark_engine::{Host, Rig};
+use tiermark_engine::{Host, Rig, ThreadShot};
 use tiermark_model::{
     Bytes, CounterCheck, CpuId, IdSet, KernelInfo, Layout, Machine, MemPolicy, Node, PageKind, RegionSetup, Role,
     Setup, StepTraffic, StoreKind, ThreadSetup, Traffic,
@@ -100,7 +100,7 @@ fn stream(host: &mut dyn Host, socket: u32, nodes: IdSet, op: &str) -> Option<(K
     let role = Role::Stream { kernel: kernel.id.clone(), rivals: Vec::new() };
     let threads = cpus.iter().enumerate().map(|(index, cpu)| ThreadSetup::new(*cpu, role.clone(), index)).collect();
     let setup = Setup { regions: vec![region; cpus.len()], threads, seed: 1 };
-    let idle = host.bench().idle_traffic.clone();
+    let (idle, watts) = (host.bench().idle_traffic.clone(), host.bench().idle_watts);
     let mut rig = host.prepare(&setup).ok()?;
     // The first shot brings the lines that the fill left in caches back to memory.
     shoot(rig.as_mut())?;
@@ -108,14 +108,15 @@ fn stream(host: &mut dyn Host, socket: u32, nodes: IdSet, op: &str) -> Option<(K
     for _ in 0..SHOTS {
         sum.add(&shoot(rig.as_mut())?);
     }
-    Some((kernel, sum.without_idle(idle.as_ref())))
+    Some((kernel, sum.without_idle(idle.as_ref(), watts)))
 }
 
 /// A shot with its useful bytes.
 fn shoot(rig: &mut dyn Rig) -> Option<StepTraffic> {
     let shot = rig.shot(SHOT).ok()?;
-    let useful = shot.threads.iter().map(|own| own.per_block * own.stamps_ns.len().saturating_sub(1) as f64).sum();
-    Some(StepTraffic { useful: Some(useful), ..shot.traffic? })
+    let done = |own: &ThreadShot| Some(own.per_block * own.stamps_ns.len().saturating_sub(1) as f64 + own.lead?);
+    let useful: Option<f64> = shot.threads.iter().map(done).sum();
+    Some(StepTraffic { useful: Some(useful?), ..shot.traffic? })
 }
 
 fn has_memory(node: &Node) -> bool {

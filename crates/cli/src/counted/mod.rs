@@ -74,7 +74,8 @@ impl Counted {
             thread::sleep(IDLE);
             meter.since(&before)
         });
-        let bench = Bench { idle_traffic: idle.map(|idle| idle.counted), ..inner.bench().clone() };
+        let idle_watts = idle.as_ref().and_then(|idle| Some(idle.joules? / idle.counted.seconds));
+        let bench = Bench { idle_traffic: idle.map(|idle| idle.counted), idle_watts, ..inner.bench().clone() };
         Self { inner, meter: Rc::new(RefCell::new(meter)), bench }
     }
 

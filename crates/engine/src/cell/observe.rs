@@ -24,7 +24,10 @@ impl Cell {
         let observation = Observation {
             visits: self.visits.clone(),
             moved: (self.step.metric == Metric::Bandwidth && self.moved > 0).then_some(self.moved),
-            traffic: self.traffic.as_ref().map(|own| own.without_idle(lab.bench.idle_traffic.as_ref())),
+            traffic: self
+                .traffic
+                .as_ref()
+                .map(|own| own.without_idle(lab.bench.idle_traffic.as_ref(), lab.bench.idle_watts)),
             allocations: self.allocations.len() as u32,
             disturbance: self.disturbance.clone(),
             tail: self.tail(),

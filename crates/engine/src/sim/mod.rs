@@ -416,7 +416,7 @@ fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(No
 /// A thread that serves others: present, and nothing more.
 fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
     let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
-    ThreadShot { per_block: 1.0, stamps_ns: Vec::new(), guard }
+    ThreadShot { per_block: 1.0, stamps_ns: Vec::new(), lead: Some(0.0), guard }
 }
 
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
@@ -461,5 +461,5 @@ fn simulate_thread(
         core_hz: [Some(CORE_HZ), Some(CORE_HZ)],
         ..Guard::default()
     };
-    ThreadShot { per_block, stamps_ns, guard }
+    ThreadShot { per_block, stamps_ns, lead: Some(0.0), guard }
 }

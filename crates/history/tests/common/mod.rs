@@ -170,6 +170,7 @@ fn bench() -> Bench {
         },
         overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },
         idle_traffic: None,
+        idle_watts: None,
         primitives: Vec::new(),
     }
 }

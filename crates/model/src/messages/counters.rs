@@ -152,6 +152,10 @@ messages! {
     Note few_boxes(boxes: u64, channels: u64):
         "{boxes} of {channels} channels with modules counted a known stream";
 
+    /// A channel whose counters did not count all the time.
+    Note box_interrupted(unit: &str, socket: Option<u32>):
+        { format!("{unit}{} did not count a known stream all the time: its counters take turns, or another program sets or stops them", on(socket)) };
+
     /// A channel that counts what it cannot carry.
     Note box_phantom(unit: &str, socket: Option<u32>):
         { format!("{unit}{} counted what a known stream did not cause, or more than a channel carries", on(socket)) };

@@ -98,7 +98,13 @@ mod tests {
             transfers: Some(10.0),
         };
         let link = LinkTraffic { place: place(1, BoxKind::Link), sent: Some(8.0), received: None, most: None };
-        Traffic { seconds, boxes: vec![channel(0, 30.0), channel(1, 10.0)], links: vec![link], marks: Vec::new() }
+        Traffic {
+            seconds,
+            boxes: vec![channel(0, 30.0), channel(1, 10.0)],
+            links: vec![link],
+            marks: Vec::new(),
+            missing: Vec::new(),
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn counted() -> WatchSample {
     let plain = BoxTraffic { read: None, write: None, transfers: None, ..channel("imc \"1\"", 10e9, 0.0) };
     let link = LinkTraffic { place: place(BoxKind::Link, "upi_0"), sent: Some(16e9), received: None, most: Some(64e9) };
     let boxes = vec![channel("imc_0", 30e9, 10e9), plain];
-    let traffic = Traffic { seconds: 2.0, boxes, links: vec![link], marks: Vec::new() };
+    let traffic = Traffic { seconds: 2.0, boxes, links: vec![link], marks: Vec::new(), missing: Vec::new() };
     WatchSample { traffic: Some(traffic), counters: Some(CounterSourceId::Perf), ..sample() }
 }
 

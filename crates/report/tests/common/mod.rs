@@ -69,6 +69,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         counters: None,
         bench: Bench {
             idle_traffic: None,
+            idle_watts: None,
             primitives: Vec::new(),
             kernels: vec![],
             clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },
