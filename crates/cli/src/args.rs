@@ -177,7 +177,7 @@ pub(crate) enum Document {
     /// Schema of `check --json`
     Check,
     /// Schema of `explain --json`
-    Explain,
+    Explanation,
     /// Schema of `compare --json`
     Compare,
     /// Schema of `history --json`

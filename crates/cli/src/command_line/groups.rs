@@ -95,10 +95,10 @@ pub(crate) fn command() -> clap::Command {
         }
     }
     let header = STYLES.get_header();
-    // Two lines would say that a command may be left out; a screen has room for one.
+    // Two lines would say that a command may be left out; a screen has room for one, and for no empty line above it.
     let command = command.override_usage("tiermark [OPTIONS] <COMMAND>");
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n{START}\n\n{text}{header}Options{header:#}\n{{options}}{{after-help}}"
+        "{{about}}\n{{usage-heading}} {{usage}}\n{START}\n\n{text}{header}Options{header:#}\n{{options}}{{after-help}}"
     ))
 }
 
