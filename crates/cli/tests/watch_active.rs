@@ -84,7 +84,7 @@ fn lines_of_a_simulated_guest() {
     let shown: Vec<&str> = text.lines().enumerate().filter(|(at, _)| at % 10 <= 1).map(|(_, line)| line).collect();
     insta::assert_snapshot!(shown.join("\n"));
     let csv = user.run(&[&GUEST[..], &["--samples=2", "--csv"]].concat()).expect(0).out;
-    assert!(csv.lines().next().unwrap().contains("active.dram.latency.now,active.dram.latency.age_seconds"), "{csv}");
+    assert!(csv.lines().next().unwrap().contains("active.dram.latency.capability,active.dram.latency.now"), "{csv}");
 }
 
 #[test]

@@ -31,6 +31,8 @@ const SHOTS: (f64, f64) = (300e-6, 1e-3);
 const PINGED_SHOT: f64 = 20e-6;
 /// Part of the budget that shots take: the rest is for waking threads, warming caches and reading the system.
 const SHOT_PART: f64 = 0.5;
+/// Share of a shot in which its thread must have had its cpu: interrupts take less than the rest.
+const HAD: f64 = 0.95;
 /// Weight of the newest visit in the expected cost of the next.
 const NEWEST: f64 = 0.3;
 
@@ -177,6 +179,9 @@ impl Active {
 
     /// Takes in a visit to a cell of one thread.
     fn take(&mut self, index: usize, shot: &Shot, host: &dyn Host) {
+        if !had_its_cpu(shot) {
+            return;
+        }
         let cell = &mut self.cells[index];
         let result = analyse(shot, &cell.accounting, host.bench().overheads.stamp_ns);
         cell.series.add(host.now(), result.clean().collect());
@@ -209,6 +214,7 @@ impl Active {
         let cell = &mut self.cells[index];
         cell.seen = host.now();
         let seen = analyse(&shot, &cell.accounting, host.bench().overheads.stamp_ns).clean().next();
+        let seen = seen.filter(|_| had_its_cpu(&shot));
         Ok((after, seen))
     }
 
@@ -273,6 +279,12 @@ impl Figure {
             Self::Pings => "pings",
         }
     }
+}
+
+/// Whether the thread of a shot ran all the time. A shot as short as these may have one block only: where that lost its cpu,
+/// it is no longer than the shot's own median, and so no gap.
+fn had_its_cpu(shot: &Shot) -> bool {
+    shot.threads.iter().all(|thread| thread.guard.cpu_ns >= HAD * thread.guard.wall_ns)
 }
 
 /// Length of a shot that lets each of so many cells be visited in an interval, where that is possible.
