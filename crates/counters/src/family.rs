@@ -219,13 +219,13 @@ pub fn families() -> Vec<Family> {
     FILES.iter().filter_map(|(_, text)| Family::read(text).ok()).collect()
 }
 
-/// The family of a machine: by its processor, else by the names of its event sources, given with their other names.
+/// The first family of a machine: by its processor, or by the names of its event sources, given with their other names.
 pub fn family_of<'a>(families: &'a [Family], cpu: &CpuModel, names: &[(&str, Option<&str>)]) -> Option<&'a Family> {
     let has = |family: &&Family| {
         let is_unit = |unit: &Unit| names.iter().any(|(name, alias)| unit.is_named(name, *alias));
         family.cpu.is_empty() && family.unit.iter().any(is_unit)
     };
-    families.iter().find(|family| family.holds(cpu)).or_else(|| families.iter().find(has))
+    families.iter().find(|family| family.holds(cpu) || has(family))
 }
 
 #[cfg(test)]
@@ -268,6 +268,21 @@ mod tests {
         assert!(matches("amd_df", "amd_df") && !matches("amd_df", "amd_df_0"));
         assert!(matches("hisi_sccl*_ddrc*", "hisi_sccl3_ddrc0") && !matches("hisi_sccl*_ddrc*", "hisi_sccl3_ddrc0_1"));
         assert!(!matches("hisi_sccl*_ddrc*", "hisi_sccl_ddrc0") && !matches("hisi_sccl*_ddrc*", "hisi_sccl3_hha0"));
+    }
+
+    #[test]
+    fn the_first_family_that_fits_is_taken() {
+        let mine = "name = \"mine\"\nsource = \"a manual\"\n[[unit]]\npmu = \"uncore_imc_*\"\nis = \"channel\"\n\
+            count = [{ of = \"both\", event = { event = 5 }, bytes = 64 }]\n";
+        let mine = Family::read(mine).unwrap();
+        let vendor = Some("GenuineIntel".to_owned());
+        let skylake = CpuModel { vendor, family: Some(6), model: Some(0x55), ..CpuModel::default() };
+        let names = [("uncore_imc_0", None)];
+        let name = |all: &[Family]| family_of(all, &skylake, &names).unwrap().name.clone();
+        let all: Vec<Family> = std::iter::once(mine).chain(families()).collect();
+        // A user's file stands first, with processors or without.
+        assert_eq!(name(&all), "mine");
+        assert_eq!(name(&all[1..]), all[1].name);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Mailbox for Port {
         }
         let (most, used) = firmware.rates[usize::from(socket)];
         Ok(match message {
-            0x14 => [most << 20 | used << 8 | used * 100 / most, 0, 0, 0, 0, 0, 0, 0],
+            0x14 => [most << 20 | used << 8 | (used * 100 / most), 0, 0, 0, 0, 0, 0, 0],
             _ => [1800, firmware.clock, 0, 0, 0, 0, 0, 0],
         })
     }

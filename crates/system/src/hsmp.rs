@@ -44,9 +44,11 @@ impl HsmpDevice {
 impl Mailbox for HsmpDevice {
     fn ask(&mut self, socket: u16, message: u32, words: u16) -> io::Result<[u32; 8]> {
         let mut message = Message { id: message, answers: words, socket, ..Message::default() };
+        // C libraries differ in the type of an ioctl's number; the kernel takes a word.
         // SAFETY: the command's size is that of the message, which the driver reads and writes within this call.
-        let done = unsafe { libc::ioctl(self.file.as_raw_fd(), COMMAND as _, &raw mut message) };
-        super::check(libc::c_long::from(done))?;
+        super::check(unsafe {
+            libc::syscall(libc::SYS_ioctl, self.file.as_raw_fd(), u64::from(COMMAND), &raw mut message)
+        })?;
         Ok(message.words)
     }
 
