@@ -20,12 +20,14 @@ pub(super) struct Lasting {
     lasts: Series,
     /// Index into [`WAITS`]; behind its end, one look a sample.
     wait: usize,
+    /// Seconds between samples.
+    interval: f64,
 }
 
 impl Lasting {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(interval: f64) -> Self {
         let series = || Series::new(Side::High, None);
-        Self { kept: series(), lasts: series(), wait: WAITS.len() }
+        Self { kept: series(), lasts: series(), wait: WAITS.len(), interval }
     }
 
     /// Seconds after which to look once more in this sample, if at all.
@@ -38,7 +40,8 @@ impl Lasting {
     pub(super) fn look(&mut self, at: f64, seen: f64, (hit, miss): (f64, f64), after: f64) {
         let Some(kept) = share(seen, hit, miss) else { return };
         self.kept.add(at, vec![kept.max(LEAST)]);
-        if self.wait == WAITS.len() {
+        // Soon after the memory was made, a look bounds the time by less than the next.
+        if self.wait == WAITS.len() && after >= self.interval / 2.0 {
             self.step(at, kept, after);
         }
     }
@@ -53,7 +56,9 @@ impl Lasting {
     /// The next wait is longer where more than half was kept, and else shorter, so that waits are near the time after which
     /// half is left (the up-and-down method: Dixon & Mood, J. Am. Stat. Assoc. 43, 1948).
     fn step(&mut self, at: f64, kept: f64, after: f64) {
-        self.lasts.add(at, vec![half_life(kept, after)]);
+        // Where a visit was left out, a look bounds the time by more than the others do, and the cache is no better.
+        let most = half_life(TOLD.1, self.interval);
+        self.lasts.add(at, vec![half_life(kept, after).min(most)]);
         self.wait = if kept > 0.5 { (self.wait + 1).min(WAITS.len()) } else { self.wait.saturating_sub(1) };
     }
 
@@ -80,7 +85,7 @@ mod tests {
     #[test]
     fn the_wait_goes_to_where_half_is_left() {
         for half in [1e-3, 5e-3, 20e-3] {
-            let mut lasting = Lasting::new();
+            let mut lasting = Lasting::new(1.0);
             let of = |after: f64| 100.0 - 80.0 * 0.5f64.powf(after / half);
             for second in 0..20 {
                 let at = f64::from(second);
@@ -95,7 +100,9 @@ mod tests {
             assert!(shown.kept.and_then(|kept| kept.now).unwrap() <= LEAST);
         }
         // A cache of one's own: one look a sample, and a bound.
-        let mut lasting = Lasting::new();
+        let mut lasting = Lasting::new(1.0);
+        lasting.look(0.0, 20.0, (20.0, 100.0), 0.01);
+        assert_eq!(lasting.lasts.now(), None);
         lasting.look(0.0, 20.0, (20.0, 100.0), 1.0);
         assert_eq!(lasting.wait(), None);
         let shown = lasting.shown(0.0, None);

@@ -91,7 +91,7 @@ impl Active {
         let mut active = Self {
             cells: Vec::new(),
             clock: Series::new(Side::High, None),
-            lasting: Lasting::new(),
+            lasting: Lasting::new(options.interval),
             pings: Pings::new(pinged),
             purse: Purse::new(options.budget, options.interval),
             budget: options.budget,
