@@ -4,6 +4,8 @@
 //! measured is counted first, and a stream whose bytes are known then shows whether the counts make sense.
 
 mod known;
+#[cfg(test)]
+mod tests;
 
 use std::cell::RefCell;
 use std::rc::Rc;

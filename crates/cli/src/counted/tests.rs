@@ -1,0 +1,191 @@
+//! The bracket around a shot, with a rig and a source whose bytes are known.
+
+use std::io;
+
+use tiermark_counters::{Of, Reading};
+use tiermark_engine::{ThreadShot, run_experiment};
+use tiermark_machine::synth::Synth;
+use tiermark_model::{BoxKind, BoxPlace, CpuId, Effort, Request, Scope};
+
+use super::*;
+
+/// Bytes that memory moves in a second while nothing is measured.
+const IDLE: f64 = 1e8;
+/// What the rig does before its first stamps, and what it does between them, in bytes.
+const LEAD: f64 = 4e6;
+const STREAMED: f64 = 1e8;
+/// Time of a shot with its start and end, in seconds.
+const SPAN: f64 = 5e-3;
+
+/// What memory moved so far, and the time.
+#[derive(Default)]
+struct Memory {
+    bytes: f64,
+    now: f64,
+    reads: u64,
+    /// Readings from which on the second channel can no longer be read.
+    loses_at: Option<u64>,
+}
+
+type Shared = Rc<RefCell<Memory>>;
+
+struct Source(Shared);
+
+impl CounterSource for Source {
+    fn id(&self) -> CounterSourceId {
+        CounterSourceId::Perf
+    }
+
+    fn sees(&self) -> Vec<CounterSight> {
+        vec![CounterSight::Reads]
+    }
+
+    fn read(&mut self) -> io::Result<Snapshot> {
+        let mut memory = self.0.borrow_mut();
+        memory.reads += 1;
+        // Each moment is some time after the one before.
+        memory.now += 1e-4;
+        memory.bytes += IDLE * 1e-4;
+        let place = |channel: usize| BoxPlace {
+            socket: Some(0),
+            node: None,
+            kind: BoxKind::Channel,
+            unit: format!("channel {channel}"),
+        };
+        let reading = |channel: usize| Reading {
+            id: channel,
+            place: place(channel),
+            of: Of::Both,
+            count: (memory.bytes / 2.0) as u64,
+            each: 1.0,
+            bits: 64,
+            enabled_ns: 0,
+            running_ns: 0,
+        };
+        let lost = memory.loses_at.is_some_and(|at| memory.reads >= at);
+        let channels = if lost { 0..1 } else { 0..2 };
+        let lost = if lost { vec![place(1)] } else { Vec::new() };
+        Ok(Snapshot { at: Duration::from_secs_f64(memory.now), readings: channels.map(reading).collect(), lost })
+    }
+}
+
+struct FakeHost(Machine, Bench, Shared);
+
+impl Host for FakeHost {
+    fn machine(&self) -> &Machine {
+        &self.0
+    }
+
+    fn bench(&self) -> &Bench {
+        &self.1
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
+        Ok(Box::new(FakeRig(setup.cpus().iter().collect(), Rc::clone(&self.2))))
+    }
+
+    fn keep_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn now(&self) -> f64 {
+        self.2.borrow().now
+    }
+
+    fn rest(&mut self, seconds: f64) {
+        self.2.borrow_mut().now += seconds;
+    }
+
+    fn cpu_seconds(&self) -> Option<f64> {
+        None
+    }
+
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+struct FakeRig(Vec<CpuId>, Shared);
+
+impl Rig for FakeRig {
+    fn placement(&mut self) -> PlacementProof {
+        PlacementProof {
+            how: tiermark_model::messages::setup::placement_simulated(),
+            pages: 1,
+            by_node: [(0, 1)].into(),
+            on_target: Some(1.0),
+            page_share: None,
+            page: "base".to_owned(),
+            physical: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn select(&mut self, _: &KernelId) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn assign(&mut self, _: &[Role]) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn shot(&mut self, _: Duration) -> Result<Shot, Fault> {
+        let mut memory = self.1.borrow_mut();
+        let threads = self.0.len() as f64;
+        memory.now += SPAN;
+        memory.bytes += (LEAD + STREAMED) * threads + IDLE * SPAN;
+        let stamps_ns: Vec<f64> = (0..=100).map(|block| f64::from(block) * 2e4).collect();
+        let thread = |_: &CpuId| ThreadShot {
+            per_block: STREAMED / 100.0,
+            stamps_ns: stamps_ns.clone(),
+            lead: Some(LEAD),
+            ..ThreadShot::default()
+        };
+        Ok(Shot { threads: self.0.iter().map(thread).collect(), ..Shot::default() })
+    }
+}
+
+/// The traffic of a stream of reads.
+fn counted(loses_at: Option<u64>) -> StepTraffic {
+    let machine = Synth { cores_per_node: 2, ..Synth::default() }.machine().unwrap();
+    let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+    let memory = Rc::new(RefCell::new(Memory { loses_at, ..Memory::default() }));
+    let bench = Bench { kernels, ..Bench::default() };
+    let inner = Box::new(FakeHost(machine, bench, Rc::clone(&memory)));
+    let root = Root::from_files("test", [("proc/stat".to_owned(), String::new())]);
+    let mut host = Counted::new(inner, Box::new(Source(memory)), &root);
+    let params = serde_json::json!({"ops": ["read/avx2"], "sizes": [1_u64 << 30], "threads": [2]});
+    let scope = Scope { max_seconds: Some(1.0), ..Scope::default() };
+    let request = Request {
+        probe: "bandwidth".into(),
+        scope,
+        effort: Effort::Quick,
+        precision: None,
+        seed: 1,
+        params,
+        part: None,
+    };
+    struct Deaf;
+    impl tiermark_engine::Sink for Deaf {
+        fn event(&mut self, _: &tiermark_engine::Event<'_>) {}
+    }
+    let probe = tiermark_probes::find("bandwidth").unwrap();
+    let experiment = run_experiment(probe, &request, &mut host, &mut Deaf).unwrap();
+    experiment.observations.into_iter().find_map(|seen| seen.traffic).unwrap()
+}
+
+#[test]
+fn what_precedes_the_stamps_and_what_is_idle_do_not_amplify() {
+    let seen = counted(None);
+    let factor = seen.amplification().unwrap();
+    assert!((factor - 1.0).abs() < 1e-3, "{factor}: {seen:?}");
+    assert_eq!(seen.counted.boxes.len(), 2);
+}
+
+#[test]
+fn shots_in_which_a_box_was_not_counted_do_not_count() {
+    let seen = counted(Some(20));
+    let factor = seen.amplification().unwrap();
+    assert!((factor - 1.0).abs() < 1e-3, "{factor}: the whole of the shots before");
+    assert!(!seen.counted.marks.is_empty() && seen.counted.missing.is_empty());
+}
