@@ -82,11 +82,11 @@ impl Host for Counted {
     }
 
     fn rest(&mut self, seconds: f64) {
-        self.host.rest(seconds);
+        self.0.rest(seconds);
     }
 
     fn cpu_seconds(&self) -> Option<f64> {
-        self.host.cpu_seconds()
+        self.0.cpu_seconds()
     }
 
     fn stopped(&self) -> bool {
