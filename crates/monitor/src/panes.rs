@@ -34,7 +34,7 @@ const KEYS: [&str; 15] = [
     "away            pages meant for here, got elsewhere",
     "local%          pages got by tasks on this node's cpus",
     "best, record    what this watch has shown, and saved runs (--active)",
-    "!               10 % of the time or more; half worse than the best",
+    "!               10 % of the time or more; 1.5 times worse than best",
     "`tiermark help watch` has the rest",
 ];
 

@@ -48,7 +48,7 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     let numbers = observations.iter().filter(|seen| !seen.labels.is_point());
     let rows: Vec<Row<'a>> = numbers.filter_map(row).collect();
     if counters.check.as_ref().is_some_and(|check| !check.faults.is_empty()) {
-        let text = "Nothing is concluded from these counts: JSON has them.";
+        let text = "These counts are not used, because the check above failed. The JSON output has them.";
         return out_of(run, counters, style) + &hanging("  ", text, Ink::Plain, style);
     }
     let is_of_memory = |row: &&Row<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
@@ -102,7 +102,7 @@ fn background(run: &Run, counters: &RunCounters, style: &Style) -> String {
     if let Some(check) = &counters.check {
         let ratio = check.counted.filter(|_| check.known > 0.0).map(|counted| counted / check.known);
         let ratio = ratio.map_or_else(|| "nothing".to_owned(), |ratio| format!("{ratio:.2} of its bytes"));
-        let text = format!("of a known stream the counters saw {ratio}");
+        let text = format!("known stream: the counters saw {ratio}");
         out.push_str(&hanging("  ", &text, if check.faults.is_empty() { Ink::Plain } else { Ink::Bad }, style));
         out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None, style)));
     }

@@ -12,10 +12,11 @@ pub(crate) struct CounterArgs {
     /// Count memory traffic with this source only: perf, hsmp, resctrl, core, pcm-server, http://HOST:PORT,
     /// pcm-memory=FILE, pcm=FILE, likwid=FILE [default: the first that opens]
     ///
-    /// Measurements try perf, and with --counters=require also resctrl and core; `watch` tries perf, hsmp,
-    /// pcm-sensor-server at 127.0.0.1:9738 and core, and with --counters=require also resctrl. FILE is what `pcm-memory
-    /// -csv=FILE` or `pcm -csv=FILE` writes meanwhile, or outputs of `likwid-perfctr -O -g MEM -S 1s`, one after the
-    /// other. `tiermark list counters` shows what each source counts here.
+    /// Measurements try perf; with --counters=require also resctrl and core. `watch` tries perf, hsmp,
+    /// pcm-sensor-server at 127.0.0.1:9738 and core; with --counters=require also resctrl. For pcm-memory and
+    /// pcm, FILE is the file that the running `pcm-memory -csv=FILE` or `pcm -csv=FILE` writes. For likwid, FILE has
+    /// outputs of `likwid-perfctr -O -g MEM -S 1s`, one after the other. `tiermark list counters` shows what each
+    /// source counts here.
     #[arg(long, value_name = "SOURCE", value_parser = parse::counter_source, hide_short_help = true)]
     pub(crate) counters_from: Option<CountersFrom>,
     /// File with the events of a processor family, used before those that tiermark has (docs/COUNTERS.md)
@@ -26,9 +27,9 @@ pub(crate) struct CounterArgs {
 /// Arguments of every command that can count beside what it does.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CountingArgs {
-    /// Count memory traffic beside: auto (where a source opens), require or off
+    /// Count memory traffic meanwhile: auto (if a source opens), require or off
     ///
-    /// require ends with exit code 4 if no source opens. Where none does, as in virtual machines, auto changes nothing.
+    /// If no source opens, as in virtual machines, require ends with exit code 4, and auto counts nothing.
     #[arg(long = "counters", value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     pub(crate) when: CounterUse,
     #[command(flatten)]

@@ -20,9 +20,9 @@ Examples:
   tiermark watch -- make -j8
   tiermark watch --alert 'cpu.steal > 5 % for 30s' --quiet
   tiermark watch --active --alert 'dram.latency > 1.5 x capability for 30s'
-Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 4 no counters though
-required, 130 stopped by Ctrl-C;
-with COMMAND its own, unless that is 0 and an alarm was raised.
+Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 4 no counters open
+(--counters=require), 130 stopped by Ctrl-C. With COMMAND: its exit code, or 3
+if that is 0 and an alarm was raised.
 `tiermark help watch` explains the numbers.";
 
 /// Arguments of `watch`.
@@ -61,8 +61,9 @@ pub(crate) struct WatchArgs {
     pub(crate) counting: CountingArgs,
     /// Measure what the machine gives now, for a moment in each sample
     ///
-    /// Latency and bandwidth of caches and memory, how long the shared cache keeps lines, and round trips between cpus, against
-    /// the best that this watch and saved runs have seen: what other guests take is visible without root and counters.
+    /// Latency and bandwidth of caches and memory, how long the shared cache keeps lines, and round trips between cpus.
+    /// Each is shown beside the best of this watch and of saved runs. So the load of other guests is visible without
+    /// root and counters.
     #[arg(long, conflicts_with = "replay")]
     pub(crate) active: bool,
     /// Most cpu time of the program, in percent of one cpu: 1, 0.5%
@@ -74,10 +75,10 @@ pub(crate) struct WatchArgs {
     /// on the screen, and in each output format.
     #[arg(long, value_name = "EXPR", value_parser = alert)]
     pub(crate) alert: Vec<Alert>,
-    /// Show the groups of tasks that use most memory, wait longest for it, or have most traffic: so many of each
+    /// Show COUNT groups of tasks of each kind: most memory, longest stalls, most traffic
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = parse::within::<usize>(0..=50), conflicts_with = "replay")]
     pub(crate) groups: usize,
-    /// With COMMAND: where the program was on the loaded-latency curves of a saved run: a file, id or `last`
+    /// With COMMAND: place the program on the loaded-latency curves of RUN: a file, an id or `last`
     #[arg(long, value_name = "RUN", requires = "command")]
     pub(crate) curve: Option<String>,
     /// With --curve: write the result as JSON (`tiermark schema placed`)

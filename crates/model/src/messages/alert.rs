@@ -23,7 +23,7 @@ messages! {
 
     /// `capability` or `record` without exactly one figure that has one.
     Note alert_reference_unclear(at: usize, word: &str):
-        "character {at}: {word} is that of one figure of --active, which the alert must name, as in \"dram.latency > 1.5 x {word}\"";
+        "character {at}: {word} belongs to a figure of --active: name exactly one such figure in the alert, as in \"dram.latency > 1.5 x {word}\"";
 
     /// A share that is compared with a number above 1.
     Note alert_share_above_one(number: f64, name: &str):

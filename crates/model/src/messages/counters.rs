@@ -88,7 +88,7 @@ messages! {
 
     /// Counts that another program writes at times of its own.
     Note counts_come_late(program: &str):
-        "{program} counts in intervals of its own: bytes of less time than an interval are not told apart";
+        "{program} counts in intervals of its own: traffic within one interval cannot be separated";
 
     /// A processor or system without the host system management port.
     Refusal hsmp_absent():

@@ -14,7 +14,7 @@ messages! {
 
     /// The most that something carries is not known.
     Note limit_not_known(what: &str, option: &str):
-        "what the {what} carry at most is not known: `tiermark matrix {option} RATE` states it";
+        "the peak rate of the {what} is not known: state it with `tiermark matrix {option} RATE`";
 
     /// Something that the run did not measure.
     Note scene_not_measured(what: &str, command: &str): "the run has {what}: `{command}`";
