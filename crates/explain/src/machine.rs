@@ -1,15 +1,16 @@
 //! Scenes of the machine: ramps and regions as their probes judged them, states during the run, settings with their effect,
 //! and the counters themselves.
 
-use tiermark_model::messages::run as warnings;
+use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, Experiment, Finding, IdSet, Labels, Machine, Observation, Quantity, ReasonCode, Run, State, StateKind,
-    Unit,
+    Confidence, Experiment, Finding, IdSet, Labels, Machine, Note, Observation, Quantity, ReasonCode, Run, State,
+    StateKind, Unit,
 };
 
 use crate::cells::Cell;
 use crate::facts::{Fact, Scene, SceneKind};
 use crate::measured::known;
+use crate::rules::Need;
 
 /// Ramps of a run at most: a place for each node, and some operations. A document may have any number.
 const MOST_RAMPS: usize = 256;
@@ -192,6 +193,23 @@ pub(crate) fn nodes_per_socket(machine: &Machine) -> f64 {
         }
     }
     sockets.values().map(IdSet::len).max().unwrap_or(1) as f64
+}
+
+/// Why a rule says nothing about a machine; `None` if the machine is what the rule needs.
+pub(crate) fn lacks(need: Need, machine: &Machine) -> Option<Note> {
+    match need {
+        Need::TwoSockets => {
+            let sockets: IdSet = machine.cpus.iter().map(|cpu| cpu.socket).collect();
+            (sockets.len() != 2).then(|| says::needs_two_sockets(sockets.len()))
+        }
+        Need::WholeSockets => (nodes_per_socket(machine) > 1.0).then(says::needs_whole_sockets),
+        Need::OneModuleAChannel => {
+            let channels = machine.theoretical_peak.as_ref().and_then(|peak| peak.channels);
+            let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
+            let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
+            (!is_one).then(says::needs_one_module_a_channel)
+        }
+    }
 }
 
 /// The counters: what their comparison with a known stream found.

@@ -164,6 +164,24 @@ impl Rate {
         self
     }
 
+    /// A channel of socket 0 without a module: its clock stands still.
+    pub(crate) fn empty_channel(mut self) -> Self {
+        let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
+        let unit = "uncore_imc_11".to_owned();
+        let place = BoxPlace { socket: Some(0), node: Some(0), kind: BoxKind::Channel, unit };
+        let none = Some(0.0);
+        traffic.boxes.push(BoxTraffic { place, read: none, write: none, total: 0.0, local: None, transfers: none });
+        self
+    }
+
+    /// A link of socket 1 that the board does not wire: its clock stands still.
+    pub(crate) fn unwired_link(mut self) -> Self {
+        let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
+        let place = BoxPlace { socket: Some(1), node: None, kind: BoxKind::Link, unit: "uncore_upi_11".into() };
+        traffic.links.push(LinkTraffic { place, sent: Some(0.0), received: Some(0.0), most: None });
+        self
+    }
+
     /// Payload that socket 1 sent over each of its links, in GB/s, and what each can carry.
     pub(crate) fn links(mut self, links: &[(f64, f64)]) -> Self {
         let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
