@@ -239,11 +239,18 @@ fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &Scene)]) ->
             also.push(place.clone());
         }
     }
+    let explained = explained(rule, rests_on);
+    // Rules cannot know the nodes: their advice has letters.
+    let advice = match first.word_of("nodes") {
+        Some(nodes) => explained.advice.replace("N,M", nodes),
+        None => explained.advice.clone(),
+    };
     Explained {
+        advice,
         place: first.place.clone(),
         numbers: first.numbers(&holds.numbers),
         also,
         others: others.len() as u64,
-        ..explained(rule, rests_on)
+        ..explained
     }
 }

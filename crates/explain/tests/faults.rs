@@ -8,8 +8,9 @@ use made::{GB, Rate, add, add_latency, by_rule, machine, problems, run};
 use tiermark_explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
-    CounterCheck, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, Now, PlacementProof,
-    Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, TheoreticalPeak, Throttling, Unit,
+    BoxKind, BoxPlace, Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors,
+    Note, Now, PageKind, PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind,
+    TheoreticalPeak, Throttling, Unit,
 };
 
 /// A change of a document.
@@ -74,6 +75,28 @@ fn modules_and_channels() {
     differ("modules-below-rated-speed", &speed(2.4e9), &speed(2.6667e9));
     let size = |gib: u64| move |run: &mut Run| run.machine.dimms[3].bytes = Some(gib << 30);
     differ("uneven-modules", &size(32), &size(16));
+    let confidence = |run: &Run| by_rule(&explain("sizes", run), "uneven-modules").map(|one| one.confidence);
+    assert_eq!(confidence(&with(&size(32))), Some(Confidence::Reported));
+    // Two small modules on a channel may be as much as a large one.
+    let several = with(&|run: &mut Run| {
+        run.machine.dimms.truncate(11);
+        run.machine.dimms[3].bytes = Some(32 << 30);
+        run.machine.theoretical_peak.as_mut().unwrap().channels = None;
+    });
+    assert_eq!(confidence(&several), Some(Confidence::Hint));
+    // Persistent memory lies beside DRAM, and is larger.
+    let kinds = with(&|run: &mut Run| {
+        let larger = run.machine.dimms.iter_mut().skip(6);
+        larger.for_each(|dimm| (dimm.kind, dimm.bytes) = (Some("Non-volatile".into()), Some(128 << 30)));
+    });
+    assert_eq!(confidence(&kinds), None);
+    // A hypervisor makes modules up.
+    let guest = with(&move |run: &mut Run| {
+        size(32)(run);
+        speed(2.4e9)(run);
+        run.machine.system.hypervisor = Some("KVM".into());
+    });
+    assert_eq!(problems(&explain("guest", &guest)), [] as [&str; 0]);
     let errors = |after: u64| {
         move |run: &mut Run| {
             let count = Some(HealthCount::new(0, Some(after)));
@@ -221,6 +244,10 @@ fn memory_below_its_peak_is_a_problem_only_where_more_threads_add_nothing() {
     };
     differ("below-peak", &local(60.0, 12.0), &local(95.0, 12.0));
     differ("below-peak", &local(60.0, 12.0), &local(60.0, 3.1));
+    // Two threads of a core share what it keeps in flight: 10 cores gave all that they can.
+    differ("below-peak", &local(60.0, 7.6), &local(60.0, 7.0));
+    let found = explain("hint", &with(&local(60.0, 12.0)));
+    assert_eq!(by_rule(&found, "below-peak").unwrap().confidence, Confidence::Hint);
     let found = explain("cores", &with(&local(60.0, 3.1)));
     assert!(by_rule(&found, "limit-misses").is_some(), "{:#?}", found.found);
     // The table of modules of a guest is made up.
@@ -284,12 +311,23 @@ fn settings_are_problems_only_with_their_effect() {
     let thp = |mode: &'static str, page: &'static str| {
         move |run: &mut Run| {
             run.machine.system.thp = Some(mode.into());
-            let labels = &mut run.experiments[0].observations[0].labels;
-            *labels = labels.clone().text(Labels::PAGE, page);
+            for seen in &mut run.experiments[0].observations {
+                seen.labels = seen.labels.clone().text(Labels::PAGE, page);
+            }
         }
     };
     differ("huge-pages-off", &thp("never", "base"), &thp("never", "2M"));
     differ("huge-pages-off", &thp("never", "base"), &thp("madvise", "base"));
+    let chosen = move |run: &mut Run| {
+        thp("never", "base")(run);
+        run.experiments[0].request.scope.page = Some(PageKind::Base);
+    };
+    differ("huge-pages-off", &thp("never", "base"), &chosen);
+    let named = move |run: &mut Run| {
+        thp("never", "base")(run);
+        run.experiments[0].request.params = [("pages", vec!["base"])].into_iter().collect();
+    };
+    differ("huge-pages-off", &thp("never", "base"), &named);
     let heat = |after: u64| {
         move |run: &mut Run| {
             let whole = Some(HealthCount::new(0, Some(after)));
@@ -342,14 +380,7 @@ fn page_walks_show_where_base_pages_are_slower() {
 fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     let checked = |faults: Vec<Note>| {
         move |run: &mut Run| {
-            let check = CounterCheck { known: 1e9, counted: Some(2e9), faults: faults.clone() };
-            run.counters = Some(RunCounters {
-                source: CounterSourceId::Perf,
-                sees: Vec::new(),
-                passed_over: Vec::new(),
-                check: Some(check),
-                notes: Vec::new(),
-            });
+            run.counters = Some(made::counters(faults.clone()));
         }
     };
     let fault = tiermark_model::messages::counters::boxes_absent(3);
@@ -360,6 +391,20 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     let found = explain("right", &with(&checked(Vec::new())));
     assert_eq!(found.counters, Some(CounterSourceId::Perf));
     assert!(found.clear.iter().any(|rule| rule == "slow-channel"));
+    // What a source sees in part is below a known stream, and no fault of it; nor can a number rest on it, or on counts that
+    // were not compared with anything.
+    let partial = |run: &mut Run| {
+        let faults = vec![tiermark_model::messages::counters::boxes_absent(3)];
+        let sees = vec![CounterSight::LowerBound];
+        run.counters = Some(RunCounters { sees, ..made::counters(faults) });
+    };
+    let unchecked = |run: &mut Run| run.counters = Some(RunCounters { check: None, ..made::counters(Vec::new()) });
+    let absent = |run: &mut Run| run.counters = None;
+    for change in [&partial as &Change, &unchecked, &absent] {
+        let found = explain("not to be trusted", &with(change));
+        assert_eq!((problems(&found), found.counters), (Vec::new(), None));
+        assert!(found.unjudged.iter().any(|one| one.rule == "link-down" && one.why.code == "no_counts"));
+    }
 }
 
 #[test]
@@ -368,8 +413,96 @@ fn a_document_without_figures_has_nothing_to_explain() {
     empty.machine = tiermark_model::Machine { cpus: Vec::new(), ..machine() };
     empty.machine.theoretical_peak = None;
     empty.machine.dimms.clear();
+    empty.counters = None;
     empty.experiments.clear();
     let found = explain("empty", &empty);
     assert!(found.found.is_empty(), "{:#?}", found.found);
     assert!(found.is_empty(), "{:?}", found.clear);
+}
+
+fn local(op: &'static str, used: f64, read: f64, write: f64) -> Run {
+    let mut made = made::run();
+    add(&mut made, &Rate::new(op, 0, used).memory(0, read, write));
+    made
+}
+
+#[test]
+fn non_temporal_stores_have_a_limit_of_their_own() {
+    let found = explain("non-temporal", &local("write.nt", 90.0, 1.0, 90.0));
+    let one = by_rule(&found, "limit-channels-nontemporal").unwrap();
+    assert!(!one.advice.contains("write.nt") && !one.found.contains("reading"), "{one:#?}");
+    assert!(by_rule(&found, "limit-channels-stores").is_none());
+    assert!(by_rule(&explain("near", &local("write.nt", 70.0, 1.0, 70.0)), "limit-channels-nontemporal").is_none());
+    // Counted, the share of ordinary stores is a fact; from their kernel, a hint.
+    let mut stores = local("write.cached", 42.0, 42.0, 43.0);
+    let confidence = |run: &Run| by_rule(&explain("stores", run), "limit-channels-stores").unwrap().confidence;
+    assert_eq!(confidence(&stores), Confidence::Counted);
+    stores.experiments[0].observations[0].traffic = None;
+    assert_eq!(confidence(&stores), Confidence::Hint);
+}
+
+#[test]
+fn only_random_reads_are_limited_by_misses_where_the_channels_have_room() {
+    assert!(by_rule(&explain("reads", &local("read.random8", 5.0, 42.0, 1.0)), "limit-misses").is_some());
+    // Random stores open a row for each line, and turn the channels.
+    assert!(by_rule(&explain("stores", &local("write.random8", 4.0, 33.0, 33.0)), "limit-misses").is_none());
+}
+
+#[test]
+fn whole_lines_are_not_wasted_by_their_accesses() {
+    let words = explain("words", &local("read.random8", 5.0, 42.0, 1.0));
+    assert!(by_rule(&words, "partial-lines").is_some() && by_rule(&words, "more-than-used").is_none());
+    let lines = explain("lines", &local("write.cached", 10.0, 25.0, 20.0));
+    assert!(by_rule(&lines, "partial-lines").is_none());
+    assert_eq!(by_rule(&lines, "more-than-used").unwrap().confidence, Confidence::Hint);
+    assert!(by_rule(&explain("near", &local("write.cached", 10.0, 15.0, 20.0)), "more-than-used").is_none());
+}
+
+/// A sum without a box that was not counted is none.
+#[test]
+fn nothing_rests_on_sums_that_lack_a_box() {
+    let with_missing = |kind: BoxKind, is_missing: bool| {
+        let mut made = healthy();
+        for seen in &mut made.experiments[0].observations {
+            let place = BoxPlace { socket: Some(1), node: Some(0), kind, unit: "lost".into() };
+            seen.traffic.iter_mut().filter(|_| is_missing).for_each(|own| own.counted.missing.push(place.clone()));
+        }
+        made
+    };
+    let counted = |kind: BoxKind, is_missing: bool, rule: &str| {
+        let found = explain("missing", &with_missing(kind, is_missing));
+        by_rule(&found, rule).is_some_and(|one| one.confidence == Confidence::Counted)
+    };
+    for (kind, rule) in [(BoxKind::Channel, "limit-channels"), (BoxKind::Link, "limit-link")] {
+        assert!(counted(kind, false, rule) && !counted(kind, true, rule), "{rule}");
+    }
+}
+
+#[test]
+fn advice_names_the_nodes_of_the_place() {
+    let mut made = local("read", 60.0, 60.0, 1.0);
+    add(&mut made, &Rate::new("read", 1, 80.0).mixed());
+    let found = explain("mixed", &made);
+    let advice = &by_rule(&found, "mixed-helps").unwrap().advice;
+    assert!(advice.contains("--interleave=0,1`"), "{advice}");
+}
+
+/// A share of a peak that the user stated holds in a guest; one of the table of modules does not.
+#[test]
+fn a_peak_of_a_guest_is_known_if_the_user_stated_it() {
+    let guest = |how: &str| {
+        let mut made = made::run();
+        add(&mut made, &Rate::new("read", 0, 100.0));
+        made.machine.system.hypervisor = Some("KVM".into());
+        let own = &mut made.experiments[0];
+        let labels = own.observations[0].labels.clone().text(Labels::STATISTIC, "of theoretical peak");
+        let share = Finding::new(Quantity::MatrixShare, labels, Some(0.8), Unit::Ratio);
+        let evidence = vec![own.observations[0].step.clone()];
+        let note = tiermark_model::messages::memory::share_of_peak(128e9, how, true, 1);
+        own.findings.push(Finding { evidence, notes: vec![note], ..share });
+        made
+    };
+    let is_found = |how: &str| by_rule(&explain("guest", &guest(how)), "limit-channels").is_some();
+    assert!(is_found(tiermark_model::messages::memory::STATED_PEAK));
+    assert!(!is_found("6 channels x 2667 MT/s x 8 bytes"));
 }

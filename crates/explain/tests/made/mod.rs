@@ -3,9 +3,10 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use tiermark_model::{
-    Bench, BoxKind, BoxPlace, BoxTraffic, Cpu, Dimm, Experiment, Explained, ExplainedKind, Explanation, Finding, Isa,
-    KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node, Observation, Pattern, Plan, Purpose,
-    Quantity, RUN_SCHEMA, Request, Run, Scope, StepTraffic, StoreKind, TheoreticalPeak, Tool, Traffic, Unit,
+    Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Experiment, Explained,
+    ExplainedKind, Explanation, Finding, Isa, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node,
+    Note, Observation, Pattern, Plan, Purpose, Quantity, RUN_SCHEMA, Request, Run, RunCounters, Scope, StepTraffic,
+    StoreKind, TheoreticalPeak, Tool, Traffic, Unit,
 };
 
 /// GB/s.
@@ -69,6 +70,17 @@ fn kernel(id: &str) -> KernelInfo {
     }
 }
 
+/// Counters that agree with a known stream, but for these faults.
+pub(crate) fn counters(faults: Vec<Note>) -> RunCounters {
+    RunCounters {
+        source: CounterSourceId::Perf,
+        sees: Vec::new(),
+        passed_over: Vec::new(),
+        check: Some(CounterCheck { known: 1e9, counted: Some(1e9), faults }),
+        notes: Vec::new(),
+    }
+}
+
 /// A run of one experiment without steps.
 pub(crate) fn run() -> Run {
     let request = Request {
@@ -97,7 +109,7 @@ pub(crate) fn run() -> Run {
         simulated: None,
         machine: machine(),
         health: None,
-        counters: None,
+        counters: Some(counters(Vec::new())),
         bench: Bench { kernels: kernels.map(kernel).to_vec(), ..Bench::default() },
         experiments: vec![experiment],
         warnings: Vec::new(),
