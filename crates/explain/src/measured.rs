@@ -152,7 +152,9 @@ impl<'a> Bounds<'a> {
             let by_peak = || Some(amplification(Some(bytes), counted.useful?)? * cell.used / self.peak(&nodes)?);
             by_clock.or_else(by_peak)
         };
-        cell.nodes.iter().take(machine.nodes.len()).filter_map(share).max_by(f64::total_cmp)
+        // The busiest node is not known if one of them is not.
+        let all: Option<Vec<f64>> = cell.nodes.iter().take(machine.nodes.len()).map(share).collect();
+        all?.into_iter().max_by(f64::total_cmp)
     }
 
     /// The share of their peak that the links of a socket carried, in the busier direction.

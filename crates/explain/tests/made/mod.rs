@@ -265,3 +265,20 @@ pub(crate) fn problems(found: &Explanation) -> Vec<&str> {
 pub(crate) fn by_rule<'a>(found: &'a Explanation, rule: &str) -> Option<&'a Explained> {
     found.found.iter().find(|one| one.rule == rule)
 }
+
+/// A document of local and remote reads and non-temporal stores that nothing is wrong with. It has a channel without a module and a link
+/// without a partner, as many servers do.
+pub(crate) fn healthy() -> Run {
+    let mut made = run();
+    let reads = Rate::new("read", 0, 100.0).channels(&[17.0; 6]).links(&[(0.01, 20.8); 2]);
+    add(&mut made, &reads.empty_channel().unwired_link());
+    add(&mut made, &Rate::new("read", 0, 12.0).threads(1).channels(&[2.0; 6]).empty_channel());
+    add(&mut made, &Rate::new("read", 1, 35.0).links(&[(17.5, 20.8); 2]).unwired_link());
+    // What non-temporal stores read is noise: here 2 and 1 % of what they write.
+    add(&mut made, &Rate::new("write.nt", 0, 60.0).memory(0, 1.2, 60.6));
+    add(&mut made, &Rate::new("write.nt", 1, 25.0).memory(1, 0.25, 25.2));
+    add_latency(&mut made, 0, 90.0);
+    add_latency(&mut made, 1, 140.0);
+    made.machine.theoretical_link = Some(TheoreticalPeak { bytes_per_second: 41.6 * GB, ..TheoreticalPeak::default() });
+    made
+}
