@@ -1,5 +1,7 @@
 //! Facts of a run that no experiment measures: modules, channels, errors, throttling, page sizes.
 
+use std::collections::BTreeMap;
+
 use tiermark_model::messages::check as says;
 use tiermark_model::{
     Dimm, ErrorKind, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation, Purpose, Run, Throttling,
@@ -18,8 +20,8 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Link => vec![link(machine)],
         SystemName::ModuleSpeed => modules(machine, "the configured speed", |dimm| dimm.configured_transfers),
         SystemName::ModuleRated => modules(machine, "the rated speed", |dimm| dimm.rated_transfers),
-        SystemName::ModuleSmallest => vec![sizes(machine, f64::min)],
-        SystemName::ModuleLargest => vec![sizes(machine, f64::max)],
+        SystemName::ModuleSmallest => sizes(machine, f64::min),
+        SystemName::ModuleLargest => sizes(machine, f64::max),
         SystemName::ChannelsPopulated => vec![channels(machine, |channels| Some(channels.populated))],
         SystemName::Channels => vec![channels(machine, |channels| channels.most)],
         SystemName::Backing => backing(run).into_iter().collect(),
@@ -64,8 +66,10 @@ fn link(machine: &Machine) -> At {
     }
 }
 
+/// The modules; none of a guest, whose hypervisor makes the table up.
 fn populated(machine: &Machine) -> impl Iterator<Item = (usize, &Dimm)> {
-    machine.dimms.iter().enumerate().filter(|(_, dimm)| dimm.populated)
+    let is_guest = machine.system.hypervisor.is_some();
+    machine.dimms.iter().enumerate().filter(move |(_, dimm)| dimm.populated && !is_guest)
 }
 
 /// A number of each memory module.
@@ -80,11 +84,21 @@ fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> V
     if all.is_empty() { vec![At::whole(Err(says::modules_unknown(what)))] } else { all }
 }
 
-/// The size of the smallest or largest module.
-fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
-    let all: Option<Vec<f64>> = populated(machine).map(|(_, dimm)| dimm.bytes.map(|bytes| bytes as f64)).collect();
-    let size = all.and_then(|all| all.into_iter().reduce(of));
-    At::whole(size.map(Range::exactly).ok_or_else(|| says::modules_unknown("the size")))
+/// The size of the smallest or largest module of each kind: DRAM and persistent memory differ by design.
+fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
+    let unknown = || says::modules_unknown("the size");
+    let mut kinds: BTreeMap<Option<&str>, Vec<&Dimm>> = BTreeMap::new();
+    for (_, dimm) in populated(machine) {
+        kinds.entry(dimm.kind.as_deref()).or_default().push(dimm);
+    }
+    let is_one = kinds.len() == 1;
+    let at = |(kind, dimms): (Option<&str>, Vec<&Dimm>)| {
+        let all: Option<Vec<f64>> = dimms.iter().map(|dimm| dimm.bytes.map(|bytes| bytes as f64)).collect();
+        let size = all.and_then(|all| all.into_iter().reduce(of)).map(Range::exactly).ok_or_else(unknown);
+        if is_one { At::whole(size) } else { At::part(format!("{} modules", kind.unwrap_or("other")), size) }
+    };
+    let all: Vec<At> = kinds.into_iter().map(at).collect();
+    if all.is_empty() { vec![At::whole(Err(unknown()))] } else { all }
 }
 
 fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Option<u32>) -> At {

@@ -248,6 +248,20 @@ fn the_peak_is_that_of_the_memory() {
 }
 
 #[test]
+fn modules_of_one_kind_are_of_one_size() {
+    let mut run = run(Vec::new());
+    for dimm in run.machine.dimms.iter_mut().take(4) {
+        (dimm.kind, dimm.bytes) = (Some("Non-volatile".into()), Some(128 << 30));
+    }
+    let both = judged(&run, "dimms.smallest / dimms.largest >= 1");
+    assert_eq!((both.outcome, both.passed), (Passed, 2));
+    run.machine.dimms[0].bytes = Some(256 << 30);
+    let one = judged(&run, "dimms.smallest / dimms.largest >= 1");
+    assert_eq!((one.outcome, one.passed, one.failed), (Failed, 1, 1));
+    assert_eq!(one.worst.unwrap().place.as_deref(), Some("Non-volatile modules"));
+}
+
+#[test]
 fn a_rate_of_fewer_cores_is_a_lower_bound() {
     let mut few = read_all(0, 50.0);
     few.labels = few.labels.text(Labels::CPUS, "0").whole(Labels::THREADS, 1);
@@ -268,6 +282,12 @@ fn modules_are_compared_one_by_one() {
     assert_eq!((slow.outcome, slow.failed, slow.passed), (Failed, 1, 7));
     assert_eq!(slow.worst.unwrap().place.as_deref(), Some("A3 (module 3)"));
     assert_eq!(outcome(&run, "dimms.smallest / dimms.largest >= 1"), Failed);
+    // A hypervisor makes modules up.
+    let mut guest = run.clone();
+    guest.machine.system.hypervisor = Some("KVM".into());
+    for that in ["dimms.speed >= rated", "dimms.smallest / dimms.largest >= 1"] {
+        assert_eq!(reasons(&guest, that), [codes::modules_unknown]);
+    }
     run.machine.dimms.clear();
     assert_eq!(reasons(&run, "dimms.speed >= rated"), [codes::modules_unknown]);
 }

@@ -1,8 +1,8 @@
 //! Memory channels and links beside the others of their socket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{BoxKind, BoxTraffic, Confidence, LinkTraffic, NodeId, StepTraffic};
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, Confidence, LinkTraffic, NodeId, StepTraffic};
 
 use crate::cells::Cell;
 use crate::facts::{Fact, Scene, SceneKind};
@@ -18,14 +18,48 @@ pub(crate) fn boxes(cells: &[&Cell<'_>], is_split: bool) -> Vec<Scene> {
     let counted = |cell: &&Cell<'_>| {
         cell.seen.traffic.as_ref().map(|traffic| (cell.place(), cell.step.to_owned(), traffic.clone()))
     };
+    let counted: Vec<(String, String, StepTraffic)> =
+        cells.iter().filter_map(counted).filter(|(_, _, traffic)| traffic.counted.seconds > 0.0).collect();
+    let busy = Busy::of(counted.iter().map(|(_, _, traffic)| traffic));
     let mut found = Vec::new();
-    for (place, step, traffic) in
-        cells.iter().filter_map(counted).filter(|(_, _, traffic)| traffic.counted.seconds > 0.0)
-    {
-        found.extend(channels(&place, &step, &traffic, is_split));
-        found.extend(links(&place, &step, &traffic));
+    for (place, step, traffic) in &counted {
+        found.extend(channels(place, step, traffic, &busy, is_split));
+        found.extend(links(place, step, traffic, &busy));
     }
     found
+}
+
+/// Boxes that carried anything in the whole run, and sockets with a link whose clock ticked in it. A source may have boxes for channels
+/// without a module and for links that the board does not wire.
+struct Busy<'a> {
+    boxes: BTreeSet<&'a BoxPlace>,
+    clocks: BTreeSet<Option<u32>>,
+}
+
+impl<'a> Busy<'a> {
+    fn of(all: impl Iterator<Item = &'a StepTraffic>) -> Self {
+        let mut busy = Self { boxes: BTreeSet::new(), clocks: BTreeSet::new() };
+        for traffic in all.map(|traffic| &traffic.counted) {
+            busy.boxes.extend(traffic.boxes.iter().filter(|own| own.total > 0.0).map(|own| &own.place));
+            let carries = |link: &&LinkTraffic| [link.sent, link.received].iter().flatten().any(|bytes| *bytes > 0.0);
+            busy.boxes.extend(traffic.links.iter().filter(carries).map(|link| &link.place));
+            busy.clocks.extend(traffic.links.iter().filter(|link| link.most.is_some()).map(|link| link.place.socket));
+        }
+        busy
+    }
+
+    /// Whether a channel has a module: its clock ticks, or, without a clock, it carried something.
+    fn is_populated(&self, channel: &BoxTraffic) -> bool {
+        channel.transfers.map_or_else(|| self.boxes.contains(&channel.place), |transfers| transfers > 0.0)
+    }
+
+    /// Whether a link has a partner: its clock ticks, or, on a socket without such clocks, it carried something.
+    fn is_wired(&self, link: &LinkTraffic) -> bool {
+        match self.clocks.contains(&link.place.socket) {
+            true => link.most.is_some(),
+            false => self.boxes.contains(&link.place),
+        }
+    }
 }
 
 /// The middle of some rates; `None` of fewer than two.
@@ -50,10 +84,10 @@ fn socket_words(socket: Option<u32>) -> String {
     socket.map_or_else(String::new, |socket| format!("socket {socket}, "))
 }
 
-fn channels(place: &str, step: &str, traffic: &StepTraffic, is_split: bool) -> Vec<Scene> {
+fn channels(place: &str, step: &str, traffic: &StepTraffic, busy: &Busy<'_>, is_split: bool) -> Vec<Scene> {
     let seconds = traffic.counted.seconds;
-    let channels: Vec<BoxTraffic> =
-        traffic.counted.boxes.iter().filter(|own| own.place.kind == BoxKind::Channel).take(MOST).cloned().collect();
+    let is_one = |own: &&BoxTraffic| own.place.kind == BoxKind::Channel && busy.is_populated(own);
+    let channels: Vec<BoxTraffic> = traffic.counted.boxes.iter().filter(is_one).take(MOST).cloned().collect();
     let scene = |((socket, node), own): (Spot, Vec<&BoxTraffic>)| {
         if is_split && node.is_none() {
             return None;
@@ -70,11 +104,11 @@ fn channels(place: &str, step: &str, traffic: &StepTraffic, is_split: bool) -> V
     by_spot(&channels, |own| (own.place.socket, own.place.node)).into_iter().filter_map(scene).collect()
 }
 
-fn links(place: &str, step: &str, traffic: &StepTraffic) -> Vec<Scene> {
+fn links(place: &str, step: &str, traffic: &StepTraffic, busy: &Busy<'_>) -> Vec<Scene> {
     let seconds = traffic.counted.seconds;
     let rate = |link: &LinkTraffic| (link.sent.unwrap_or(0.0) + link.received.unwrap_or(0.0)) / seconds;
     let most = |link: &LinkTraffic| link.most.unwrap_or(0.0) / seconds;
-    let counts = |link: &&LinkTraffic| link.sent.is_some() || link.received.is_some();
+    let counts = |link: &&LinkTraffic| (link.sent.is_some() || link.received.is_some()) && busy.is_wired(link);
     let all: Vec<LinkTraffic> = traffic.counted.links.iter().filter(counts).take(MOST).cloned().collect();
     let slowest = |own: &[&LinkTraffic], of: &dyn Fn(&LinkTraffic) -> f64| {
         let at = (0..own.len()).min_by(|a, b| of(own[*a]).total_cmp(&of(own[*b])))?;

@@ -84,6 +84,8 @@ pub(crate) struct Cell<'a> {
     pub(crate) span: &'a str,
     pub(crate) page: &'a str,
     pub(crate) threads: f64,
+    /// Cores that the threads run on: fewer than threads where two run on a core.
+    pub(crate) cores: f64,
     /// Useful bytes a second.
     pub(crate) used: f64,
     /// Whether the rate is only a bound.
@@ -158,9 +160,17 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
         span: labels.get(Labels::SPAN).unwrap_or_default(),
         page: labels.get(Labels::PAGE).unwrap_or_default(),
         threads,
+        cores: cores(&cpus, threads, &run.machine),
         used,
         is_bound: finding.verdict.grade == Grade::Bound,
     })
+}
+
+/// Cores of some threads; as many as threads if the cpus are not known.
+fn cores(cpus: &IdSet, threads: f64, machine: &Machine) -> f64 {
+    let cpus = cpus.iter().take(machine.cpus.len());
+    let cores: IdSet = cpus.filter_map(|cpu| machine.cpu(cpu).map(|cpu| cpu.core)).collect();
+    if cores.is_empty() { threads } else { threads.min(cores.len() as f64) }
 }
 
 /// The kernel that was run: the one that won, or one of the operation.

@@ -42,6 +42,7 @@ facts! {
     Latency = "latency", Ns, "idle latency";
     InFlight = "in.flight", Number, "lines in flight a thread";
     Threads = "threads", Number, "threads";
+    Cores = "cores", Number, "cores";
     Gain = "gain", Number, "times the rate";
     Rate = "rate", BytesPerSecond, "rate";
     Median = "median", BytesPerSecond, "median of the others";
@@ -263,6 +264,11 @@ impl Scene {
     /// Whether its word under a key is one of these.
     pub(crate) fn is_one_of(&self, key: &str, words: &[String]) -> bool {
         self.words.iter().any(|(own, word)| *own == key && words.contains(word))
+    }
+
+    /// Its word under a key.
+    pub(crate) fn word_of(&self, key: &str) -> Option<&str> {
+        self.words.iter().find(|(own, _)| *own == key).map(|(_, word)| word.as_str())
     }
 
     /// Numbers for a document: those of these names that it has.

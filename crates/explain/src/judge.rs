@@ -10,7 +10,7 @@ use tiermark_model::{
 use crate::boxes::boxes;
 use crate::cells::{Cell, cells};
 use crate::facts::{FactName, Found, Scene};
-use crate::machine::{counts, nodes_per_socket, scenes};
+use crate::machine::{counts, lacks, nodes_per_socket, scenes};
 use crate::measured::Bounds;
 use crate::pairs::{Measured, pairs};
 use crate::rules::{Condition, Holds, RULES, Rule, read};
@@ -96,6 +96,9 @@ enum Judged {
 }
 
 fn judge(rule: &Rule, run: &Run, all: &[Scene], has_counts: bool) -> Judged {
+    if let Some(why) = rule.needs.iter().find_map(|need| lacks(*need, &run.machine)) {
+        return Judged::Unjudged(why);
+    }
     match &rule.condition {
         Condition::Fails(entry) => fails(rule, entry, run),
         Condition::Holds(holds) => scene(rule, holds, all, has_counts),
@@ -236,11 +239,18 @@ fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &Scene)]) ->
             also.push(place.clone());
         }
     }
+    let explained = explained(rule, rests_on);
+    // Rules cannot know the nodes: their advice has letters.
+    let advice = match first.word_of("nodes") {
+        Some(nodes) => explained.advice.replace("N,M", nodes),
+        None => explained.advice.clone(),
+    };
     Explained {
+        advice,
         place: first.place.clone(),
         numbers: first.numbers(&holds.numbers),
         also,
         others: others.len() as u64,
-        ..explained(rule, rests_on)
+        ..explained
     }
 }

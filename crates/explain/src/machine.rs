@@ -1,24 +1,24 @@
 //! Scenes of the machine: ramps and regions as their probes judged them, states during the run, settings with their effect,
 //! and the counters themselves.
 
-use tiermark_model::messages::run as warnings;
+use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, Experiment, Finding, IdSet, Labels, Machine, Observation, Quantity, ReasonCode, Run, State, StateKind,
-    Unit,
+    Confidence, CounterSight, Experiment, Finding, IdSet, Labels, Machine, Note, Observation, Quantity, ReasonCode,
+    Run, RunCounters, State, StateKind, Unit,
 };
 
 use crate::cells::Cell;
 use crate::facts::{Fact, Scene, SceneKind};
-use crate::measured::known;
+use crate::measured::{is_peak_stated, known};
+use crate::rules::Need;
 
 /// Ramps of a run at most: a place for each node, and some operations. A document may have any number.
 const MOST_RAMPS: usize = 256;
 
 /// Whether counts are there and can be trusted.
 pub(crate) fn counts(run: &Run) -> bool {
-    let has_faults =
-        run.counters.as_ref().and_then(|own| own.check.as_ref()).is_some_and(|check| !check.faults.is_empty());
-    !has_faults && run.observations().any(|seen| seen.traffic.is_some())
+    let is_trusted = run.counters.as_ref().is_some_and(RunCounters::can_be_trusted);
+    is_trusted && run.observations().any(|seen| seen.traffic.is_some())
 }
 
 /// All scenes of the machine.
@@ -55,6 +55,8 @@ fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
     let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
     let mut scene = Scene::new(SceneKind::Ramp, Some(format!("ramp of threads, {op}, {place} memory{node}")));
     scene = scene.word("limit", limit).word("distance", place).with(Fact::Used, rate, how, &steps);
+    let is_guest = run.machine.system.hypervisor.is_some();
+    let is_stated = run.findings().filter(|other| other.metric == Quantity::ScaleShare).any(is_peak_stated);
     for (fact, metric, statistic) in [
         (Fact::InFlight, Quantity::ScaleInFlight, None),
         (Fact::Latency, Quantity::ScaleLatency, None),
@@ -62,7 +64,8 @@ fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
         (Fact::ChannelShare, Quantity::ScaleShare, Some("of theoretical peak")),
         (Fact::LinkShare, Quantity::ScaleShare, Some("of link")),
     ] {
-        if let Some((value, how)) = of(metric, statistic) {
+        let is_made_up = fact == Fact::ChannelShare && is_guest && !is_stated;
+        if let Some((value, how)) = of(metric, statistic).filter(|_| !is_made_up) {
             scene = scene.with(fact, value, how, &steps);
         }
     }
@@ -167,8 +170,7 @@ fn settings(run: &Run) -> Vec<Scene> {
     }
     if let Some(thp) = &system.thp {
         let is_off = thp == "never";
-        let base = |seen: &&Observation| seen.labels.is(Labels::PAGE, "base") && seen.value.is_some();
-        let count = run.observations().filter(|_| is_off).filter(base).count();
+        let count: usize = run.experiments.iter().filter(|_| is_off).map(fallen_back).sum();
         found.push(setting("thp", Fact::Steps, count as f64));
     }
     let wanted = run.observations().filter(|seen| seen.value.is_some() && !seen.labels.is(Labels::PAGE, "base"));
@@ -183,6 +185,17 @@ fn settings(run: &Run) -> Vec<Scene> {
     found
 }
 
+/// Steps on base pages that nobody chose: all of the experiment's are, and neither its scope nor its parameters name base pages.
+fn fallen_back(experiment: &Experiment) -> usize {
+    let request = &experiment.request;
+    let pages = request.params.get("pages").and_then(|pages| pages.as_array());
+    let is_chosen = request.scope.page.is_some() || pages.is_some_and(|pages| !pages.is_empty());
+    let measured = || experiment.observations.iter().filter(|seen| seen.value.is_some());
+    let is_base = |seen: &&Observation| seen.labels.is(Labels::PAGE, "base");
+    let has_others = measured().any(|seen| seen.labels.get(Labels::PAGE).is_some_and(|page| page != "base"));
+    if is_chosen || has_others { 0 } else { measured().filter(is_base).count() }
+}
+
 /// Nodes with cpus of the socket that has most.
 pub(crate) fn nodes_per_socket(machine: &Machine) -> f64 {
     let mut sockets: std::collections::BTreeMap<u32, IdSet> = std::collections::BTreeMap::new();
@@ -194,9 +207,28 @@ pub(crate) fn nodes_per_socket(machine: &Machine) -> f64 {
     sockets.values().map(IdSet::len).max().unwrap_or(1) as f64
 }
 
+/// Why a rule says nothing about a machine; `None` if the machine is what the rule needs.
+pub(crate) fn lacks(need: Need, machine: &Machine) -> Option<Note> {
+    match need {
+        Need::TwoSockets => {
+            let sockets: IdSet = machine.cpus.iter().map(|cpu| cpu.socket).collect();
+            (sockets.len() != 2).then(|| says::needs_two_sockets(sockets.len()))
+        }
+        Need::WholeSockets => (nodes_per_socket(machine) > 1.0).then(says::needs_whole_sockets),
+        Need::OneModuleAChannel => {
+            let channels = machine.theoretical_peak.as_ref().and_then(|peak| peak.channels);
+            let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
+            let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
+            (!is_one).then(says::needs_one_module_a_channel)
+        }
+    }
+}
+
 /// The counters: what their comparison with a known stream found.
 fn counters(run: &Run) -> Option<Scene> {
-    let check = run.counters.as_ref()?.check.as_ref()?;
+    // A source that sees a part of the traffic is below any known stream, and is not wrong.
+    let counters = run.counters.as_ref().filter(|own| !own.sees.contains(&CounterSight::LowerBound))?;
+    let check = counters.check.as_ref()?;
     let place = check.faults.first().map(ToString::to_string);
     let scene = Scene::new(SceneKind::Counters, place);
     Some(scene.with(Fact::Marks, check.faults.len() as f64, Confidence::Measured, &[]))

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use tiermark_model::messages::memory::STATED_PEAK;
 use tiermark_model::{
-    Confidence, Finding, Grade, IdSet, Labels, Machine, Purpose, Quantity, Run, StepTraffic, TrafficSum, amplification,
+    BoxKind, Confidence, Finding, Grade, IdSet, Labels, Machine, Purpose, Quantity, Run, StepTraffic, TrafficSum,
+    amplification,
 };
 
 use crate::cells::{Access, Cell, Distance};
@@ -18,6 +20,9 @@ const TRANSFER: f64 = 8.0;
 /// The rate of a step is that of its best windows. The counters also count slower ones, and the time around shots: beyond this
 /// factor the two are not of the same traffic.
 const MOST_STRETCH: f64 = 2.0;
+
+/// Nodes that advice names at most: a document may have any number.
+const MOST_NODES: usize = 64;
 
 /// Where a latency is of: whether it is of a matrix, its row or its memory, its node, its pages.
 type Spot<'a> = (bool, &'a str, Option<u64>, &'a str);
@@ -42,8 +47,10 @@ pub(crate) struct Bounds<'a> {
 impl<'a> Bounds<'a> {
     pub(crate) fn of(run: &'a Run, has_counts: bool) -> Self {
         let latency = |finding: &'a Finding| Some((spot(finding)?, known(finding)?));
+        let is_guest = run.machine.system.hypervisor.is_some();
         let share = |finding: &'a Finding| {
-            let step = finding.evidence.first()?.as_str();
+            let is_known = !is_guest || finding.labels.is(Labels::STATISTIC, "of link") || is_peak_stated(finding);
+            let step = finding.evidence.first().filter(|_| is_known)?.as_str();
             Some(((step, finding.labels.get(Labels::STATISTIC)?), finding.value?))
         };
         let of = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
@@ -51,7 +58,7 @@ impl<'a> Bounds<'a> {
             machine: &run.machine,
             has_counts,
             is_split: nodes_per_socket(&run.machine) > 1.0,
-            is_guest: run.machine.system.hypervisor.is_some(),
+            is_guest,
             latencies: of(Quantity::Latency).filter_map(latency).collect(),
             shares: of(Quantity::MatrixShare).filter_map(share).collect(),
             peaks: RefCell::default(),
@@ -64,6 +71,7 @@ impl<'a> Bounds<'a> {
         let mut facts = Facts { scene: empty(cell), step: cell.step };
         facts.add(Fact::Used, Some(cell.used), own);
         facts.add(Fact::Threads, Some(cell.threads), Confidence::Measured);
+        facts.add(Fact::Cores, Some(cell.cores), Confidence::Reported);
         let touched = cell.kernel.map(tiermark_model::KernelInfo::traffic);
         let lines = touched.map(|(read, written)| read + written).filter(|lines| *lines > 0.0);
         facts.add(Fact::LinesMoved, lines.map(|lines| lines * cell.used), own);
@@ -77,11 +85,11 @@ impl<'a> Bounds<'a> {
         }
         let peak = self.peak(&cell.nodes);
         facts.add(Fact::Peak, peak, Confidence::Reported);
-        // What the user states holds in a guest too.
-        let is_made_up = self.is_guest && self.machine.theoretical_peak.is_some();
-        let stated = self.stated(cell, "of theoretical peak").filter(|_| !is_made_up);
+        let stated = self.stated(cell, "of theoretical peak");
         let channel = stated.or_else(|| Some(lines? * cell.used / peak?)).filter(|_| cell.distance != Distance::Mixed);
-        facts.add(Fact::ChannelShare, channel, own);
+        // How many lines stores move follows from the kernel only: a core may turn ordinary stores into whole lines.
+        let lines_are = if cell.access == Access::Read { own } else { Confidence::Hint };
+        facts.add(Fact::ChannelShare, channel, lines_are);
         facts.add(Fact::LinkShare, self.stated(cell, "of link"), own);
         if let Some(counted) = cell.seen.traffic.as_ref().filter(|_| self.has_counts) {
             self.add_counted(cell, counted, &mut facts);
@@ -137,17 +145,16 @@ impl<'a> Bounds<'a> {
             // Memory of one node of several uses a part of the socket's channels, and no clock says which.
             let is_whole = !self.is_split || boxes().all(|own| own.place.node.is_some());
             let transfers: Option<f64> = boxes().map(|own| own.transfers).sum();
-            let by_clock = transfers.filter(|transfers| is_whole && *transfers > 0.0).map(|transfers| {
-                let bytes: f64 = boxes().map(|own| own.total).sum();
-                bytes / (transfers * TRANSFER) * stretch(cell, counted)
-            });
-            let by_peak = || {
-                let moved = amplification(counted.counted.sum(is_here).total, counted.useful?)? * cell.used;
-                Some(moved / self.peak(&nodes)?)
-            };
+            // None if a box was not counted.
+            let bytes = counted.counted.sum(is_here).total?;
+            let by_clock = transfers.filter(|transfers| is_whole && *transfers > 0.0);
+            let by_clock = by_clock.map(|transfers| bytes / (transfers * TRANSFER) * stretch(cell, counted));
+            let by_peak = || Some(amplification(Some(bytes), counted.useful?)? * cell.used / self.peak(&nodes)?);
             by_clock.or_else(by_peak)
         };
-        cell.nodes.iter().take(machine.nodes.len()).filter_map(share).max_by(f64::total_cmp)
+        // The busiest node is not known if one of them is not.
+        let all: Option<Vec<f64>> = cell.nodes.iter().take(machine.nodes.len()).map(share).collect();
+        all?.into_iter().max_by(f64::total_cmp)
     }
 
     /// The share of their peak that the links of a socket carried, in the busier direction.
@@ -156,7 +163,14 @@ impl<'a> Bounds<'a> {
         let sockets: IdSet = links.iter().filter_map(|link| link.place.socket).collect();
         let theory =
             self.machine.theoretical_link.as_ref().map(|link| link.bytes_per_second).filter(|rate| *rate > 0.0);
+        let is_missing = |socket: u32| {
+            let missing = counted.counted.missing.iter();
+            missing.filter(|place| place.kind == BoxKind::Link).any(|place| place.socket == Some(socket))
+        };
         let share = |socket: u32| {
+            if is_missing(socket) {
+                return None;
+            }
             let own = || links.iter().filter(|link| link.place.socket == Some(socket));
             let sum = |of: fn(&tiermark_model::LinkTraffic) -> Option<f64>| {
                 own().map(of).collect::<Option<Vec<f64>>>().map(|all| all.iter().sum::<f64>())
@@ -199,6 +213,7 @@ fn empty(cell: &Cell<'_>) -> Scene {
         .word("access", cell.access.word())
         .word("pattern", pattern)
         .word("distance", cell.distance.word())
+        .word("nodes", cell.nodes.iter().take(MOST_NODES).map(|node| node.to_string()).collect::<Vec<_>>().join(","))
         .word("threads", if cell.threads == 1.0 { "one" } else { "many" })
 }
 
@@ -260,6 +275,11 @@ fn lines_for_each_byte(cell: &Cell<'_>) -> f64 {
         _ => kernel.write_per_line,
     };
     if used == 0 { 1.0 } else { (LINE / f64::from(used)).max(1.0) }
+}
+
+/// Whether a share is of the peak that the user stated, which holds in a guest too.
+pub(crate) fn is_peak_stated(finding: &Finding) -> bool {
+    finding.notes.iter().any(|note| note.data.get("how").and_then(|how| how.as_str()) == Some(STATED_PEAK))
 }
 
 /// The socket of a node's cpus.

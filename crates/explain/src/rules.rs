@@ -20,10 +20,24 @@ pub(crate) struct Rule {
     /// What it finds, in a sentence.
     pub(crate) finding: String,
     pub(crate) condition: Condition,
+    /// What a machine must be for its condition to say anything.
+    pub(crate) needs: Vec<Need>,
     /// What its conclusion rests on at best; `None` for what its numbers rest on.
     pub(crate) at_best: Option<Confidence>,
     pub(crate) advice: String,
     pub(crate) source: String,
+}
+
+/// What a machine must be for a rule to be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Need {
+    /// Two sockets: among more, some are not linked directly, and traffic takes two links.
+    TwoSockets,
+    /// One node a socket: of several, some memory of the other socket is farther than the rest.
+    WholeSockets,
+    /// One module on each channel: two small ones on a channel may be as much as one large one.
+    OneModuleAChannel,
 }
 
 /// When a rule finds something.
@@ -64,6 +78,8 @@ struct Row {
     #[serde(default)]
     show: Vec<String>,
     confidence: Option<Confidence>,
+    #[serde(default)]
+    needs: Vec<Need>,
     #[serde(rename = "try")]
     advice: String,
     source: String,
@@ -94,6 +110,7 @@ fn rule(row: Row) -> Result<Rule, String> {
     };
     Ok(Rule {
         condition,
+        needs: row.needs,
         name: row.name,
         kind: row.kind,
         finding: row.finding,

@@ -4,29 +4,16 @@
 
 mod made;
 
-use made::{GB, Rate, add, add_latency, by_rule, machine, problems, run};
+use made::{GB, Rate, add, add_latency, by_rule, healthy, machine, problems, run};
 use tiermark_explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
-    CounterCheck, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, Now, PlacementProof,
-    Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, TheoreticalPeak, Throttling, Unit,
+    Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, Now, PageKind,
+    PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Unit,
 };
 
 /// A change of a document.
 type Change = dyn Fn(&mut Run);
-
-/// A document of local and remote reads that nothing is wrong with.
-fn healthy() -> Run {
-    let mut made = run();
-    let reads = Rate::new("read", 0, 100.0).channels(&[17.0; 6]).links(&[(0.01, 20.8); 2]);
-    add(&mut made, &reads);
-    add(&mut made, &Rate::new("read", 0, 12.0).threads(1).channels(&[2.0; 6]));
-    add(&mut made, &Rate::new("read", 1, 35.0).links(&[(17.5, 20.8); 2]));
-    add_latency(&mut made, 0, 90.0);
-    add_latency(&mut made, 1, 140.0);
-    made.machine.theoretical_link = Some(TheoreticalPeak { bytes_per_second: 41.6 * GB, ..TheoreticalPeak::default() });
-    made
-}
 
 fn with(change: &Change) -> Run {
     let mut made = healthy();
@@ -49,6 +36,7 @@ fn a_healthy_document_has_no_problem() {
     for rule in ["limit-link", "limit-channels", "limit-one-core", "remote-slower"] {
         assert!(by_rule(&found, rule).is_some(), "{rule}: {:#?}", found.found);
     }
+    assert!(by_rule(&found, "remote-writes-amplified").is_none(), "{:#?}", found.found);
     let core = by_rule(&found, "limit-one-core").unwrap();
     let in_flight = core.numbers.iter().find(|number| number.name == "other.in.flight").unwrap();
     // Little's law: 12 GB/s x 90 ns / 64 bytes.
@@ -69,6 +57,28 @@ fn modules_and_channels() {
     differ("modules-below-rated-speed", &speed(2.4e9), &speed(2.6667e9));
     let size = |gib: u64| move |run: &mut Run| run.machine.dimms[3].bytes = Some(gib << 30);
     differ("uneven-modules", &size(32), &size(16));
+    let confidence = |run: &Run| by_rule(&explain("sizes", run), "uneven-modules").map(|one| one.confidence);
+    assert_eq!(confidence(&with(&size(32))), Some(Confidence::Reported));
+    // Two small modules on a channel may be as much as a large one.
+    let several = with(&|run: &mut Run| {
+        run.machine.dimms.truncate(11);
+        run.machine.dimms[3].bytes = Some(32 << 30);
+        run.machine.theoretical_peak.as_mut().unwrap().channels = None;
+    });
+    assert_eq!(confidence(&several), Some(Confidence::Hint));
+    // Persistent memory lies beside DRAM, and is larger.
+    let kinds = with(&|run: &mut Run| {
+        let larger = run.machine.dimms.iter_mut().skip(6);
+        larger.for_each(|dimm| (dimm.kind, dimm.bytes) = (Some("Non-volatile".into()), Some(128 << 30)));
+    });
+    assert_eq!(confidence(&kinds), None);
+    // A hypervisor makes modules up.
+    let guest = with(&move |run: &mut Run| {
+        size(32)(run);
+        speed(2.4e9)(run);
+        run.machine.system.hypervisor = Some("KVM".into());
+    });
+    assert_eq!(problems(&explain("guest", &guest)), [] as [&str; 0]);
     let errors = |after: u64| {
         move |run: &mut Run| {
             let count = Some(HealthCount::new(0, Some(after)));
@@ -107,6 +117,24 @@ fn one_slow_channel_stands_out_from_the_others() {
     assert!(by_rule(&explain("split", &split), "split-socket").is_some());
 }
 
+/// Without a clock, a channel that carries nothing in any step has no module.
+#[test]
+fn channels_without_a_clock_are_populated_if_they_ever_carried_anything() {
+    let clockless = |last: [f64; 2]| {
+        let mut made = made::run();
+        for (threads, last) in [20, 1].into_iter().zip(last) {
+            let rate = Rate::new("read", 0, 100.0).threads(threads);
+            add(&mut made, &rate.channels(&[17.0, 17.0, 17.0, 17.0, 17.0, last]));
+        }
+        for seen in &mut made.experiments[0].observations {
+            seen.traffic.iter_mut().flat_map(|own| &mut own.counted.boxes).for_each(|own| own.transfers = None);
+        }
+        made
+    };
+    assert_eq!(problems(&explain("empty", &clockless([0.0, 0.0]))), [] as [&str; 0]);
+    assert_eq!(problems(&explain("slow", &clockless([0.0, 8.0]))), ["slow-channel"]);
+}
+
 #[test]
 fn a_slow_piece_of_memory_is_a_hint_at_its_modules() {
     let scanned = |times: f64| {
@@ -140,6 +168,51 @@ fn a_link_that_is_down_or_slow_stands_out() {
         }
     };
     differ("remote-latency", &latency(220.0), &latency(190.0));
+    // Memory of a split socket is not equally far: 74 and 196 ns on a healthy server.
+    let split = with(&move |run: &mut Run| {
+        latency(220.0)(run);
+        run.machine.cpus.iter_mut().for_each(|cpu| cpu.node = Some(cpu.id / 10));
+    });
+    let found = explain("split", &split);
+    assert_eq!(problems(&found), [] as [&str; 0]);
+    assert!(found.unjudged.iter().any(|one| one.rule == "remote-latency" && one.why.code == "needs_whole_sockets"));
+}
+
+/// AMD Zen 4 has 8 boxes of links, of which 3 or 4 are wired, and no clock of theirs.
+#[test]
+fn links_without_a_clock_are_wired_if_they_ever_carried_anything() {
+    let links = |remote: &'static [(f64, f64)], local: &'static [(f64, f64)]| {
+        let mut made = made::run();
+        add(&mut made, &Rate::new("read", 1, 35.0).links(remote));
+        add(&mut made, &Rate::new("read", 0, 90.0).links(local));
+        for seen in &mut made.experiments[0].observations {
+            seen.traffic.iter_mut().flat_map(|own| &mut own.counted.links).for_each(|own| own.most = None);
+        }
+        made
+    };
+    let four = &[(9.0, 0.0), (9.0, 0.0), (9.0, 0.0), (9.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)];
+    let found = explain("four of eight", &links(four, &[]));
+    assert_eq!(problems(&found), [] as [&str; 0]);
+    assert!(found.clear.iter().any(|rule| rule == "link-down"), "{:?}", found.unjudged);
+    // It carried something at another time.
+    let once = &[(0.1, 0.0), (0.1, 0.0), (0.1, 0.0), (0.1, 0.0), (0.1, 0.0)];
+    assert_eq!(problems(&explain("down", &links(four, once))), ["link-down"]);
+}
+
+/// Among four sockets some traffic takes two links, and the links of a socket are not equally busy.
+#[test]
+fn links_are_compared_on_machines_of_two_sockets() {
+    let four = with(&|run: &mut Run| {
+        let down = Rate::new("read", 1, 17.0).links(&[(17.0, 20.8), (0.1, 20.8), (8.0, 10.4)]);
+        add(run, &down);
+        run.machine.cpus.iter_mut().for_each(|cpu| cpu.socket = cpu.id / 10);
+    });
+    let found = explain("four", &four);
+    assert_eq!(problems(&found), [] as [&str; 0]);
+    let unjudged = |rule: &str| found.unjudged.iter().find(|one| one.rule == rule).unwrap().why.code.clone();
+    for rule in ["link-down", "link-slow", "remote-latency"] {
+        assert_eq!(unjudged(rule), "needs_two_sockets");
+    }
 }
 
 #[test]
@@ -153,6 +226,10 @@ fn memory_below_its_peak_is_a_problem_only_where_more_threads_add_nothing() {
     };
     differ("below-peak", &local(60.0, 12.0), &local(95.0, 12.0));
     differ("below-peak", &local(60.0, 12.0), &local(60.0, 3.1));
+    // Two threads of a core share what it keeps in flight: 10 cores gave all that they can.
+    differ("below-peak", &local(60.0, 7.6), &local(60.0, 7.0));
+    let found = explain("hint", &with(&local(60.0, 12.0)));
+    assert_eq!(by_rule(&found, "below-peak").unwrap().confidence, Confidence::Hint);
     let found = explain("cores", &with(&local(60.0, 3.1)));
     assert!(by_rule(&found, "limit-misses").is_some(), "{:#?}", found.found);
     // The table of modules of a guest is made up.
@@ -216,12 +293,23 @@ fn settings_are_problems_only_with_their_effect() {
     let thp = |mode: &'static str, page: &'static str| {
         move |run: &mut Run| {
             run.machine.system.thp = Some(mode.into());
-            let labels = &mut run.experiments[0].observations[0].labels;
-            *labels = labels.clone().text(Labels::PAGE, page);
+            for seen in &mut run.experiments[0].observations {
+                seen.labels = seen.labels.clone().text(Labels::PAGE, page);
+            }
         }
     };
     differ("huge-pages-off", &thp("never", "base"), &thp("never", "2M"));
     differ("huge-pages-off", &thp("never", "base"), &thp("madvise", "base"));
+    let chosen = move |run: &mut Run| {
+        thp("never", "base")(run);
+        run.experiments[0].request.scope.page = Some(PageKind::Base);
+    };
+    differ("huge-pages-off", &thp("never", "base"), &chosen);
+    let named = move |run: &mut Run| {
+        thp("never", "base")(run);
+        run.experiments[0].request.params = [("pages", vec!["base"])].into_iter().collect();
+    };
+    differ("huge-pages-off", &thp("never", "base"), &named);
     let heat = |after: u64| {
         move |run: &mut Run| {
             let whole = Some(HealthCount::new(0, Some(after)));
@@ -274,14 +362,7 @@ fn page_walks_show_where_base_pages_are_slower() {
 fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     let checked = |faults: Vec<Note>| {
         move |run: &mut Run| {
-            let check = CounterCheck { known: 1e9, counted: Some(2e9), faults: faults.clone() };
-            run.counters = Some(RunCounters {
-                source: CounterSourceId::Perf,
-                sees: Vec::new(),
-                passed_over: Vec::new(),
-                check: Some(check),
-                notes: Vec::new(),
-            });
+            run.counters = Some(made::counters(faults.clone()));
         }
     };
     let fault = tiermark_model::messages::counters::boxes_absent(3);
@@ -292,6 +373,20 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     let found = explain("right", &with(&checked(Vec::new())));
     assert_eq!(found.counters, Some(CounterSourceId::Perf));
     assert!(found.clear.iter().any(|rule| rule == "slow-channel"));
+    // What a source sees in part is below a known stream, and no fault of it; nor can a number rest on it, or on counts that
+    // were not compared with anything.
+    let partial = |run: &mut Run| {
+        let faults = vec![tiermark_model::messages::counters::boxes_absent(3)];
+        let sees = vec![CounterSight::LowerBound];
+        run.counters = Some(RunCounters { sees, ..made::counters(faults) });
+    };
+    let unchecked = |run: &mut Run| run.counters = Some(RunCounters { check: None, ..made::counters(Vec::new()) });
+    let absent = |run: &mut Run| run.counters = None;
+    for change in [&partial as &Change, &unchecked, &absent] {
+        let found = explain("not to be trusted", &with(change));
+        assert_eq!((problems(&found), found.counters), (Vec::new(), None));
+        assert!(found.unjudged.iter().any(|one| one.rule == "link-down" && one.why.code == "no_counts"));
+    }
 }
 
 #[test]
@@ -300,6 +395,7 @@ fn a_document_without_figures_has_nothing_to_explain() {
     empty.machine = tiermark_model::Machine { cpus: Vec::new(), ..machine() };
     empty.machine.theoretical_peak = None;
     empty.machine.dimms.clear();
+    empty.counters = None;
     empty.experiments.clear();
     let found = explain("empty", &empty);
     assert!(found.found.is_empty(), "{:#?}", found.found);

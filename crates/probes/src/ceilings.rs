@@ -33,9 +33,10 @@ impl Stated {
             Some(Ceiling { rate, note: memory::share_of_peak(rate, how, of_node, parts) })
         };
         if let Some(rate) = self.peak {
-            return ceiling(rate, "stated by --peak", node.is_some(), 1);
+            return ceiling(rate, memory::STATED_PEAK, node.is_some(), 1);
         }
-        let whole = machine.theoretical_peak.as_ref()?;
+        // A hypervisor makes the table of modules up.
+        let whole = machine.theoretical_peak.as_ref().filter(|_| machine.system.hypervisor.is_none())?;
         let Some(node) = node else {
             // No node is known: the memory is the machine's.
             return ceiling(whole.bytes_per_second, &whole.how, false, 1);
@@ -84,4 +85,24 @@ pub(crate) fn traffic_for_each_byte(kernels: &[&KernelInfo]) -> Option<f64> {
 /// The node that a cpu's first touch takes pages from.
 pub(crate) fn touched_node(touch_cpu: Option<u32>, machine: &Machine) -> Option<NodeId> {
     touch_cpu.and_then(|cpu| nearest_memory_node(cpu, machine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_modules_of_a_guest_have_no_peak_and_the_user_may_state_one() {
+        let node = |id: u32| Node { id, cpus: [id].into_iter().collect(), memory_bytes: Some(1), ..Node::default() };
+        let peak = tiermark_model::TheoreticalPeak { bytes_per_second: 100e9, ..Default::default() };
+        let bare = Machine { nodes: vec![node(0)], theoretical_peak: Some(peak), ..Machine::default() };
+        let mut guest = bare.clone();
+        guest.system.hypervisor = Some("KVM".into());
+        let rate = |stated: Stated, machine: &Machine, node| stated.peak(machine, node).map(|ceiling| ceiling.rate);
+        for node in [None, Some(0)] {
+            assert_eq!(rate(Stated::default(), &bare, node), Some(100e9));
+            assert_eq!(rate(Stated::default(), &guest, node), None);
+            assert_eq!(rate(Stated { peak: Some(50e9), link: None }, &guest, node), Some(50e9));
+        }
+    }
 }

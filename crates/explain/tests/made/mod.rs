@@ -3,9 +3,10 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use tiermark_model::{
-    Bench, BoxKind, BoxPlace, BoxTraffic, Cpu, Dimm, Experiment, Explained, ExplainedKind, Explanation, Finding, Isa,
-    KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node, Observation, Pattern, Plan, Purpose,
-    Quantity, RUN_SCHEMA, Request, Run, Scope, StepTraffic, StoreKind, TheoreticalPeak, Tool, Traffic, Unit,
+    Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Experiment, Explained,
+    ExplainedKind, Explanation, Finding, Isa, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node,
+    Note, Observation, Pattern, Plan, Purpose, Quantity, RUN_SCHEMA, Request, Run, RunCounters, Scope, StepTraffic,
+    StoreKind, TheoreticalPeak, Tool, Traffic, Unit,
 };
 
 /// GB/s.
@@ -69,6 +70,17 @@ fn kernel(id: &str) -> KernelInfo {
     }
 }
 
+/// Counters that agree with a known stream, but for these faults.
+pub(crate) fn counters(faults: Vec<Note>) -> RunCounters {
+    RunCounters {
+        source: CounterSourceId::Perf,
+        sees: Vec::new(),
+        passed_over: Vec::new(),
+        check: Some(CounterCheck { known: 1e9, counted: Some(1e9), faults }),
+        notes: Vec::new(),
+    }
+}
+
 /// A run of one experiment without steps.
 pub(crate) fn run() -> Run {
     let request = Request {
@@ -97,7 +109,7 @@ pub(crate) fn run() -> Run {
         simulated: None,
         machine: machine(),
         health: None,
-        counters: None,
+        counters: Some(counters(Vec::new())),
         bench: Bench { kernels: kernels.map(kernel).to_vec(), ..Bench::default() },
         experiments: vec![experiment],
         warnings: Vec::new(),
@@ -161,6 +173,24 @@ impl Rate {
                 transfers: Some(2.6667e9),
             });
         }
+        self
+    }
+
+    /// A channel of socket 0 without a module: its clock stands still.
+    pub(crate) fn empty_channel(mut self) -> Self {
+        let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
+        let unit = "uncore_imc_11".to_owned();
+        let place = BoxPlace { socket: Some(0), node: Some(0), kind: BoxKind::Channel, unit };
+        let none = Some(0.0);
+        traffic.boxes.push(BoxTraffic { place, read: none, write: none, total: 0.0, local: None, transfers: none });
+        self
+    }
+
+    /// A link of socket 1 that the board does not wire: its clock stands still.
+    pub(crate) fn unwired_link(mut self) -> Self {
+        let traffic = self.traffic.get_or_insert_with(|| Traffic { seconds: 1.0, ..Traffic::default() });
+        let place = BoxPlace { socket: Some(1), node: None, kind: BoxKind::Link, unit: "uncore_upi_11".into() };
+        traffic.links.push(LinkTraffic { place, sent: Some(0.0), received: Some(0.0), most: None });
         self
     }
 
@@ -234,4 +264,21 @@ pub(crate) fn problems(found: &Explanation) -> Vec<&str> {
 /// What a rule found.
 pub(crate) fn by_rule<'a>(found: &'a Explanation, rule: &str) -> Option<&'a Explained> {
     found.found.iter().find(|one| one.rule == rule)
+}
+
+/// A document of local and remote reads and non-temporal stores that nothing is wrong with. It has a channel without a module and a link
+/// without a partner, as many servers do.
+pub(crate) fn healthy() -> Run {
+    let mut made = run();
+    let reads = Rate::new("read", 0, 100.0).channels(&[17.0; 6]).links(&[(0.01, 20.8); 2]);
+    add(&mut made, &reads.empty_channel().unwired_link());
+    add(&mut made, &Rate::new("read", 0, 12.0).threads(1).channels(&[2.0; 6]).empty_channel());
+    add(&mut made, &Rate::new("read", 1, 35.0).links(&[(17.5, 20.8); 2]).unwired_link());
+    // What non-temporal stores read is noise: here 2 and 1 % of what they write.
+    add(&mut made, &Rate::new("write.nt", 0, 60.0).memory(0, 1.2, 60.6));
+    add(&mut made, &Rate::new("write.nt", 1, 25.0).memory(1, 0.25, 25.2));
+    add_latency(&mut made, 0, 90.0);
+    add_latency(&mut made, 1, 140.0);
+    made.machine.theoretical_link = Some(TheoreticalPeak { bytes_per_second: 41.6 * GB, ..TheoreticalPeak::default() });
+    made
 }

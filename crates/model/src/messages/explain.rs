@@ -18,4 +18,15 @@ messages! {
 
     /// Something that the run did not measure.
     Note scene_not_measured(what: &str, command: &str): "the run has {what}: `{command}`";
+
+    /// A rule that holds for machines of two sockets.
+    Note needs_two_sockets(sockets: usize):
+        "links and distances are compared on machines of two sockets only; sockets of this one: {sockets}";
+
+    /// A rule that holds for machines of one node a socket.
+    Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
+
+    /// A rule that holds for one module on each channel.
+    Note needs_one_module_a_channel():
+        "which modules share a memory channel is not known: the sum of each channel counts, not the size of a module";
 }

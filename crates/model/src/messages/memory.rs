@@ -11,6 +11,9 @@ fn rates(named: &[(&str, f64)]) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
+/// How a peak came about that the user stated: the `how` of [`share_of_peak`].
+pub const STATED_PEAK: &str = "stated by --peak";
+
 messages! {
     // Latency and bandwidth.
 
