@@ -27,6 +27,18 @@ messages! {
     Note mix_not_counted():
         "reads and writes are not counted separately: the program is placed on the curve with the most reads";
 
+    /// Traffic of a mix that has no curve.
+    Note mix_far_from_curve(apart: f64, seconds: f64):
+        "for {seconds:.0} s the program's share of reads was up to {apart:.2} away from that of the nearest curve, so that latency and head room are less certain; `tiermark loaded-latency --mix` measures curves of other mixes";
+
+    /// Curves of all nodes at once.
+    Note curve_of_all_nodes():
+        "the run has only curves of all nodes at once: each node is taken to carry an equal part of them";
+
+    /// Counts without nodes, of sockets that have several.
+    Note traffic_without_nodes():
+        "the source counts the traffic of sockets, and a socket here has several nodes: samples with such traffic are left out, since a curve is of one node; another source (`tiermark list counters`) may name nodes";
+
     /// Counts of a source that sees a part of the traffic.
     Note rates_are_a_lower_bound():
         "the source counts lines that cores missed in the last-level cache: the traffic is at least so much, and the head room at most";
