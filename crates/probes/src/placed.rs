@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::placed as says;
 use tiermark_model::{
-    BoxKind, IdSet, Labels, Machine, NodeId, Note, Observation, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee, PlacedPoint,
-    Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
+    BoxKind, IdSet, Labels, Machine, NodeId, Note, Observation, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee,
+    PlacedPoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
 };
 
 use crate::loaded::pauses::{LoadPoint, knee_of, monotone, rising};

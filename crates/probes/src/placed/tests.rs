@@ -2,7 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use tiermark_machine::synth::Synth;
 use tiermark_model::{
-    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Metric, PartResult, PlacedPart, StepTraffic, Unit,
+    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Metric, PartResult, PlacedPart, StepTraffic,
+    Unit,
 };
 
 /// Pauses, useful GB/s and ns of a machine that bends near 100 GB/s.

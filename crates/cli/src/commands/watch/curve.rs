@@ -3,8 +3,8 @@
 use tiermark_machine::Root;
 use tiermark_model::messages::placed as says;
 use tiermark_model::{
-    CounterSourceId, Machine, Note, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint,
-    PlacedTime, Run, WatchSample,
+    CounterSourceId, Machine, Note, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint, PlacedTime, Run,
+    WatchSample,
 };
 use tiermark_report::Sheet;
 
@@ -67,7 +67,16 @@ impl OnCurve {
         });
         let json = args.curve_json.as_deref().map(Destination::open).transpose()?;
         let page = args.curve_html.as_deref().map(open_page).transpose()?;
-        Ok(Some(Self { on, counters: counted.id(), machine, points: Vec::new(), lacks_nodes: false, notes, json, page }))
+        Ok(Some(Self {
+            on,
+            counters: counted.id(),
+            machine,
+            points: Vec::new(),
+            lacks_nodes: false,
+            notes,
+            json,
+            page,
+        }))
     }
 
     /// Takes in a sample.
