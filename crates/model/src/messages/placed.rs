@@ -21,7 +21,7 @@ messages! {
 
     /// Curves without counts.
     Note curve_of_useful_bytes():
-        "the run of the curves has no counts of memory traffic: its rates are useful bytes, and fewer than the bytes on the channels where it writes, so that a program seems nearer to the knee than it is";
+        "the run of the curves has no counts of memory traffic that agree with a known stream: its rates are useful bytes, and fewer than the bytes on the channels where it writes, so that a program seems nearer to the knee than it is";
 
     /// Counts that do not separate reads from writes.
     Note mix_not_counted():
