@@ -124,7 +124,7 @@ fn time_without_samples_does_not_count() {
         let mut alerts = alerts("cpu.steal > 5 % for 30s");
         let first = alerts.judge(&WatchSample { seconds: None, ..steal(Some(0.1)) }).remove(0);
         let rest = passed.iter().map(|seconds| alerts.judge(&after(*seconds)).remove(0));
-        std::iter::once(first).chain(rest.collect::<Vec<_>>()).map(|one| (one.alarm, one.held_seconds)).last()
+        std::iter::once(first).chain(rest.collect::<Vec<_>>()).map(|one| (one.alarm, one.held_seconds)).next_back()
     };
     // Two samples a minute apart, as after a suspend; also the second of the watch.
     assert_eq!(judged(&[60.0]), Some((false, Some(0.0))));
