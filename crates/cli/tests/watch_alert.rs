@@ -56,3 +56,13 @@ fn mistakes_in_an_alert_are_refused_with_their_place() {
     assert!(said("cpu.steal > 5 % for long").contains("character 21: 'long' is not a time"));
     assert!(said("cpu.steal").contains("no comparison"));
 }
+
+#[test]
+fn a_figure_that_no_sample_has_is_told() {
+    let user = User::new();
+    let said = user.run(&["watch", "--alert", "dram.latency > 1.5 x capability for 30s"]).expect(2).err;
+    assert!(said.contains("needs --active"), "{said}");
+    let watch = ["watch", "--interval=0.1", "--samples=3", "--quiet", "--alert", "nodes.4095.free_bytes < 1 GiB"];
+    let said = user.run(&watch).expect(0).err;
+    assert!(said.contains("no sample had a value of 'nodes.4095.free_bytes'"), "{said}");
+}

@@ -106,6 +106,16 @@ impl Alert {
         self.unit
     }
 
+    /// The names of its figures.
+    pub fn figures(&self) -> impl Iterator<Item = &str> {
+        self.left.names().chain(self.right.names()).map(|figure| figure.name.as_str())
+    }
+
+    /// Whether it has a figure that only `watch --active` reports.
+    pub fn needs_active(&self) -> bool {
+        self.figures().any(|name| name.starts_with(ACTIVE))
+    }
+
     /// Both sides by the numbers of a sample; `None` for a side that lacks one.
     pub(crate) fn sides(&self, numbers: &BTreeMap<String, f64>) -> [Option<f64>; 2] {
         let value = |figure: &Figure| Some(numbers.get(&figure.name)? * scale(figure.kind).0);

@@ -4,26 +4,43 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::placed as says;
 use tiermark_model::{
-    BoxPlace, Labels, NodeId, Observation, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee, PlacedPoint, Purpose,
-    Refusal, Traffic, TrafficSum, WatchSample,
+    BoxKind, IdSet, Labels, Machine, NodeId, Note, Observation, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee,
+    PlacedPoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
 };
 
 use crate::loaded::pauses::{LoadPoint, knee_of, monotone, rising};
+use crate::reach::local_cpus;
 
-/// Places whose curves are used, the first that a run has: all nodes at once, and threads beside their memory. Programs
-/// do not keep to remote or far memory.
-const PLACES: [&str; 2] = [SYSTEM, "local"];
+/// Places whose curves are used, the first that a run has: threads beside their memory, and all nodes at once, which has
+/// fewer mixes and is divided by node. Programs do not keep to remote or far memory.
+const PLACES: [&str; 2] = ["local", SYSTEM];
 /// Threads of all nodes, each beside its own memory.
 const SYSTEM: &str = "system";
+/// Difference between the share of reads of a program and of its curve from which on a note says so: curves of mixes whose
+/// shares differ by a sixth (read, 2:1) have knees some 10 % apart.
+const MIX_APART: f64 = 0.1;
 
 /// A point of a curve with the observation behind it.
 type Seen<'a> = (LoadPoint, &'a Observation);
 
-/// The curves of a run, by its id and observations.
+/// The curves of a run: each is of one node.
 ///
 /// # Errors
 /// A [`Refusal`] if it has none.
-pub fn curves_of(run: &str, observations: &[&Observation]) -> Result<PlacedCurves, Refusal> {
+pub fn curves_of(run: &Run) -> Result<PlacedCurves, Refusal> {
+    let observations: Vec<&Observation> = run.observations().collect();
+    let cpus = local_cpus(&run.machine, &run.machine.online());
+    let nodes: IdSet = cpus.iter().filter_map(|cpu| run.machine.node_of(cpu)).collect();
+    curves(&run.id, &observations, run.counters.as_ref(), nodes.len())
+}
+
+/// The curves in the observations of a run on a machine of so many nodes.
+fn curves(
+    run: &str,
+    observations: &[&Observation],
+    counters: Option<&RunCounters>,
+    nodes: usize,
+) -> Result<PlacedCurves, Refusal> {
     let of_place =
         |place: &'static str| observations.iter().copied().filter(move |o| o.labels.is(Labels::PLACE, place));
     let is_loaded = |place: &&'static str| of_place(place).any(|o| o.labels.is_for(Purpose::Load));
@@ -35,14 +52,17 @@ pub fn curves_of(run: &str, observations: &[&Observation]) -> Result<PlacedCurve
         found.entry(key).or_default().extend(point(seen).map(|point| (point, seen)));
     }
     // Counted rates only if every point of every curve has them: one axis is of one kind.
-    let counted = found.values().flatten().all(|(_, seen)| counted_rate(seen).is_some());
+    let is_trusted = counters.is_some_and(RunCounters::can_be_trusted);
+    let counted = is_trusted && found.values().flatten().all(|(_, seen)| amplification(seen).is_some());
     let axis = if counted { PlacedAxis::Counted } else { PlacedAxis::Useful };
     let idle = |node: Option<u64>| {
         let fits = |o: &&Observation| o.labels.is_for(Purpose::Unloaded) && o.labels.number(Labels::NODE) == node;
         of_place(place).find(fits).and_then(|o| o.value)
     };
+    // Nodes of a machine are taken to be alike: each carries its part of what all carry.
+    let part = if place == SYSTEM { 1.0 / nodes.max(1) as f64 } else { 1.0 };
     let curves: Vec<PlacedCurve> =
-        found.iter().filter_map(|((node, mix), seen)| curve(*node, mix, idle(*node), seen, axis)).collect();
+        found.iter().filter_map(|((node, mix), seen)| curve(*node, mix, idle(*node), seen, (axis, part))).collect();
     if curves.is_empty() {
         return Err(says::run_without_curve(run));
     }
@@ -56,15 +76,23 @@ fn point(seen: &Observation) -> Option<LoadPoint> {
     Some(LoadPoint { pause: Some(pause), rate, latency: seen.value? })
 }
 
-/// Bytes a second on the channels during a point, and the share of reads; `None` without counts.
-fn counted_rate(seen: &Observation) -> Option<(f64, Option<f64>)> {
-    seen.traffic.as_ref()?.counted.rate()
+/// Bytes on the channels for each useful byte of a point; `None` without counts. Both are of the same time, which has the
+/// start of the threads that the time of the counters has beside that of the rate.
+fn amplification(seen: &Observation) -> Option<f64> {
+    seen.traffic.as_ref()?.amplification()
 }
 
-/// A curve; `None` if it has fewer than two points.
-fn curve(node: Option<u64>, mix: &str, idle: Option<f64>, seen: &[Seen<'_>], axis: PlacedAxis) -> Option<PlacedCurve> {
-    let counted = |o: &Observation| counted_rate(o).filter(|_| axis == PlacedAxis::Counted);
-    let on_axis = |(point, o): &Seen<'_>| LoadPoint { rate: counted(o).map_or(point.rate, |(rate, _)| rate), ..*point };
+/// A curve on an axis, of a part of the rates; `None` if it has fewer than two points.
+fn curve(
+    node: Option<u64>,
+    mix: &str,
+    idle: Option<f64>,
+    seen: &[Seen<'_>],
+    (axis, part): (PlacedAxis, f64),
+) -> Option<PlacedCurve> {
+    let is_counted = axis == PlacedAxis::Counted;
+    let factor = |o: &Observation| part * amplification(o).filter(|_| is_counted).unwrap_or(1.0);
+    let on_axis = |(point, o): &Seen<'_>| LoadPoint { rate: point.rate * factor(o), ..*point };
     let mut points: Vec<LoadPoint> = seen.iter().map(on_axis).collect();
     points.extend(idle.map(|latency| LoadPoint { pause: None, rate: 0.0, latency }));
     let rising = monotone(&rising(&points));
@@ -76,7 +104,8 @@ fn curve(node: Option<u64>, mix: &str, idle: Option<f64>, seen: &[Seen<'_>], axi
         let (low, high) = (rising[at.saturating_sub(1)].rate, rising.get(at + 1).unwrap_or(&knee).rate);
         Some(PlacedKnee { at: knee.rate, low, high })
     });
-    let shares: Vec<f64> = seen.iter().filter_map(|(_, o)| counted(o)?.1).collect();
+    let share = |o: &Observation| o.traffic.as_ref().filter(|_| is_counted)?.counted.whole().read_share();
+    let shares: Vec<f64> = seen.iter().filter_map(|(_, o)| share(o)).collect();
     let read_share = if shares.is_empty() {
         on_channels(mix, seen.first()?.1.labels.number(Labels::READS)?)
     } else {
@@ -98,41 +127,71 @@ fn on_channels(mix: &str, reads: u64) -> f64 {
     if mix.ends_with(".nt") { reads } else { 1.0 / (2.0 - reads) }
 }
 
-/// Where a sample is on the curves: of several memories, the one with the least head room for its curve. `None` if no
-/// traffic is counted, or no time has passed.
-pub fn place(on: &PlacedCurves, sample: &WatchSample) -> Option<PlacedPoint> {
+/// Where a sample is on the curves: of several nodes, the one with the least head room for its curve. `None` if no traffic
+/// is counted, no time has passed, or the traffic is not known by node.
+pub fn place(on: &PlacedCurves, sample: &WatchSample, machine: &Machine) -> Option<PlacedPoint> {
     let traffic = sample.traffic.as_ref().filter(|traffic| traffic.seconds > 0.0)?;
-    let memories = memories(on, traffic);
-    let points = memories.into_iter().filter_map(|(node, sum)| on_curve(on, sample, traffic.seconds, node, sum));
+    let nodes = by_node(traffic, machine)?;
+    let points = nodes.into_iter().filter_map(|(node, sum)| on_curve(on, sample, traffic.seconds, node, sum));
     points.min_by(|a, b| a.head_room.total_cmp(&b.head_room))
 }
 
-/// The memories that are placed by themselves: the nodes, where the curves are of one node and traffic is counted by
-/// node; else all memory together.
-fn memories(on: &PlacedCurves, traffic: &Traffic) -> Vec<(Option<NodeId>, TrafficSum)> {
-    let nodes = traffic.nodes();
-    let by_node = on.place != SYSTEM && traffic.boxes.iter().all(|own| own.place.node.is_some());
-    let has_curve = |node: NodeId| on.curves.iter().any(|curve| curve.node.is_none_or(|own| own == node));
-    let placed: Vec<_> = nodes.iter().filter(|(node, _)| by_node && has_curve(**node)).collect();
-    if placed.is_empty() {
-        let all = |_: &BoxPlace| true;
-        return vec![(None, traffic.sum(all))];
+/// Whether a sample has traffic that is not known by node, so that it is on no curve of a node.
+pub fn lacks_nodes(sample: &WatchSample, machine: &Machine) -> bool {
+    let counted = sample.traffic.as_ref().filter(|traffic| traffic.seconds > 0.0 && !traffic.boxes.is_empty());
+    counted.is_some_and(|traffic| by_node(traffic, machine).is_none())
+}
+
+/// What a reader should know of points on curves.
+pub fn notes(on: &PlacedCurves, points: &[PlacedPoint]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if on.place == SYSTEM {
+        notes.push(says::curve_of_all_nodes());
     }
-    placed.into_iter().map(|(node, sum)| (Some(*node), *sum)).collect()
+    if points.iter().any(|point| point.read_share.is_none() && point.bytes_per_second > 0.0) {
+        notes.push(says::mix_not_counted());
+    }
+    let apart = |point: &PlacedPoint| {
+        let curve = on.curves.get(point.curve)?;
+        point.read_share.map(|share| (share - curve.read_share).abs()).filter(|apart| *apart > MIX_APART)
+    };
+    let seconds: f64 = points.iter().filter(|point| apart(point).is_some()).map(|point| point.seconds).sum();
+    if let Some(widest) = points.iter().filter_map(apart).reduce(f64::max) {
+        notes.push(says::mix_far_from_curve(widest, seconds));
+    }
+    notes
+}
+
+/// Traffic by node. A box without node belongs to the one node of its socket. `None` if the node of one is not known: the
+/// sum of several nodes is on no curve of one.
+fn by_node(traffic: &Traffic, machine: &Machine) -> Option<BTreeMap<NodeId, TrafficSum>> {
+    let mut known = traffic.clone();
+    let places = known.boxes.iter_mut().map(|own| &mut own.place);
+    for place in places.chain(known.missing.iter_mut().filter(|place| place.kind != BoxKind::Link)) {
+        place.node = Some(place.node.or_else(|| only_node(machine, place.socket))?);
+    }
+    Some(known.nodes())
+}
+
+/// The node of a socket, or of a machine, that has just one.
+fn only_node(machine: &Machine, socket: Option<u32>) -> Option<NodeId> {
+    let cpus = machine.cpus.iter().filter(|cpu| socket.is_none_or(|socket| cpu.socket == socket));
+    let nodes: IdSet = cpus.filter_map(|cpu| machine.node_of(cpu.id)).collect();
+    nodes.first().filter(|_| nodes.len() == 1)
 }
 
 fn on_curve(
     on: &PlacedCurves,
     sample: &WatchSample,
     seconds: f64,
-    node: Option<NodeId>,
+    node: NodeId,
     sum: TrafficSum,
 ) -> Option<PlacedPoint> {
     let total = sum.total?;
     let (rate, read_share) = (total / seconds, sum.read_share());
     // Without a share of reads, the reads: the mix of every first curve.
     let away = |curve: &PlacedCurve| (curve.read_share - read_share.unwrap_or(1.0)).abs();
-    let fits = |curve: &PlacedCurve| node.is_none() || curve.node.is_none_or(|own| Some(own) == node);
+    let fits = |curve: &PlacedCurve| curve.node.is_none_or(|own| own == node);
     let (at, curve) = on
         .curves
         .iter()
@@ -144,7 +203,7 @@ fn on_curve(
     Some(PlacedPoint {
         time: sample.time.clone(),
         seconds,
-        node,
+        node: Some(node),
         bytes_per_second: rate,
         read_share,
         curve: at,

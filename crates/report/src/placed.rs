@@ -1,5 +1,6 @@
 //! A program on the loaded-latency curves of a run.
 
+use tiermark_model::messages::placed as says;
 use tiermark_model::{Placed, PlacedAxis, PlacedCurve, PlacedPart, PlacedPoint};
 
 use crate::number::{nanoseconds, percent, rate, seconds};
@@ -18,7 +19,12 @@ pub fn placed(placed: &Placed, style: &Style) -> String {
     let title = format!("{} on the loaded-latency curves of run {}", placed.command, placed.on.run);
     let mut out = heading(&title, style).trim_start_matches('\n').to_owned();
     if placed.points.is_empty() {
-        let none = "no traffic was counted: the command ended before the second sample; use a shorter --interval";
+        let is_known = !placed.notes.iter().any(|note| note.code == says::codes::traffic_without_nodes);
+        let none = if is_known {
+            "no traffic was counted: the command ended before the second sample; use a shorter --interval"
+        } else {
+            "the command is on no curve: its traffic is not known by node"
+        };
         return out + &hanging("  ", none, Ink::Warn, style) + &notes(placed, style);
     }
     out.push_str(&drawn(placed, style));

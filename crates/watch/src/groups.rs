@@ -16,6 +16,9 @@ const MOST_COUNTERS: usize = 128;
 /// Start of the names of files of a control group; the other entries are groups below it.
 const FILES: [&str; 12] =
     ["cgroup.", "memory.", "cpu.", "cpuset.", "io.", "pids.", "hugetlb.", "rdma.", "misc.", "irq.", "dmem.", "blkio."];
+/// Behind the name of a group of resctrl that has monitoring groups: the kernel counts their tasks as its own too, so that
+/// its traffic must not be added to theirs (Linux, Documentation/filesystems/resctrl.rst, `mon_data`).
+const WITH_GROUPS: &str = " with its groups";
 /// Where resctrl is mounted, and the start of the names of this program's own groups.
 const RESCTRL: &str = "sys/fs/resctrl";
 const OWN: &str = "tiermark-";
@@ -44,6 +47,7 @@ pub(crate) struct Groups {
     /// Control groups that are read at each sample at most.
     most: usize,
     control: BTreeMap<String, (OpenFile, OpenFile)>,
+    /// Groups of resctrl by their names.
     monitored: BTreeMap<String, Vec<(OpenFile, OpenFile)>>,
     /// Stalls of all groups at the look before, in µs.
     stalled: BTreeMap<String, u64>,
@@ -132,15 +136,17 @@ impl Groups {
         };
         let controls: Vec<String> = list(RESCTRL).into_iter().filter(is_group).collect();
         directories.extend(controls.iter().map(|name| (name.clone(), format!("{RESCTRL}/{name}"))));
-        let monitors: Vec<(String, String)> = directories
-            .iter()
-            .flat_map(|(name, path)| {
-                let own = list(&format!("{path}/mon_groups")).into_iter().filter(|group| !group.starts_with(OWN));
-                own.map(move |group| {
-                    (format!("{}/{group}", name.trim_end_matches('/')), format!("{path}/mon_groups/{group}"))
-                })
-            })
-            .collect();
+        let mut monitors: Vec<(String, String)> = Vec::new();
+        for (name, path) in &mut directories {
+            let below = list(&format!("{path}/mon_groups"));
+            let shown = below.iter().filter(|group| !group.starts_with(OWN));
+            monitors.extend(shown.map(|group| {
+                (format!("{}/{group}", name.trim_end_matches('/')), format!("{path}/mon_groups/{group}"))
+            }));
+            if !below.is_empty() {
+                name.push_str(WITH_GROUPS);
+            }
+        }
         directories.extend(monitors);
         let mut files = 0;
         let mut found: BTreeMap<String, Vec<(OpenFile, OpenFile)>> = BTreeMap::new();

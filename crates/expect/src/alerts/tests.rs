@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 use tiermark_model::messages::alert as says;
 use tiermark_model::messages::check as expectation;
-use tiermark_model::{CheckUnit, Code, WatchCpu, WatchMemory, WatchNode, WatchPressure, WatchStall, WatchStalls};
+use tiermark_model::{
+    CheckUnit, Code, WatchActive, WatchBest, WatchCell, WatchCpu, WatchMemory, WatchNode, WatchPressure, WatchStall,
+    WatchStalls,
+};
 
 use super::*;
 
@@ -15,7 +18,23 @@ fn steal(share: Option<f64>) -> WatchSample {
 }
 
 fn alerts(text: &str) -> Alerts {
-    Alerts::new([Alert::parse(text).unwrap_or_else(|note| panic!("{text}: {note}"))])
+    Alerts::new([Alert::parse(text).unwrap_or_else(|note| panic!("{text}: {note}"))], 1.0)
+}
+
+/// A sample a second after the one before, whose memory was visited so many seconds ago and then answered in so many ns.
+fn latency(visited: Option<(f64, f64)>) -> WatchSample {
+    let best = visited.map(|(age, ns)| WatchBest {
+        now: Some(ns),
+        age_seconds: Some(age),
+        capability: Some(100.0),
+        record: None,
+    });
+    let dram = WatchCell { latency: best, bandwidth: None };
+    WatchSample {
+        seconds: Some(1.0),
+        active: Some(WatchActive { dram, ..WatchActive::default() }),
+        ..WatchSample::default()
+    }
 }
 
 fn fault(text: &str) -> (Code, Option<u64>) {
@@ -98,19 +117,68 @@ fn an_alarm_begins_when_the_condition_has_held_for_its_time() {
     assert_eq!(told, expected);
 }
 
-/// Whether each sample is an alarm, by looking back from it: written apart from the program.
-fn looked_back(samples: &[WatchSample], limit: f64, seconds: f64) -> Vec<bool> {
-    let holds = |sample: &WatchSample| sample.cpu.and_then(|cpu| cpu.steal).is_some_and(|share| share > limit);
-    let at_its_end = |first: usize, end: usize| {
-        let passed = |sample: &WatchSample| sample.seconds.unwrap_or(0.0);
-        samples[first + 1..=end].iter().map(passed).sum::<f64>() + passed(&samples[end]) / 2.0 >= seconds
+#[test]
+fn time_without_samples_does_not_count() {
+    let after = |seconds: f64| WatchSample { seconds: Some(seconds), ..steal(Some(0.1)) };
+    let judged = |passed: &[f64]| {
+        let mut alerts = alerts("cpu.steal > 5 % for 30s");
+        let first = alerts.judge(&WatchSample { seconds: None, ..steal(Some(0.1)) }).remove(0);
+        let rest = passed.iter().map(|seconds| alerts.judge(&after(*seconds)).remove(0));
+        std::iter::once(first).chain(rest.collect::<Vec<_>>()).map(|one| (one.alarm, one.held_seconds)).next_back()
     };
-    (0..samples.len())
-        .map(|at| {
-            let first = (0..=at).rev().take_while(|index| holds(&samples[*index])).last();
-            first.is_some_and(|first| (first..=at).any(|end| at_its_end(first, end)))
-        })
-        .collect()
+    // Two samples a minute apart, as after a suspend; also the second of the watch.
+    assert_eq!(judged(&[60.0]), Some((false, Some(0.0))));
+    assert_eq!(judged(&[1.0, 1.0, 1.0, 60.0]), Some((false, Some(0.0))));
+    assert_eq!(judged(&[1.0, 1.0, 1.0, 60.0, 1.0]), Some((false, Some(1.0))));
+    // The first sample that holds, after a gap: it alone holds for no time.
+    let mut alone = alerts("cpu.steal > 5 % for 30s");
+    alone.judge(&steal(None));
+    assert!(!alone.judge(&after(61.0)).remove(0).alarm);
+    // A machine that is slower than its interval.
+    assert_eq!(judged(&[5.0; 12]).map(|(alarm, _)| alarm), Some(true));
+    // An alarm stays: nothing was seen that ends it.
+    let long: Vec<f64> = [1.0].into_iter().cycle().take(31).chain([60.0]).collect();
+    assert_eq!(judged(&long), Some((true, Some(0.0))));
+}
+
+#[test]
+fn a_repeated_visit_adds_no_time() {
+    let run = |text: &str, visits: &[Option<(f64, f64)>]| {
+        let mut alerts = alerts(text);
+        visits.iter().map(|visit| alerts.judge(&latency(*visit)).remove(0)).collect::<Vec<_>>()
+    };
+    let repeated: Vec<_> = (0..60).map(|second| Some((f64::from(second) + 0.01, 200.0))).collect();
+    let text = "dram.latency > 1.5 x capability for 5s";
+    assert!(run(text, &repeated).iter().all(|one| !one.alarm), "one visit, shown for a minute");
+    // Visits each four seconds: the alarm is of the second that is five seconds after the first, and no sample between.
+    let visits: Vec<_> = (0..13).map(|second| Some((f64::from(second % 4), 200.0))).collect();
+    let alarms: Vec<bool> = run(text, &visits).iter().map(|one| one.alarm).collect();
+    assert_eq!(alarms.iter().position(|alarm| *alarm), Some(8));
+    // Without a time a visit raises it, the next ends it, and one that is too old as well.
+    let text = "dram.latency > 1.5 x capability";
+    let short = run(text, &[Some((0.0, 200.0)), Some((1.0, 200.0)), Some((0.0, 100.0)), Some((1.0, 100.0))]);
+    assert_eq!(short.iter().map(|one| one.alarm).collect::<Vec<_>>(), [true, true, false, false]);
+    let old: Vec<bool> = run(text, &repeated).iter().map(|one| one.alarm).collect();
+    assert_eq!((old.iter().position(|alarm| !alarm), old.last()), (Some(30), Some(&false)));
+    // A cell that failed has no value.
+    assert!(!run(text, &[Some((0.0, 200.0)), None])[1].alarm);
+    // The age itself is of every sample.
+    assert!(run("active.dram.latency.age_seconds > 20 s for 3s", &repeated)[40].alarm);
+}
+
+/// Whether each sample is an alarm, by counting samples: at a steady interval an alarm needs so many intervals as are
+/// nearest to its time, half ones up to the earlier sample, and one at least; a gap begins the count anew.
+fn counted(samples: &[(bool, bool)], interval: f64, seconds: f64) -> Vec<bool> {
+    let needed = (seconds / interval - 0.5).ceil().max(1.0) as usize;
+    let mut alarms = Vec::new();
+    let runs = samples.chunk_by(|(before, _), (holds, _)| before == holds);
+    for run in runs {
+        let parts: Vec<usize> = run.chunk_by(|_, (_, gap)| !gap).map(<[_]>::len).collect();
+        let long = parts.iter().position(|samples| *samples > needed);
+        let start = long.map_or(run.len(), |long| parts[..long].iter().sum::<usize>() + needed);
+        alarms.extend((0..run.len()).map(|at| run[0].0 && at >= start));
+    }
+    alarms
 }
 
 proptest! {
@@ -128,20 +196,31 @@ proptest! {
 
     #[test]
     fn alarms_are_those_of_the_samples_alone(
-        samples in proptest::collection::vec((proptest::option::of(0.0..0.1f64), proptest::option::of(0.0..3.0f64)), 0..60),
+        samples in proptest::collection::vec((proptest::bool::weighted(0.8), any::<bool>()), 0..60),
+        interval in prop::sample::select(vec![0.5, 1.0, 2.0, 4.0]),
         seconds in 1u32..9,
     ) {
-        let samples: Vec<WatchSample> =
-            samples.into_iter().map(|(share, seconds)| WatchSample { seconds, ..steal(share) }).collect();
+        // Where most intervals are long, a machine is slow: one in four at most is a gap.
+        let samples: Vec<(bool, bool)> =
+            samples.into_iter().enumerate().map(|(at, (holds, gap))| (holds, gap && at % 4 == 3)).collect();
+        let taken: Vec<WatchSample> = samples
+            .iter()
+            .enumerate()
+            .map(|(at, (holds, gap))| {
+                let passed = if *gap { 100.0 * interval } else { interval };
+                let share = if *holds { Some(0.1) } else { [None, Some(0.01)][at % 2] };
+                WatchSample { seconds: (at > 0).then_some(passed), ..steal(share) }
+            })
+            .collect();
         let text = format!("cpu.steal > 3 % for {seconds}s");
         let run = || {
-            let mut alerts = alerts(&text);
-            samples.iter().map(|sample| alerts.judge(sample).remove(0)).collect::<Vec<_>>()
+            let mut alerts = Alerts::new([Alert::parse(&text).unwrap()], interval);
+            taken.iter().map(|sample| alerts.judge(sample).remove(0)).collect::<Vec<_>>()
         };
         let judged = run();
         prop_assert_eq!(&judged, &run());
         let alarms: Vec<bool> = judged.iter().map(|one| one.alarm).collect();
-        prop_assert_eq!(&alarms, &looked_back(&samples, 0.03, f64::from(seconds)));
+        prop_assert_eq!(&alarms, &counted(&samples, interval, f64::from(seconds)));
         // Changes are where the alarm changes.
         let before = std::iter::once(false).chain(alarms.iter().copied());
         for (was, one) in before.zip(&judged) {
@@ -151,6 +230,25 @@ proptest! {
                 _ => None,
             };
             prop_assert_eq!(one.change, change);
+        }
+    }
+
+    #[test]
+    fn no_alarm_begins_before_its_time_was_seen(
+        samples in proptest::collection::vec((proptest::option::of(0.0..0.1f64), proptest::option::of(0.0..30.0f64)), 0..60),
+        seconds in 1u32..60,
+    ) {
+        let mut alerts = alerts(&format!("cpu.steal > 3 % for {seconds}s"));
+        let (mut seen, mut longest) = (None, 1.0f64);
+        for (share, passed) in samples {
+            let judged = alerts.judge(&WatchSample { seconds: passed, ..steal(share) }).remove(0);
+            let passed = passed.unwrap_or(0.0);
+            longest = longest.max(passed);
+            seen = share.filter(|share| *share > 0.03).map(|_| seen.map_or(0.0, |seen| seen + passed));
+            if judged.change == Some(WatchAlertChange::Raised) {
+                let seen = seen.unwrap_or(0.0);
+                prop_assert!(seen > 0.0 && seen + longest / 2.0 >= f64::from(seconds), "{} of {}", seen, seconds);
+            }
         }
     }
 

@@ -21,11 +21,23 @@ messages! {
 
     /// Curves without counts.
     Note curve_of_useful_bytes():
-        "the run of the curves has no counts of memory traffic: its rates are useful bytes, and fewer than the bytes on the channels where it writes, so that a program seems nearer to the knee than it is";
+        "the run of the curves has no counts of memory traffic that agree with a known stream: its rates are useful bytes, and fewer than the bytes on the channels where it writes, so that a program seems nearer to the knee than it is";
 
     /// Counts that do not separate reads from writes.
     Note mix_not_counted():
         "reads and writes are not counted separately: the program is placed on the curve with the most reads";
+
+    /// Traffic of a mix that has no curve.
+    Note mix_far_from_curve(apart: f64, seconds: f64):
+        "for {seconds:.0} s the program's share of reads was up to {apart:.2} away from that of the nearest curve, so that latency and head room are less certain; `tiermark loaded-latency --mix` measures curves of other mixes";
+
+    /// Curves of all nodes at once.
+    Note curve_of_all_nodes():
+        "the run has only curves of all nodes at once: each node is taken to carry an equal part of them";
+
+    /// Counts without nodes, of sockets that have several.
+    Note traffic_without_nodes():
+        "the source counts the traffic of sockets, and a socket here has several nodes: samples with such traffic are left out, since a curve is of one node; another source (`tiermark list counters`) may name nodes";
 
     /// Counts of a source that sees a part of the traffic.
     Note rates_are_a_lower_bound():

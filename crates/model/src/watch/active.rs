@@ -93,6 +93,14 @@ pub struct WatchPing {
     pub capability: Option<f64>,
 }
 
+impl WatchBest {
+    /// The same of what is measured no more.
+    #[must_use]
+    pub fn not_now(self) -> Self {
+        Self { now: None, age_seconds: None, ..self }
+    }
+}
+
 impl WatchActive {
     /// One that has every number, with pairs of this name.
     pub(super) fn whole(pair: &str) -> Self {

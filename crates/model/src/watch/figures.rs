@@ -5,8 +5,10 @@ use serde_json::Value;
 use super::WatchSample;
 
 /// The field that names an item, by the list that it is in.
-const NAMED_BY: [(&str, &str); 6] = [
+const NAMED_BY: [(&str, &str); 8] = [
     ("nodes", "node"),
+    ("traffic_sockets", "socket"),
+    ("traffic_nodes", "node"),
     ("swaps", "path"),
     ("zram", "device"),
     ("alerts", "alert"),

@@ -4,11 +4,12 @@ use super::{
     WatchActive, WatchCpu, WatchFigure, WatchGroup, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchSample,
     WatchStall, WatchStalls, WatchSwap,
 };
+use crate::traffic::{BoxKind, BoxPlace, BoxTraffic, LinkTraffic, Traffic};
 
 /// The items of the lists in [`watch_names`]: a name has any in their place.
 const ITEM: &str = "NAME";
 
-/// Every number that a sample can have. Nodes have the item `0`, swap areas and zram devices `NAME`.
+/// Every number that a sample can have. Nodes and sockets have the item `0`, swap areas and zram devices `NAME`.
 pub fn watch_names() -> Vec<WatchFigure> {
     whole().figures()
 }
@@ -20,7 +21,8 @@ pub fn watch_name(name: &str) -> Option<WatchFigure> {
         let (list, rest) = known.around_item()?;
         let item = name.strip_prefix(&list)?.strip_prefix('.')?;
         let item = item.strip_suffix(&rest)?.strip_suffix('.')?;
-        let fits = !item.is_empty() && (key != "node" || item.bytes().all(|byte| byte.is_ascii_digit()));
+        let fits =
+            !item.is_empty() && (!matches!(key, "node" | "socket") || item.bytes().all(|byte| byte.is_ascii_digit()));
         fits.then(|| WatchFigure { item: Some((key, item.to_owned())), ..known.clone() })
     })
 }
@@ -40,7 +42,19 @@ fn whole() -> WatchSample {
         zram: vec![pool(ITEM)],
         zswap: Some(pool("zswap")),
         active: Some(WatchActive::whole(ITEM)),
+        traffic: Some(traffic()),
         ..WatchSample::default()
+    }
+}
+
+/// Traffic of which everything is counted: reads, writes, a clock and a link.
+fn traffic() -> Traffic {
+    let place = |kind| BoxPlace { socket: Some(0), node: Some(0), kind, unit: String::new() };
+    let (none, channel) = (Some(0.0), place(BoxKind::Channel));
+    Traffic {
+        boxes: vec![BoxTraffic { place: channel, read: none, write: none, total: 0.0, local: none, transfers: none }],
+        links: vec![LinkTraffic { place: place(BoxKind::Link), sent: none, received: none, most: none }],
+        ..Traffic::default()
     }
 }
 
@@ -64,12 +78,27 @@ mod tests {
             "active.dram.latency.now",
             "active.l3.lasts.record",
             "active.pings.0-1.capability",
+            "traffic.total_bytes",
+            "traffic.read_bytes",
+            "traffic.busiest_channel",
+            "traffic_sockets.0.read_bytes",
+            "traffic_sockets.1.sent_bytes",
+            "traffic_nodes.12.write_bytes",
         ] {
             assert_eq!(watch_name(name).map(|figure| figure.name()).as_deref(), Some(name));
         }
-        for wrong in
-            ["", "nodes.x.free_bytes", "nodes..free_bytes", "nodes.free_bytes", "cpu", "time", "swaps.used_bytes"]
-        {
+        for wrong in [
+            "",
+            "nodes.x.free_bytes",
+            "nodes..free_bytes",
+            "nodes.free_bytes",
+            "cpu",
+            "time",
+            "swaps.used_bytes",
+            "traffic",
+            "traffic_sockets.x.read_bytes",
+            "traffic_sockets.read_bytes",
+        ] {
             assert_eq!(watch_name(wrong), None, "{wrong}");
         }
         let names: std::collections::BTreeSet<String> = watch_names().iter().map(WatchFigure::name).collect();

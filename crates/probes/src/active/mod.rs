@@ -219,19 +219,24 @@ impl Active {
     }
 
     fn newest(&self, figure: Figure) -> Option<f64> {
-        self.cells.iter().find(|cell| cell.figure == figure)?.series.now()
+        self.cells.iter().find(|cell| cell.figure == figure && cell.rig.is_some())?.series.now()
     }
 
     fn shown(&self, at: f64, visits: u64, cost_share: Option<f64>) -> WatchActive {
-        let of = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.series.best(at));
+        let of = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.best(at));
+        let is_visited = |figure: Figure| self.cells.iter().any(|cell| cell.figure == figure && cell.rig.is_some());
         let latency = |level| of(Figure::Latency(level));
         let cell =
             |level| tiermark_model::WatchCell { latency: latency(level), bandwidth: of(Figure::Bandwidth(level)) };
-        let looks = of(Figure::Kept).map(|_| self.lasting.shown(at, latency(Some(3))));
-        let pinged = self.cells.iter().any(|cell| cell.figure == Figure::Pings && cell.rig.is_some());
+        let mut looks = of(Figure::Kept).map(|_| self.lasting.shown(at, latency(Some(3))));
+        if let Some(looks) = looks.as_mut().filter(|_| !is_visited(Figure::Kept)) {
+            (looks.kept, looks.lasts) = (looks.kept.map(WatchBest::not_now), looks.lasts.map(WatchBest::not_now));
+        }
+        let pinged = is_visited(Figure::Pings);
         WatchActive {
             cpu: self.cpu,
-            clock: Some(self.clock.best(at)).filter(|best: &WatchBest| best.now.is_some()),
+            clock: Some(self.clock.best(at))
+                .filter(|best: &WatchBest| best.now.is_some() && is_visited(Figure::Latency(Some(1)))),
             l1: cell(Some(1)),
             l2: cell(Some(2)),
             l3: looks.unwrap_or(tiermark_model::WatchShared { latency: latency(Some(3)), kept: None, lasts: None }),
@@ -264,6 +269,12 @@ impl Cell {
             seen: host.now(),
         }
     }
+
+    /// What is known of it. One that failed is visited no more: what it gave last is not what it gives now.
+    fn best(&self, at: f64) -> WatchBest {
+        let best = self.series.best(at);
+        if self.rig.is_some() { best } else { best.not_now() }
+    }
 }
 
 impl Figure {
@@ -290,4 +301,43 @@ fn had_its_cpu(shot: &Shot) -> bool {
 /// Length of a shot that lets each of so many cells be visited in an interval, where that is possible.
 fn shot_seconds(options: &Options, cells: usize) -> f64 {
     (SHOT_PART * options.budget * options.interval / cells.max(1) as f64).clamp(SHOTS.0, SHOTS.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_engine::{SimHost, SimOptions};
+    use tiermark_machine::synth::Synth;
+
+    use super::*;
+
+    #[test]
+    fn a_cell_that_failed_gives_nothing_now() {
+        let machine = Synth { cores_per_node: 2, ..Synth::default() }.machine().unwrap();
+        let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+        let mut host = SimHost::new(machine, kernels, SimOptions::default());
+        let options = Options { budget: 0.2, interval: 1.0, seed: 1 };
+        let mut active = Active::prepare(&mut host, options, &|_, _, _, _, _| Some(50.0)).unwrap();
+        let mut seconds = |active: &mut Active| {
+            for _ in 0..40 {
+                host.rest(1.0);
+                active.round(&mut host);
+            }
+            active.round(&mut host)
+        };
+        let all = |seen: &WatchActive| [seen.clock, seen.l1.latency, seen.l3.kept, seen.l3.lasts, seen.dram.latency];
+        let before = all(&seconds(&mut active));
+        assert!(before.iter().all(|best| best.is_some_and(|best| best.now.is_some())), "{before:?}");
+        for cell in &mut active.cells {
+            if matches!(cell.figure, Figure::Latency(_) | Figure::Kept) {
+                cell.rig = None;
+            }
+        }
+        let after = all(&seconds(&mut active));
+        assert_eq!(after[0], None);
+        for (best, before) in after.into_iter().zip(before).skip(1) {
+            let (best, before) = (best.unwrap(), before.unwrap());
+            assert_eq!((best.now, best.age_seconds), (None, None));
+            assert_eq!((best.capability, best.record), (before.capability, before.record));
+        }
+    }
 }

@@ -1,6 +1,10 @@
 use super::*;
 use proptest::prelude::*;
-use tiermark_model::{BoxKind, BoxTraffic, Metric, PartResult, PlacedPart, StepTraffic, Unit};
+use tiermark_machine::synth::Synth;
+use tiermark_model::{
+    BoxPlace, BoxTraffic, CounterCheck, CounterSight, CounterSourceId, Metric, PartResult, PlacedPart, StepTraffic,
+    Unit,
+};
 
 /// Pauses, useful GB/s and ns of a machine that bends near 100 GB/s.
 const POINTS: [(u64, f64, f64); 6] = [
@@ -31,8 +35,11 @@ fn points(mix: &str, reads: u64, scale: f64, counted: Option<f64>) -> Vec<Observ
             min: None,
             max: None,
         }];
+        // Counters run longer than the time of the rate: threads start, and are pinged.
+        let useful = 2.0 * rate;
         seen.traffic = counted.map(|counted| StepTraffic {
-            counted: traffic(2.0, &[(0, 2.0 * rate * counted * 0.75, 2.0 * rate * counted * 0.25)]),
+            useful: Some(useful),
+            counted: traffic(3.0, &[(0, useful * counted * 0.75, useful * counted * 0.25)]),
             ..StepTraffic::default()
         });
         seen
@@ -60,14 +67,42 @@ fn sample(seconds: f64, nodes: &[(u32, f64, f64)]) -> WatchSample {
     WatchSample { traffic: Some(traffic(seconds, nodes)), ..WatchSample::default() }
 }
 
-fn curves(observations: &[Observation]) -> Result<PlacedCurves, Refusal> {
-    curves_of("r", &observations.iter().collect::<Vec<_>>())
+/// Counters of a run that saw a known stream as it was.
+fn trusted() -> RunCounters {
+    RunCounters {
+        source: CounterSourceId::Perf,
+        sees: vec![CounterSight::Reads, CounterSight::Writes],
+        passed_over: Vec::new(),
+        check: Some(CounterCheck { known: 1.0, counted: Some(1.0), faults: Vec::new() }),
+        notes: Vec::new(),
+    }
+}
+
+/// The curves of a run whose counters can be trusted, on a machine of two nodes.
+fn curves_of(observations: &[Observation]) -> Result<PlacedCurves, Refusal> {
+    curves("r", &observations.iter().collect::<Vec<_>>(), Some(&trusted()), 2)
+}
+
+/// The same points of all nodes at once.
+fn of_system(mut observations: Vec<Observation>) -> Vec<Observation> {
+    for seen in &mut observations {
+        seen.labels = seen.labels.clone().text(Labels::PLACE, SYSTEM);
+    }
+    observations
+}
+
+fn machine(sockets: u32, nodes_per_socket: u32) -> Machine {
+    Synth { sockets, nodes_per_socket, ..Synth::default() }.machine().unwrap()
+}
+
+fn placed(on: &PlacedCurves, sample: &WatchSample) -> Option<PlacedPoint> {
+    place(on, sample, &machine(2, 1))
 }
 
 #[test]
 fn a_run_without_counts_has_useful_bytes_and_the_share_of_its_mix() {
     let all = [points("read", 100, 1.0, None), points("1:1", 50, 0.8, None), points("1:1.nt", 50, 0.7, None)].concat();
-    let on = curves(&all).unwrap();
+    let on = curves_of(&all).unwrap();
     assert_eq!((on.axis, on.place.as_str(), on.curves.len()), (PlacedAxis::Useful, "local", 3));
     let of = |mix: &str| on.curves.iter().find(|curve| curve.mix == mix).unwrap();
     // Of 1:1 two lines are read for one that is written: the store reads its line.
@@ -81,18 +116,18 @@ fn a_run_without_counts_has_useful_bytes_and_the_share_of_its_mix() {
 
 #[test]
 fn counted_bytes_are_the_axis_where_every_point_has_them() {
-    let on = curves(&points("1:1", 50, 1.0, Some(1.5))).unwrap();
+    let on = curves_of(&points("1:1", 50, 1.0, Some(1.5))).unwrap();
     assert_eq!((on.axis, on.curves[0].read_share), (PlacedAxis::Counted, 0.75));
     assert_eq!(on.curves[0].points.last(), Some(&(168e9, 400.0)));
     let mixed = [points("1:1", 50, 1.0, Some(1.5)), points("read", 100, 1.0, None)].concat();
-    assert_eq!(curves(&mixed).unwrap().axis, PlacedAxis::Useful);
+    assert_eq!(curves_of(&mixed).unwrap().axis, PlacedAxis::Useful);
 }
 
 #[test]
 fn a_program_is_on_the_curve_of_the_nearest_mix() {
     let all = [points("read", 100, 1.0, None), points("1:1", 50, 0.5, None)].concat();
-    let on = curves(&all).unwrap();
-    let at = |read: f64, write: f64| place(&on, &sample(2.0, &[(0, 2.0 * read * 1e9, 2.0 * write * 1e9)])).unwrap();
+    let on = curves_of(&all).unwrap();
+    let at = |read: f64, write: f64| placed(&on, &sample(2.0, &[(0, 2.0 * read * 1e9, 2.0 * write * 1e9)])).unwrap();
     let reads = at(40.0, 0.0);
     assert_eq!((on.curves[reads.curve].mix.as_str(), reads.ns, reads.part), ("read", 104.0, PlacedPart::Below));
     assert_eq!((reads.seconds, reads.bytes_per_second, reads.read_share), (2.0, 40e9, Some(1.0)));
@@ -101,36 +136,93 @@ fn a_program_is_on_the_curve_of_the_nearest_mix() {
     let past = at(130.0, 0.0);
     assert_eq!((past.ns, past.beyond, past.part), (400.0, true, PlacedPart::Past));
     assert!(past.head_room < 0.0);
-    assert_eq!(place(&on, &sample(0.0, &[(0, 0.0, 0.0)])), None, "no time has passed");
-    assert_eq!(place(&on, &WatchSample::default()), None, "nothing is counted");
+    assert_eq!(placed(&on, &sample(0.0, &[(0, 0.0, 0.0)])), None, "no time has passed");
+    assert_eq!(placed(&on, &WatchSample::default()), None, "nothing is counted");
 }
 
 #[test]
 fn of_several_nodes_the_one_with_the_least_head_room_is_placed() {
-    let on = curves(&points("read", 100, 1.0, None)).unwrap();
-    let point = place(&on, &sample(1.0, &[(0, 10e9, 0.0), (1, 80e9, 0.0)])).unwrap();
+    let on = curves_of(&points("read", 100, 1.0, None)).unwrap();
+    let point = placed(&on, &sample(1.0, &[(0, 10e9, 0.0), (1, 80e9, 0.0)])).unwrap();
     assert_eq!((point.node, point.bytes_per_second, point.ns), (Some(1), 80e9, 112.0));
-    let system = PlacedCurves { place: SYSTEM.to_owned(), ..on };
-    let point = place(&system, &sample(1.0, &[(0, 10e9, 0.0), (1, 70e9, 0.0)])).unwrap();
-    assert_eq!((point.node, point.bytes_per_second), (None, 80e9));
+}
+
+#[test]
+fn curves_of_local_memory_are_preferred_and_those_of_all_nodes_are_divided() {
+    let local = [points("read", 100, 1.0, None), points("1:1", 50, 0.8, None)].concat();
+    let system = of_system(points("read", 100, 2.0, None));
+    let on = curves_of(&[system.clone(), local].concat()).unwrap();
+    assert_eq!((on.place.as_str(), on.curves.len()), ("local", 2), "the mixes of a node are kept");
+    let divided = curves_of(&system).unwrap();
+    let read = &on.curves.iter().find(|curve| curve.mix == "read").unwrap();
+    assert_eq!((divided.place.as_str(), &divided.curves[0].points), (SYSTEM, &read.points));
+    assert_eq!(divided.curves[0].knee, read.knee);
+    // A program that fills one of two nodes is at the end of its curve, whichever curves the run has.
+    let sample = sample(1.0, &[(0, 0.0, 0.0), (1, 112e9, 0.0)]);
+    let points = [&on, &divided].map(|on| placed(on, &sample).unwrap());
+    assert_eq!([&points[0], &points[1]].map(|point| (point.node, point.ns)), [(Some(1), 400.0); 2]);
+    let codes: Vec<String> = notes(&divided, &points).into_iter().map(|note| note.code.to_string()).collect();
+    assert_eq!(codes, ["curve_of_all_nodes"]);
+}
+
+#[test]
+fn traffic_of_a_socket_is_that_of_its_only_node() {
+    let on = curves_of(&points("read", 100, 1.0, None)).unwrap();
+    let mut sample = sample(1.0, &[(0, 10e9, 0.0), (1, 80e9, 0.0)]);
+    for (socket, own) in (0..).zip(&mut sample.traffic.as_mut().unwrap().boxes) {
+        (own.place.node, own.place.socket) = (None, Some(socket));
+    }
+    let at = |machine: &Machine, sample: &WatchSample| place(&on, sample, machine).map(|point| (point.node, point.ns));
+    assert_eq!(at(&machine(2, 1), &sample), Some((Some(1), 112.0)));
+    assert!(!lacks_nodes(&sample, &machine(2, 1)));
+    // Two nodes a socket: the sum of both is on the curve of neither.
+    assert_eq!(at(&machine(2, 2), &sample), None);
+    assert!(lacks_nodes(&sample, &machine(2, 2)) && !lacks_nodes(&WatchSample::default(), &machine(2, 2)));
+    // Nor is the sum of a machine of two sockets, unless it has one node.
+    sample.traffic.as_mut().unwrap().boxes.iter_mut().for_each(|own| own.place.socket = None);
+    assert_eq!(at(&machine(2, 1), &sample), None);
+    assert_eq!(at(&machine(1, 1), &sample).map(|(node, _)| node), Some(Some(0)));
+}
+
+#[test]
+fn a_mix_without_a_near_curve_is_told() {
+    let on = curves_of(&points("read", 100, 1.0, None)).unwrap();
+    let codes = |read: f64, write: f64| {
+        let point = placed(&on, &sample(1.0, &[(0, read, write)])).unwrap();
+        notes(&on, &[point]).into_iter().map(|note| note.code.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(95e9, 5e9), [""; 0]);
+    assert_eq!(codes(60e9, 40e9), ["mix_far_from_curve"]);
+}
+
+#[test]
+fn counts_that_cannot_be_trusted_are_no_axis() {
+    let seen = points("1:1", 50, 1.0, Some(1.5));
+    let seen: Vec<&Observation> = seen.iter().collect();
+    let axis = |counters: Option<&RunCounters>| curves("r", &seen, counters, 1).unwrap().axis;
+    let mut partial = trusted();
+    partial.sees.push(CounterSight::LowerBound);
+    let unchecked = RunCounters { check: None, ..trusted() };
+    assert_eq!([Some(&partial), Some(&unchecked), None].map(axis), [PlacedAxis::Useful; 3]);
+    assert_eq!(axis(Some(&trusted())), PlacedAxis::Counted);
 }
 
 #[test]
 fn a_run_without_curve_is_refused() {
     let latency = Observation::new("s", Labels::new().text(Labels::PLACE, "local"), Metric::Latency);
-    assert_eq!(curves(&[latency]).unwrap_err().code.as_str(), "run_without_curve");
+    assert_eq!(curves_of(&[latency]).unwrap_err().code.as_str(), "run_without_curve");
     let one: Vec<Observation> = points("read", 100, 1.0, None).into_iter().take(1).collect();
-    assert!(curves(&one).is_err(), "one point is no curve");
+    assert!(curves_of(&one).is_err(), "one point is no curve");
 }
 
 proptest! {
     #[test]
     fn more_traffic_of_a_mix_is_never_faster(rates in prop::collection::vec(0.0f64..200e9, 2..20)) {
-        let on = curves(&points("read", 100, 1.0, None)).unwrap();
+        let on = curves_of(&points("read", 100, 1.0, None)).unwrap();
         let mut rates = rates;
         rates.sort_by(f64::total_cmp);
         let placed: Vec<PlacedPoint> =
-            rates.iter().filter_map(|rate| place(&on, &sample(1.0, &[(0, *rate, 0.0)]))).collect();
+            rates.iter().filter_map(|rate| placed(&on, &sample(1.0, &[(0, *rate, 0.0)]))).collect();
         prop_assert_eq!(placed.len(), rates.len());
         prop_assert!(placed.windows(2).all(|pair| pair[0].ns <= pair[1].ns && pair[0].head_room >= pair[1].head_room));
         prop_assert!(placed.windows(2).all(|pair| pair[0].part <= pair[1].part));

@@ -189,6 +189,26 @@ fn groups_that_use_most_are_shown() {
 }
 
 #[test]
+fn a_group_that_counts_its_groups_too_says_so() {
+    let domain = |group: &str, bytes: u64| {
+        let at = format!("sys/fs/resctrl/{group}mon_data/mon_L3_00");
+        ["total", "local"].map(|of| (format!("{at}/mbm_{of}_bytes"), format!("{bytes}\n")))
+    };
+    let reading = |at: f64, scale: u64| {
+        let mut files: Vec<(String, String)> =
+            SERVER.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
+        for (group, bytes) in [("", 900), ("web/", 50), ("web/mon_groups/a/", 20), ("alone/", 10)] {
+            files.extend(domain(group, scale * bytes));
+        }
+        Reading { at, ..Source::new(&Root::from_files("test", files)).with_groups(5).read() }
+    };
+    let taken = sample("t".into(), Some(&reading(1.0, 1)), &reading(2.0, 2), PAGE);
+    let mut paths: Vec<&str> = taken.groups.iter().map(|group| group.path.as_str()).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["resctrl:/", "resctrl:alone", "resctrl:web with its groups", "resctrl:web/a"]);
+}
+
+#[test]
 fn a_small_group_that_waits_is_shown_too() {
     // What a group waited for is seen from the second look on, so that one source reads a tree that changes.
     let root = tempfile::tempdir().unwrap();

@@ -3,8 +3,8 @@
 use tiermark_machine::Root;
 use tiermark_model::messages::placed as says;
 use tiermark_model::{
-    CounterSourceId, Machine, Note, Observation, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint,
-    PlacedTime, Run, WatchSample,
+    CounterSourceId, Machine, Note, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint, PlacedTime, Run,
+    WatchSample,
 };
 use tiermark_report::Sheet;
 
@@ -20,7 +20,10 @@ use crate::{kept, target};
 pub(super) struct OnCurve {
     on: PlacedCurves,
     counters: CounterSourceId,
+    machine: Machine,
     points: Vec<PlacedPoint>,
+    /// Whether a sample had traffic of unknown nodes.
+    lacks_nodes: bool,
     notes: Vec<Note>,
     json: Option<Destination>,
     page: Option<Destination>,
@@ -40,8 +43,7 @@ impl OnCurve {
     ) -> Result<Option<Self>, Failure> {
         let Some(name) = &args.curve else { return Ok(None) };
         let run = kept::run_of_probes(name)?;
-        let observations: Vec<&Observation> = run.observations().collect();
-        let on = tiermark_probes::placed::curves_of(&run.id, &observations)?;
+        let on = tiermark_probes::placed::curves_of(&run)?;
         let Some(counted) = &counting.counted else {
             let why = counting.refused.first().map(|refusal| format!("{}: {}", refusal.what, refusal.why));
             return Err(says::curve_without_counters(&why.unwrap_or_default()).into());
@@ -65,12 +67,22 @@ impl OnCurve {
         });
         let json = args.curve_json.as_deref().map(Destination::open).transpose()?;
         let page = args.curve_html.as_deref().map(open_page).transpose()?;
-        Ok(Some(Self { on, counters: counted.id(), points: Vec::new(), notes, json, page }))
+        Ok(Some(Self {
+            on,
+            counters: counted.id(),
+            machine,
+            points: Vec::new(),
+            lacks_nodes: false,
+            notes,
+            json,
+            page,
+        }))
     }
 
     /// Takes in a sample.
     pub(super) fn add(&mut self, sample: &WatchSample) {
-        self.points.extend(tiermark_probes::placed::place(&self.on, sample));
+        self.points.extend(tiermark_probes::placed::place(&self.on, sample, &self.machine));
+        self.lacks_nodes = self.lacks_nodes || tiermark_probes::placed::lacks_nodes(sample, &self.machine);
     }
 
     /// Prints the result on standard error, and writes the files.
@@ -78,8 +90,9 @@ impl OnCurve {
     /// # Errors
     /// A [`Failure`] that names a file that cannot be written.
     pub(super) fn finish(mut self, command: &str, args: &WatchArgs) -> Result<(), Failure> {
-        if self.points.iter().any(|point| point.read_share.is_none() && point.bytes_per_second > 0.0) {
-            self.notes.push(says::mix_not_counted());
+        self.notes.extend(tiermark_probes::placed::notes(&self.on, &self.points));
+        if self.lacks_nodes {
+            self.notes.push(says::traffic_without_nodes());
         }
         let placed = Placed {
             command: command.to_owned(),

@@ -19,6 +19,8 @@ pub(super) trait Feed {
     fn due(&self) -> Option<Duration>;
     /// The next sample, whether it is due or not; `None` behind the last one.
     fn take(&mut self) -> Option<WatchSample>;
+    /// Seconds between two samples, as it was asked for.
+    fn interval(&self) -> f64;
     /// Position and length, for a recording.
     fn position(&self) -> Option<(usize, usize)> {
         None
@@ -62,6 +64,10 @@ impl Live {
 }
 
 impl Feed for Live {
+    fn interval(&self) -> f64 {
+        self.interval.as_secs_f64()
+    }
+
     fn due(&self) -> Option<Duration> {
         let due = self.next.saturating_duration_since(Instant::now());
         Some(if self.paced { due } else { Duration::ZERO })
@@ -90,6 +96,8 @@ impl Feed for Live {
 /// A recording.
 pub(super) struct Replay {
     samples: Vec<WatchSample>,
+    /// Seconds between two samples when it was recorded.
+    interval: f64,
     at: usize,
     /// When the sample before was taken, if samples come as they were recorded.
     paced: Option<Instant>,
@@ -97,11 +105,16 @@ pub(super) struct Replay {
 
 impl Replay {
     pub(super) fn open(file: &Path, paced: bool) -> Result<Self, Failure> {
-        Ok(Self { samples: recording::read(file)?, at: 0, paced: paced.then(Instant::now) })
+        let (samples, interval) = recording::read(file)?;
+        Ok(Self { samples, interval, at: 0, paced: paced.then(Instant::now) })
     }
 }
 
 impl Feed for Replay {
+    fn interval(&self) -> f64 {
+        self.interval
+    }
+
     fn due(&self) -> Option<Duration> {
         let sample = self.samples.get(self.at)?;
         let Some(since) = self.paced.filter(|_| self.at > 0) else { return Some(Duration::ZERO) };

@@ -37,6 +37,9 @@ const HEADING_EVERY: u64 = 20;
 
 /// Runs the command.
 pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    if let Some(alert) = args.alert.iter().find(|alert| alert.needs_active() && !args.active && args.replay.is_none()) {
+        return Err(Failure::usage(format!("--alert '{}' needs --active, which measures its figure", alert.text())));
+    }
     let root = simulation.simulate.as_deref().map_or_else(|| Ok(Root::live()), target::tree)?;
     let on_screen =
         args.command.is_empty() && !(args.text || args.json || args.csv || args.quiet) && io::stdout().is_terminal();
@@ -58,7 +61,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
             Box::new(Live::new(&root, args.interval, args.groups, counting.counted.take(), cells, on_screen))
         }
     };
-    let alarms = Alarms::new(&args.alert, on_screen);
+    let alarms = Alarms::new(&args.alert, feed.interval(), on_screen);
     let sinks = Sinks::open(args)?;
     if !on_screen {
         counting.tell_notes();

@@ -38,12 +38,20 @@ impl Recorder {
     }
 }
 
-/// Reads a recording. A last line without an end is left out: its writer was killed.
-pub(super) fn read(file: &Path) -> Result<Vec<WatchSample>, Failure> {
+/// Reads a recording: its samples, and the interval at which they were taken, in seconds. A last line without an end is
+/// left out: its writer was killed.
+pub(super) fn read(file: &Path) -> Result<(Vec<WatchSample>, f64), Failure> {
     let name = file.display();
     let lines =
         Lines::read(file).map_err(|error| Failure::usage(format!("'{name}': {error}; name a file of --record")))?;
-    samples(&lines).map_err(|why| Failure::usage(format!("'{name}' {why}")))
+    let wrong = |why: String| Failure::usage(format!("'{name}' {why}"));
+    let interval = head(&lines).map_err(wrong)?.interval_seconds;
+    Ok((samples(&lines).map_err(wrong)?, interval))
+}
+
+fn head(lines: &Lines) -> Result<WatchHead, String> {
+    let head = serde_json::from_slice::<WatchHead>(lines.head()).ok();
+    head.ok_or_else(|| "is no recording of `tiermark watch --record`".to_owned())
 }
 
 /// The samples in the lines of a recording.
@@ -51,8 +59,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<WatchSample>, Failure> {
 /// # Errors
 /// What is wrong with it, behind the name of the file.
 pub(crate) fn samples(lines: &Lines) -> Result<Vec<WatchSample>, String> {
-    let head = serde_json::from_slice::<WatchHead>(lines.head()).ok();
-    let head = head.ok_or("is no recording of `tiermark watch --record`")?;
+    let head = head(lines)?;
     if head.schema != WATCH_RECORDING_SCHEMA {
         let (found, known) = (head.schema, WATCH_RECORDING_SCHEMA);
         return Err(format!("has schema '{found}', and this version reads '{known}'; use the version that wrote it"));
