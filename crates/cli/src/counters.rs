@@ -121,8 +121,8 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
             boxed(Resctrl::open(SystemFiles, root, std::process::id(), &cpus, machine))
         }
         CountersFrom::PcmServer(address) => boxed(PcmServer::open(address)),
-        CountersFrom::PcmMemory(path) => boxed(file(path).map(PcmFile::new)),
-        CountersFrom::Pcm(path) => boxed(file(path).map(PcmCsvFile::new)),
+        CountersFrom::PcmMemory(path) => boxed(counting(path, PcmFile::new(file(path)?))),
+        CountersFrom::Pcm(path) => boxed(counting(path, PcmCsvFile::new(file(path)?))),
         CountersFrom::Likwid(path) => boxed(file(path).map(LikwidFile::new)),
         CountersFrom::Core => boxed(Cores::open(root, machine, ThisSystem.perf())),
     }
@@ -130,6 +130,18 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
 
 fn boxed(source: Result<impl CounterSource + 'static, Refusal>) -> Opened {
     Ok(Box::new(source?))
+}
+
+/// A source that is a file, unless the file has text and no count: it is another file then.
+fn counting<S: CounterSource>(path: &Path, mut source: S) -> Result<S, Refusal> {
+    let name = path.display().to_string();
+    let first = source.read().map_err(|error| says::counts_unreadable(&name, &error.to_string()))?;
+    let is_empty = path.metadata().is_ok_and(|file| file.len() == 0);
+    if first.readings.is_empty() && !is_empty {
+        let why = format!("it has no counts in the form of {}", source.id().name());
+        return Err(says::counts_unreadable(&name, &why));
+    }
+    Ok(source)
 }
 
 /// Opens a file that another program writes.

@@ -99,9 +99,8 @@ impl Kept {
         let ended = Store::at(&directory).list()?;
         let of_probes = runs.list()?;
         if reference == "last" {
-            let newest = |entries: &[Entry]| entries.last().map(|entry| (entry.when(), entry.path.clone()));
-            return match newest(&ended) {
-                Some((saved, path)) if newest(&of_probes).is_none_or(|(other, _)| other < saved) => Self::read(&path),
+            return match (ended.last(), of_probes.last()) {
+                (Some(own), other) if other.is_none_or(|other| other.order() < own.order()) => Self::read(&own.path),
                 _ => Ok(None),
             };
         }

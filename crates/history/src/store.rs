@@ -49,7 +49,7 @@ impl Entry {
     }
 
     /// What runs are sorted by. An id has only the second of the start: of runs that began within one, the one saved later is newer.
-    pub(crate) fn order(&self) -> impl Ord + '_ {
+    pub fn order(&self) -> impl Ord + '_ {
         (self.when(), self.saved, &self.id)
     }
 }

@@ -104,11 +104,11 @@ fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style:
     let shown = |value: f64| match kind {
         WatchKind::Percent => format!("{value:.1} %"),
         WatchKind::Share => format!("{:.1} %", value * 100.0),
-        WatchKind::Bytes => format!("{}B", short(value, 1024.0)),
+        WatchKind::Bytes => amount(value, 1024.0),
         WatchKind::BytesPerSecond if words.ends_with("bandwidth") => {
             format!("{} GB/s", tiermark_model::format_gbs(value))
         }
-        WatchKind::BytesPerSecond => format!("{}B/s", short(value, base)),
+        WatchKind::BytesPerSecond => format!("{}/s", amount(value, base)),
         WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
         WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
         WatchKind::PerSecond | WatchKind::Seconds | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
@@ -116,10 +116,21 @@ fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style:
     let total = match kind {
         // Of a rate that is measured now and then, there is none.
         WatchKind::BytesPerSecond if words.ends_with("bandwidth") => style.absent().to_owned(),
-        WatchKind::BytesPerSecond => format!("{}B", short(figure.total(), base)),
+        WatchKind::BytesPerSecond => amount(figure.total(), base),
         WatchKind::PerSecond => short(figure.total().round(), 1000.0),
         _ => style.absent().to_owned(),
     };
     let mean = figure.mean().map_or_else(|| style.absent().to_owned(), shown);
     [words.to_owned(), mean, shown(figure.least), shown(figure.most), total].map(Cell::new).into()
+}
+
+/// Bytes with their unit: `22.4 GiB` by powers of 1024, `25 GB` by powers of 1000.
+fn amount(bytes: f64, base: f64) -> String {
+    let text = short(bytes, base);
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let prefix = &text[digits.len()..];
+    let binary = if base == 1024.0 && !prefix.is_empty() { "i" } else { "" };
+    // kilo is written small.
+    let prefix = if base == 1000.0 && prefix == "K" { "k" } else { prefix };
+    format!("{digits} {prefix}{binary}B")
 }

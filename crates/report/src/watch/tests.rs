@@ -86,9 +86,9 @@ fn a_summary_has_means_ends_and_totals() {
     for part in [
         "make -j8: 2.1 s, 1.5 s of cpu time, 2 samples of the system",
         "memory stalls, some tasks 12.5 % 12.5 % 12.5 % –",
-        "available memory 23.5GB 23.5GB 23.5GB –",
+        "available memory 23.5 GiB 23.5 GiB 23.5 GiB –",
         "major faults 384/s 384/s 384/s 768",
-        "swap in 1.5MB/s 1.5MB/s 1.5MB/s 3MB",
+        "swap in 1.5 MiB/s 1.5 MiB/s 1.5 MiB/s 3 MiB",
         "Always 0: page faults Not reported by this system: memory stalls, all tasks;",
     ] {
         assert!(words.contains(part), "{part} in\n{text}");
@@ -150,7 +150,7 @@ fn a_summary_begins_with_the_traffic() {
     let watched = WatchedCommand { command: "x", seconds: 2.0, cpu_seconds: None, samples: 1 };
     let text = watch_summary(&watched, &life, &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("total memory traffic 25GB/s 25GB/s 25GB/s 50GB busiest channel 52.1 %"), "{text}");
+    assert!(words.contains("total memory traffic 25 GB/s 25 GB/s 25 GB/s 50 GB busiest channel 52.1 %"), "{text}");
 }
 
 #[test]

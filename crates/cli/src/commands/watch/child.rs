@@ -66,8 +66,8 @@ pub(super) fn run(
     let command = args.command.iter().map(|word| shell::word(word)).collect::<Vec<_>>().join(" ");
     let watched = WatchedCommand { command: &command, seconds, cpu_seconds: cpu_seconds(), samples };
     tell(tiermark_report::watch_summary(&watched, &life, &plain(args)).trim_end());
-    if let Some(why) = taker.about_counters.first().filter(|_| life.of("traffic.total_bytes").is_none()) {
-        tell(format_args!("Memory traffic not counted: {why}"));
+    if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
+        tell("Memory traffic is not counted: `tiermark list counters` says why");
     }
     if let Some(on_curve) = on_curve {
         on_curve.finish(&command, args)?;
