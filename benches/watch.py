@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What `tiermark watch` costs, and what `watch --active` takes from a program beside it.
 
-    benches/watch.py [--rounds 10] [--seconds 10] [--budget 1]
+    benches/watch.py [--rounds 60] [--seconds 2] [--budget 1]
 
-A Redis server and redis-benchmark run on the loopback, without and with `watch --active` beside them, in turn (A B A B …). A ratio is
-the throughput with it over the mean of the runs before and after without it; the same ratio of three runs without it (A A A) shows
-what chance does. The cpu time of a watch is that of its process, all threads, over the wall time. Standard library only.
+A Redis server and redis-benchmark run on the loopback all the time. `watch --active` beside them is stopped (SIGSTOP) and goes on, in
+turn (A B A B …), and the server's own count of requests gives the throughput of each period. A ratio is the throughput of a period
+with it over the mean of those before and after; the same ratio of three periods without it (A A A) shows what chance does. The cpu
+time of a watch is that of its process, all threads, over the wall time. Standard library only.
 """
 
 import argparse
@@ -29,11 +30,46 @@ def free_port():
         return s.getsockname()[1]
 
 
-def requests_a_second(port, requests):
-    """Throughput of GET over 50 connections, as redis-benchmark prints it."""
-    command = ["redis-benchmark", "-p", str(port), "-t", "get", "-n", str(requests), "-c", "50", "--csv"]
-    out = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    return float(out.strip().splitlines()[-1].split(",")[1].strip('"'))
+class Redis:
+    """A server under a steady load of GET from 50 connections, both on the loopback."""
+
+    def __enter__(self):
+        port = free_port()
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.server = subprocess.Popen(
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], **quiet)
+        deadline = time.time() + 10
+        while True:
+            try:
+                self.control = socket.create_connection(("127.0.0.1", port))
+                break
+            except ConnectionRefusedError:
+                if time.time() > deadline:
+                    sys.exit("redis-server does not start")
+                time.sleep(0.1)
+        # More requests than it ever gets to: it ends with the block.
+        self.load = subprocess.Popen(
+            ["redis-benchmark", "-p", str(port), "-t", "get", "-n", "2000000000", "-c", "50", "-q"], **quiet)
+        time.sleep(2)
+        return self
+
+    def __exit__(self, *_):
+        for process in (self.load, self.server):
+            process.terminate()
+            process.wait()
+
+    def requests(self):
+        self.control.sendall(b"INFO stats\r\n")
+        answer = b""
+        while b"total_commands_processed" not in answer or b"instantaneous" not in answer:
+            answer += self.control.recv(1 << 16)
+        return int(answer.split(b"total_commands_processed:")[1].split(b"\r")[0])
+
+    def throughput(self, seconds):
+        began, before = time.perf_counter(), self.requests()
+        time.sleep(seconds)
+        after = self.requests()
+        return (after - before) / (time.perf_counter() - began)
 
 
 class Watch:
@@ -72,42 +108,35 @@ def process_share(command):
     return used / (time.time() - began)
 
 
-def spread(values):
-    values = sorted(values)
-    return f"{statistics.median(values):.4f} (from {values[0]:.4f} to {values[-1]:.4f}, {len(values)})"
+def spread(ratios):
+    """The median with its interval of 95 % (order statistics: the binomial distribution of ranks, in its normal limit)."""
+    ratios, n = sorted(ratios), len(ratios)
+    reach = 0.98 * n ** 0.5
+    low, high = max(0, int(n / 2 - reach)), min(n - 1, int(n / 2 + reach + 1))
+    return f"{statistics.median(ratios):.4f} (95 %: {ratios[low]:.4f} to {ratios[high]:.4f}; {n} ratios)"
 
 
 def beside_redis(rounds, seconds, budget):
-    port = free_port()
-    server = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
-        stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.time() + 10
-        while socket.socket().connect_ex(("127.0.0.1", port)) != 0 and time.time() < deadline:
-            time.sleep(0.1)
-        requests = int(seconds * requests_a_second(port, 50_000))
-        without, with_it, shares = [requests_a_second(port, requests)], [], []
+    without, with_it = [], []
+    with Redis() as redis:
+        watch = Watch(budget)
         for _ in range(rounds):
-            watch = Watch(budget)
-            with_it.append(requests_a_second(port, requests))
-            shares.extend(watch.end())
-            without.append(requests_a_second(port, requests))
-        ratios = [b / ((a + c) / 2) for a, b, c in zip(without, with_it, without[1:])]
-        chance = [b / ((a + c) / 2) for a, b, c in zip(without, without[1:], without[2:])]
-        print(f"| throughput of redis-benchmark with `--active` at {budget} % over without | {spread(ratios)} | ≥ 0.99 |")
-        if chance:
-            print(f"| the same of runs without it | {spread(chance)} | 1 |")
-        print(f"| cpu share of `watch --active` beside it | {statistics.mean(shares):.4f} | ≤ {budget / 100} |")
-    finally:
-        server.terminate()
-        server.wait()
+            watch.process.send_signal(signal.SIGSTOP)
+            without.append(redis.throughput(seconds))
+            watch.process.send_signal(signal.SIGCONT)
+            with_it.append(redis.throughput(seconds))
+        shares = watch.end()
+    ratios = [b / ((a + c) / 2) for a, b, c in zip(without, with_it, without[1:])]
+    chance = [b / ((a + c) / 2) for a, b, c in zip(without, without[1:], without[2:])]
+    print(f"| throughput of redis-benchmark with `--active` at {budget} % over without | {spread(ratios)} | ≥ 0.99 |")
+    print(f"| the same of periods without it, which are twice as far apart | {spread(chance)} | 1 |")
+    print(f"| cpu share of `watch --active` beside it | {statistics.mean(shares):.4f} | ≤ {budget / 100} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--budget", type=float, default=1)
     asked = parser.parse_args()
     print("| what | measured | wanted |\n| --- | --- | --- |")

@@ -298,6 +298,13 @@ pub enum Reason {
         /// Its declared size.
         bytes: Option<Bytes>,
     },
+    /// Times by the distance of two words do not rise in one step.
+    NotOneStep {
+        /// Distances whose times lie on neither side of the step.
+        off: u64,
+        /// Of how many.
+        of: u64,
+    },
     /// Other work evicts the chase's lines.
     Evicted,
     /// Many pairs behind the number are doubtful.
@@ -339,7 +346,7 @@ impl Reason {
             | Self::AbovePeak { .. }
             | Self::StillRising { .. }
             | Self::NoPlateau { .. } => ReasonCode::Implausible,
-            Self::NotResolved { .. } => ReasonCode::Imprecise,
+            Self::NotResolved { .. } | Self::NotOneStep { .. } => ReasonCode::Imprecise,
             Self::Quantised { .. } | Self::CoarseClock { .. } => ReasonCode::Quantised,
             Self::Elsewhere { .. } | Self::Dealt { .. } => ReasonCode::WrongNode,
             Self::PlaceUnseen { .. } => ReasonCode::Unproven,

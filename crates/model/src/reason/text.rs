@@ -135,6 +135,9 @@ impl Reason {
                 let size = bytes.map_or_else(String::new, |bytes| format!(" of {bytes}"));
                 write!(f, "L{level}{size} is declared and has no plateau of its own in the curve")
             }
+            Self::NotOneStep { off, of } => {
+                write!(f, "the times of {off} of {of} distances are neither those of one line nor those of two")
+            }
             Self::Evicted => f.write_str("other programs evict the lines of the chase too"),
             Self::Pairs { doubted, of } => write!(f, "{doubted} of {of} pairs are not trusted"),
             Self::CachesAnswer { bytes, caches, times } => {

@@ -2,11 +2,11 @@
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Note, Observation, PageKind, Quantity, Reason, Unit,
+    Bytes, Cache, ChainLayout, Finding, Grade, Labels, Machine, Note, Observation, PageKind, Quantity, Reason, Unit,
 };
 
 use super::seen::{AGREE, GeometryCurves};
-use super::solve::{FULL, Level, Strided, Ways, line, neighbours, placed_at_random, ways};
+use super::solve::{FULL, Level, Strided, Ways, line, neighbours, off_step, placed_at_random, ways};
 use crate::chasing::{bounds, resting_on};
 use crate::ladder::derived;
 
@@ -103,8 +103,21 @@ fn lines(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>)
     let at = bytes.and_then(|bytes| decides(bytes, &cached));
     if let (Some(bytes), Some(at)) = (bytes, at) {
         let (near, far) = (&cached[at - 1], &cached[at]);
-        let mut line =
-            resting_on(&[near.2, far.2], Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
+        let off = off_step(&numbers(&cached), bytes);
+        // A bound may lie off the step, and then the line is one too; a time that is certain may not.
+        let decide: Vec<&Observation> = cached
+            .iter()
+            .enumerate()
+            .filter(|(i, (apart, ..))| *i + 1 == at || *i == at || off.contains(apart))
+            .map(|(_, (_, _, o))| *o)
+            .collect();
+        let mut line = resting_on(&decide, Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
+        let certain =
+            cached.iter().filter(|(apart, _, o)| off.contains(apart) && o.verdict.grade == Grade::Trusted).count();
+        if certain > 0 {
+            line.value = None;
+            line.verdict.suspect(Reason::NotOneStep { off: off.len() as u64, of: cached.len() as u64 });
+        }
         line.notes.push(shapes::line_from_words(Bytes(near.0), near.1, Bytes(far.0), far.1));
         let another = declared.filter(|declared| u64::from(*declared) != bytes);
         line.notes.extend(another.map(shapes::another_line_declared));

@@ -204,6 +204,10 @@ pub struct Line {
     pub at_most: bool,
 }
 
+/// Share of the step from words of one line to words of two by which a time may miss both. The step is 15 % of the time or more, so
+/// that the 5 % to which times are measured are within it.
+const OFF_STEP: f64 = 1.0 / 3.0;
+
 /// The line size out of (distance, ns): words nearer than a line come together, so the time rises once they are a line apart.
 pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     let (points, full) = by_distance(points)?;
@@ -216,6 +220,16 @@ pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     Some(Line { bytes, at_most: false })
 }
 
+/// The distances whose times lie on neither side of the step at a line of `bytes`: words of one line all pay the same, and so do
+/// words of two.
+pub fn off_step(points: &[(u64, f64)], bytes: u64) -> Vec<u64> {
+    let Some((points, full)) = by_distance(points) else { return Vec::new() };
+    let cheapest = points.first().map_or(full, |(_, ns)| *ns);
+    let most = OFF_STEP * (full - cheapest);
+    let off = |apart: u64, ns: f64| (ns - if apart < bytes { cheapest } else { full }).abs() > most;
+    points.into_iter().filter(|(apart, ns)| off(*apart, *ns)).map(|(apart, _)| apart).collect()
+}
+
 /// How far neighbours of a line come with it: the first distance that pays in full, where that is beyond the line. For
 /// memory that is too large for the caches, so that what is not brought along has to be fetched.
 pub fn neighbours(points: &[(u64, f64)], line: u64) -> Option<u64> {
@@ -224,10 +238,16 @@ pub fn neighbours(points: &[(u64, f64)], line: u64) -> Option<u64> {
     (reach > line).then_some(reach)
 }
 
-/// Points by distance, and what the farthest pay.
+/// Points by distance, and what the farthest pay. A word farther away never comes sooner, and disturbance only adds time: each
+/// distance pays at most what any beyond it does.
 fn by_distance(points: &[(u64, f64)]) -> Option<(Vec<(u64, f64)>, f64)> {
     let mut points = points.to_vec();
     points.sort_by_key(|(apart, _)| *apart);
+    let mut least = f64::INFINITY;
+    for (_, ns) in points.iter_mut().rev() {
+        least = least.min(*ns);
+        *ns = least;
+    }
     let far: Vec<f64> = points.iter().rev().take(2).map(|(_, ns)| *ns).collect();
     let full = tiermark_stats::median(&far).filter(|_| points.len() >= 3)?;
     Some((points, full))

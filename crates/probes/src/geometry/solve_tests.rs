@@ -1,8 +1,9 @@
 use super::*;
 use crate::geometry::made;
+use crate::geometry::seen::GeometryCurves;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tiermark_model::{ChainLayout, Finding, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity};
+use tiermark_model::{ChainLayout, Finding, Grade, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity, Reason};
 use tiermark_stats::Rng;
 
 /// A table in KiB of footprint.
@@ -320,6 +321,30 @@ fn lines_and_their_neighbours_are_told_apart() {
     assert_eq!(neighbours(&pays(64, 128), 64), Some(128));
     assert_eq!(neighbours(&pays(64, 256), 64), Some(256));
     assert_eq!(line(&[(8, 1.0)]), None);
+}
+
+/// One slow time among words of one line is a disturbance, and no line of 16 bytes; times between both sides are no step.
+#[test]
+fn a_line_is_one_step() {
+    let found = |ns: [f64; 6], bounds: &[usize]| {
+        let made = |(i, (apart, ns)): (usize, (u64, f64))| {
+            let mut o = made::chase(Purpose::Shape, ChainLayout::Pair(apart), 256 * KIB, ns);
+            if bounds.contains(&i) {
+                o.verdict.bound(Reason::NotSharp { share: 0.1 });
+            }
+            o
+        };
+        let observations: Vec<Observation> =
+            [8, 16, 32, 64, 128, 256].into_iter().zip(ns).enumerate().map(made).collect();
+        let seen = GeometryCurves::new(&observations, &Machine::default());
+        let all = crate::geometry::findings::geometry(&seen, &Machine::default());
+        all.into_iter().find(|f| f.metric == Quantity::GeometryLine).map(|f| (f.value, f.verdict.grade))
+    };
+    assert_eq!(found([2.9, 2.9, 2.9, 3.7, 3.7, 3.7], &[]), Some((Some(64.0), Grade::Trusted)));
+    assert_eq!(found([2.9, 3.7, 2.9, 3.7, 3.7, 3.7], &[]), Some((Some(64.0), Grade::Trusted)));
+    // The clock of the first point was another, or that of all others: which distance is the line, nobody knows.
+    assert_eq!(found([2.4, 3.2, 3.2, 3.7, 3.7, 3.7], &[]).map(|(value, _)| value), Some(None));
+    assert_eq!(found([2.9, 2.9, 3.25, 3.7, 3.7, 3.7], &[2]), Some((Some(64.0), Grade::Bound)));
 }
 
 fn translated(l1: u64, l2: u64, soft: bool, noise: f64, rng: &mut Rng) -> Vec<(u64, f64, f64)> {
