@@ -103,7 +103,8 @@ fn the_line_of_this_machine_is_found() {
     let mut lines = Vec::new();
     for _ in 0..3 {
         // Enough for the first steps, whatever else runs: the line is among them.
-        let ran = user.run(&["geometry", "--quick", "--force", "--allow-partial", "--max-time=30", "--json"]).measured();
+        let ran =
+            user.run(&["geometry", "--quick", "--force", "--allow-partial", "--max-time=30", "--json"]).measured();
         let found = findings(&ran.json());
         assert!(found.iter().any(|f| f["metric"] == "geometry.size"), "{found:?}");
         let trusted = |f: &&Value| f["metric"] == "geometry.line" && f["verdict"]["grade"] == "trusted";

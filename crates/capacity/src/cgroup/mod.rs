@@ -201,10 +201,15 @@ impl<F: Files> Groups<F> {
     pub fn remove(self, patience: Duration) -> Result<(), Refusal> {
         let mut left = patience;
         let mut failed = None;
-        for group in self.children.iter().rev().chain([&self.parent]) {
+        for group in self.children.iter().rev() {
             failed = failed.or(take_away(&self.files, group, &mut left).err());
         }
-        failed.map_or(Ok(()), Err)
+        // It is busy for good while it has a group.
+        if failed.is_some() {
+            left = Duration::ZERO;
+        }
+        let parent = take_away(&self.files, &self.parent, &mut left);
+        failed.map_or(parent, Err)
     }
 
     fn set(&self, file: &str, value: &str) -> io::Result<()> {

@@ -13,6 +13,8 @@ struct Kernel {
     files: RefCell<BTreeMap<String, String>>,
     /// Removals that are refused before one is not.
     busy: RefCell<u32>,
+    /// This one cannot be removed, and those that hold it are busy for good.
+    stuck: Option<&'static str>,
     /// Whether it is a kernel before Linux 5.11, whose groups are flat by default.
     flat: bool,
     /// Writes to files that end so are refused.
@@ -75,6 +77,9 @@ impl Files for &Kernel {
         if *busy > 0 {
             *busy -= 1;
             return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        if self.stuck == Some(directory) {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
         if self.directories().iter().any(|other| other.starts_with(&format!("{directory}/"))) {
             return Err(io::ErrorKind::ResourceBusy.into());
@@ -189,6 +194,16 @@ fn a_group_that_stays_is_told_with_its_cure() {
     *kernel.busy.borrow_mut() = 6;
     let refusal = groups.remove(5 * BETWEEN).unwrap_err();
     assert_eq!(refusal.cure, "end its processes, then: rmdir /cg/memory/tm/t0");
+    assert_eq!(kernel.directories(), ["cg/memory/tm", "cg/memory/tm/t0"], "the others are gone");
+}
+
+/// The test would take an hour otherwise.
+#[test]
+fn a_parent_is_not_waited_for_while_a_group_stays_in_it() {
+    let kernel = Kernel { stuck: Some("cg/memory/tm/t0"), ..Kernel::default() };
+    let mut groups = Groups::create(&kernel, v1(), "tm", BUDGET).unwrap();
+    groups.child("t0").unwrap();
+    groups.remove(Duration::from_secs(3600)).unwrap_err();
     assert_eq!(kernel.directories(), ["cg/memory/tm", "cg/memory/tm/t0"], "the others are gone");
 }
 
