@@ -1,4 +1,4 @@
-/* The ground truth that benches/os.py holds tiermark and its peers against: each job is a bare loop that does one thing and nothing else.
+/* The ground truth that benches/primitives.py holds tiermark and its peers against: each job is a bare loop that does one thing and nothing else.
  *
  *     cc -O2 -pthread -Wl,-z,now -o os_bare benches/os_bare.c
  *     os_bare JOB [-b BYTES] [-c CPU[,CPU]] [-r RESIDENT_KIB] [-m MAPPINGS] [-t THREADS] [-s SECONDS] [-x PROGRAM]

@@ -3,8 +3,8 @@
 use tiermark_machine::EventSource;
 
 use crate::family::Count;
-use crate::format::{Words, terms};
-use crate::select::{Finding, encode};
+use crate::finding::Finding;
+use crate::format::{Words, encode, terms};
 
 /// How the event that the kernel names in sysfs differs from ours; `None` if it is the same, or sysfs names no event.
 pub(crate) fn compare(pmu: &EventSource, count: &Count, words: &Words) -> Option<Finding> {

@@ -1,5 +1,7 @@
 //! The files in `format/` and `events/` of an event source: where the value of each term goes, and the terms of an event.
 
+use tiermark_machine::EventSource;
+
 /// The words `config`, `config1`, `config2` and `config3` of an event.
 pub type Words = [u64; 4];
 
@@ -124,6 +126,25 @@ fn number(text: &str) -> Option<u64> {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     }
+}
+
+/// The words of an event by its terms.
+pub(crate) fn encode<'a>(
+    source: &EventSource,
+    terms: impl Iterator<Item = (&'a str, u64)>,
+) -> Result<Words, FormatError> {
+    let mut words = [0; 4];
+    for (name, value) in terms {
+        let Some(format) = source.formats.get(name) else {
+            // A term that a format lacks and that is 0 changes nothing.
+            if value == 0 {
+                continue;
+            }
+            return Err(FormatError::NoTerm(name.to_owned()));
+        };
+        Field::parse(format)?.put(value, &mut words)?;
+    }
+    Ok(words)
 }
 
 #[cfg(test)]

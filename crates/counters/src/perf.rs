@@ -8,7 +8,8 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Machine, 
 
 use crate::backend::{Backend, GroupCounts, GroupId};
 use crate::family::{Family, Of, family_of};
-use crate::select::{Finding, Selection, Wanted, select};
+use crate::finding::Finding;
+use crate::select::{Selection, Wanted, select};
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
 

@@ -1,13 +1,13 @@
 //! From the event sources of a machine to the events that the kernel opens.
 
 use tiermark_machine::EventSource;
-use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, BoxPlace, CpuId, Machine, NodeId, Note};
+use tiermark_model::{BoxKind, BoxPlace, Machine, NodeId};
 
 use crate::alias;
 use crate::backend::{OPEN_FLAGS, PerfEvent, READ_FORMAT};
 use crate::family::{Count, Family, Of, Unit};
-use crate::format::{Field, FormatError, Words};
+use crate::finding::Finding;
+use crate::format::{FormatError, Words, encode};
 
 /// An event to be opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,57 +30,6 @@ impl Wanted {
     /// Whether it counts the traffic of memory.
     pub fn is_memory(&self) -> bool {
         self.place.kind != BoxKind::Link
-    }
-}
-
-/// What was found while events were selected and opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
-    /// A cpu that a source is opened on is offline.
-    CpuOffline {
-        /// The event source.
-        pmu: String,
-        /// The cpu.
-        cpu: CpuId,
-    },
-    /// An event source that cannot take the events of the family.
-    FormatLacks {
-        /// The event source.
-        pmu: String,
-        /// What is wrong.
-        error: FormatError,
-    },
-    /// The kernel's own name of an event stands for another event.
-    AliasDiffers {
-        /// The event source.
-        pmu: String,
-        /// The name.
-        alias: String,
-    },
-    /// The kernel's own name of an event counts only a part.
-    PartialAlias {
-        /// The event source.
-        pmu: String,
-        /// The name.
-        alias: String,
-    },
-    /// Boxes that the kernel names and that are not on this processor.
-    Absent {
-        /// How many.
-        boxes: usize,
-    },
-}
-
-impl Finding {
-    /// The sentence for it.
-    pub fn note(&self) -> Note {
-        match self {
-            Self::CpuOffline { pmu, cpu } => says::source_cpu_offline(pmu, *cpu),
-            Self::FormatLacks { pmu, .. } => says::source_lacks_format(pmu),
-            Self::AliasDiffers { pmu, alias } => says::alias_differs(pmu, alias),
-            Self::PartialAlias { pmu, alias } => says::partial_alias(pmu, alias),
-            Self::Absent { boxes } => says::boxes_absent(*boxes as u64),
-        }
     }
 }
 
@@ -129,7 +78,7 @@ fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machi
                     Ok(words) => {
                         let event = PerfEvent { kind, words, cpu, read_format: READ_FORMAT, flags: OPEN_FLAGS };
                         // The names of all boxes are alike, and so is what is wrong with them.
-                        let first = copy == 0 && selection.findings.iter().all(|f| !is_about_alias(f, count));
+                        let first = copy == 0 && selection.findings.iter().all(|f| !f.is_about_alias(count));
                         if let Some(finding) = alias::compare(source, count, &words).filter(|_| first) {
                             selection.findings.push(finding);
                         }
@@ -154,15 +103,6 @@ fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machi
     }
 }
 
-/// Whether a finding is about a name of this event.
-fn is_about_alias(finding: &Finding, count: &Count) -> bool {
-    match finding {
-        Finding::AliasDiffers { alias, .. } => count.alias.as_ref() == Some(alias),
-        Finding::PartialAlias { alias, .. } => count.partial_alias.as_ref() == Some(alias),
-        _ => false,
-    }
-}
-
 /// The node of a socket's memory; `None` if the socket has several nodes with cpus.
 pub(crate) fn only_node(machine: &Machine, socket: u32) -> Option<NodeId> {
     let mut nodes = machine.cpus.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.node);
@@ -174,23 +114,4 @@ pub(crate) fn only_node(machine: &Machine, socket: u32) -> Option<NodeId> {
 fn words(source: &EventSource, count: &Count, offset: u64) -> Result<Words, FormatError> {
     let raised = |name: &str, value: u64| if name == "event" { value.saturating_add(offset) } else { value };
     encode(source, count.event.iter().map(|(name, value)| (name.as_str(), raised(name, *value))))
-}
-
-/// The words of an event by its terms.
-pub(crate) fn encode<'a>(
-    source: &EventSource,
-    terms: impl Iterator<Item = (&'a str, u64)>,
-) -> Result<Words, FormatError> {
-    let mut words = [0; 4];
-    for (name, value) in terms {
-        let Some(format) = source.formats.get(name) else {
-            // A term that a format lacks and that is 0 changes nothing.
-            if value == 0 {
-                continue;
-            }
-            return Err(FormatError::NoTerm(name.to_owned()));
-        };
-        Field::parse(format)?.put(value, &mut words)?;
-    }
-    Ok(words)
 }

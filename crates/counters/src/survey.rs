@@ -10,11 +10,12 @@ use tiermark_model::{CounterBox, CounterSight, CounterSourceId, CounterSourceInf
 use crate::backend::Backend;
 use crate::cores::Cores;
 use crate::family::Family;
+use crate::finding::Finding;
 use crate::hsmp::{Hsmp, Mailbox, hsmp_refusal};
 use crate::pcm_server::{PCM_SERVER, PcmServer};
 use crate::perf::{PerfSource, examine_perf, sights};
 use crate::resctrl::examine_resctrl;
-use crate::select::{Finding, Wanted};
+use crate::select::Wanted;
 use crate::source::{CounterSource, other_monitors};
 
 /// What the system opens for sources; tests have stand-ins.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operating-system primitives beside `perf bench`, `stress-ng` and a bare loop in C (benches/os_bare.c), A B A B, medians.
 
-    benches/os.py [--rounds N] [--seconds S] [--only TEXT,...] [--fifo]
+    benches/primitives.py [--rounds N] [--seconds S] [--only TEXT,...] [--fifo]
 
 Needs a C compiler, linux-perf and stress-ng; strace, where it is there, counts what stress-ng does besides. Everything runs on the cpu
 that tiermark chooses, and on the nearest other one. All values are ns of an operation, a ratio is ours over theirs: at most 1.02 is the goal
