@@ -99,8 +99,8 @@ fn loads_are_counted_beside_the_chase() {
 #[test]
 fn the_line_of_this_machine_is_found() {
     let user = User::new();
-    // Beside other work one number may be off in spite of all checks: a method that is wrong is wrong each time.
-    let mut lines = Vec::new();
+    // Beside other work one number may be off in spite of all checks: a method that is wrong is wrong again.
+    let mut wrong = Vec::new();
     for _ in 0..3 {
         // Enough for the first steps, whatever else runs: the line is among them.
         let ran =
@@ -108,13 +108,13 @@ fn the_line_of_this_machine_is_found() {
         let found = findings(&ran.json());
         assert!(found.iter().any(|f| f["metric"] == "geometry.size"), "{found:?}");
         let trusted = |f: &&Value| f["metric"] == "geometry.line" && f["verdict"]["grade"] == "trusted";
-        let line = found.iter().find(trusted).and_then(|f| f["value"].as_f64());
-        if line.is_none_or(|bytes| [32.0, 64.0, 128.0, 256.0].contains(&bytes)) {
-            return;
+        match found.iter().find(trusted).and_then(|f| f["value"].as_f64()) {
+            Some(bytes) if [32.0, 64.0, 128.0, 256.0].contains(&bytes) => return,
+            Some(bytes) => wrong.push(bytes),
+            None => {}
         }
-        lines.push(line);
     }
-    panic!("{lines:?}");
+    assert!(wrong.len() < 2, "{wrong:?}");
 }
 
 #[test]

@@ -10,6 +10,8 @@ const FACTORS: [f64; 4] = [1.0 / 3.0, 0.5, 2.0, 3.0];
 /// How far a ratio may be from a factor. Honest counters read 1 to 1.1 times the bytes of a local stream (page walks,
 /// prefetches that are not used); the factors are 1.5 apart and more.
 const NEAR: f64 = 0.2;
+/// The least ratio that is right: a channel of eight that counts nothing is below. What caches keep of a stream is less.
+const LEAST: f64 = 0.9;
 /// Least and most of the median of a socket's active channels: a stream over many pages is spread evenly, so a channel
 /// beyond carries something else.
 const EVEN: (f64, f64) = (0.5, 2.0);
@@ -107,7 +109,10 @@ pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
         traffic.boxes.iter().filter(|own| own.place.socket.is_none_or(|socket| socket == stream.socket)).collect();
     let median = median_of_active(&boxes);
     let Some(median) = median else {
-        faults.push(Fault::Nothing);
+        // What is wrong with its boxes says why none counted.
+        if faults.is_empty() {
+            faults.push(Fault::Nothing);
+        }
         return faults;
     };
     faults.extend(of_boxes(&boxes, median, stream.channels));
@@ -169,7 +174,7 @@ fn of_boxes(boxes: &[&BoxTraffic], median: f64, channels: Option<usize>) -> Vec<
 /// What is wrong with a ratio of counted to known bytes; `None` if nothing is.
 fn of_ratio(of: Of, ratio: f64) -> Option<Fault> {
     let is_near = |factor: f64| (ratio / factor - 1.0).abs() <= NEAR;
-    if is_near(1.0) {
+    if is_near(1.0) && ratio >= LEAST {
         return None;
     }
     let factor = FACTORS.into_iter().find(|factor| is_near(*factor));

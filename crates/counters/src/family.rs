@@ -267,6 +267,7 @@ mod tests {
         assert!(!matches("uncore_imc_*", "uncore_imc_free_running_0") && !matches("uncore_imc_*", "uncore_imc_"));
         assert!(matches("amd_df", "amd_df") && !matches("amd_df", "amd_df_0"));
         assert!(matches("hisi_sccl*_ddrc*", "hisi_sccl3_ddrc0") && !matches("hisi_sccl*_ddrc*", "hisi_sccl3_ddrc0_1"));
+        assert!(matches("hisi_sccl*_ddrc*_*", "hisi_sccl3_ddrc0_1"));
         assert!(!matches("hisi_sccl*_ddrc*", "hisi_sccl_ddrc0") && !matches("hisi_sccl*_ddrc*", "hisi_sccl3_hha0"));
     }
 

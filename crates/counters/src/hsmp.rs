@@ -119,9 +119,13 @@ impl CounterSource for Hsmp {
         let at = self.mailbox.now();
         let passed = at.saturating_sub(self.last).as_secs_f64();
         let mut readings = Vec::with_capacity(2 * self.sockets.len());
-        for socket in &mut self.sockets {
+        // All are asked before any is added: if one does not answer, the time goes on for all.
+        let mut rates = Vec::with_capacity(self.sockets.len());
+        for socket in &self.sockets {
+            rates.push(Rate::of(self.mailbox.ask(socket.index, TRAFFIC, 1)?[0]));
+        }
+        for (socket, rate) in self.sockets.iter_mut().zip(rates) {
             // The firmware's rate is of the time before the reading.
-            let rate = Rate::of(self.mailbox.ask(socket.index, TRAFFIC, 1)?[0]);
             socket.bytes += rate.used * passed;
             socket.transfers += rate.most / TRANSFER_BYTES * passed;
             let id = 2 * usize::from(socket.index);

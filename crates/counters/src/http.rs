@@ -27,8 +27,15 @@ pub(crate) fn get(address: &str, path: &str) -> io::Result<String> {
         Duration::ZERO => Err(io::Error::from(ErrorKind::TimedOut)),
         left => Ok(left),
     };
-    let resolved = address.to_socket_addrs()?.next().ok_or(ErrorKind::NotFound)?;
-    let mut stream = TcpStream::connect_timeout(&resolved, left()?)?;
+    // `localhost` may be an address of IPv6 first, on which the server does not listen.
+    let mut connected = Err(ErrorKind::NotFound.into());
+    for resolved in address.to_socket_addrs()? {
+        connected = TcpStream::connect_timeout(&resolved, left()?);
+        if connected.is_ok() {
+            break;
+        }
+    }
+    let mut stream = connected?;
     stream.set_write_timeout(Some(left()?))?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: text/plain\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;

@@ -84,7 +84,9 @@ impl GroupFiles for SystemFiles {
     }
 
     fn is_running(&self, pid: u32) -> bool {
-        std::path::Path::new(&format!("/proc/{pid}")).exists()
+        // The number may be another program's by now.
+        let name = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+        name(&pid.to_string()).is_some_and(|other| name("self") == Some(other))
     }
 }
 
@@ -196,13 +198,21 @@ impl<F: GroupFiles> CounterSource for Resctrl<F> {
 
     fn read(&mut self) -> io::Result<Snapshot> {
         let at = self.from.elapsed();
-        let mut readings = Vec::new();
+        let (mut readings, mut lost) = (Vec::new(), Vec::new());
         for (index, domain) in self.domains.iter().enumerate() {
             for (which, (file, of)) in
                 [("mbm_total_bytes", Of::Both), ("mbm_local_bytes", Of::Local)].iter().enumerate()
             {
-                // `Unavailable`, `Error` and `Unassigned` are no counts: the reading is missing from the snapshot.
-                let Ok(count) = self.files.read(&format!("{}/{file}", domain.path))?.trim().parse() else { continue };
+                let text = match self.files.read(&format!("{}/{file}", domain.path)) {
+                    // Some processors count the total alone.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && *of == Of::Local => continue,
+                    text => text?,
+                };
+                // `Unavailable`, `Error` and `Unassigned` are no counts: a sum without them is none.
+                let Ok(count) = text.trim().parse() else {
+                    lost.push(domain.place.clone());
+                    continue;
+                };
                 readings.push(Reading {
                     id: 2 * index + which,
                     place: domain.place.clone(),
@@ -215,7 +225,7 @@ impl<F: GroupFiles> CounterSource for Resctrl<F> {
                 });
             }
         }
-        Ok(Snapshot { at, readings, ..Snapshot::default() })
+        Ok(Snapshot { at, readings, lost, ..Snapshot::default() })
     }
 }
 

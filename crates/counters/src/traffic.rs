@@ -96,12 +96,16 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
     let bytes = |of: Of| counted.bytes.get(&of).copied();
     if place.kind == BoxKind::Link {
         let most = bytes(Of::Clock).map(|transfers| transfers * LINK_BYTES).filter(|most| *most > 0.0);
-        found.links.push(LinkTraffic {
-            place: place.clone(),
-            sent: bytes(Of::Sent),
-            received: bytes(Of::Received),
-            most,
-        });
+        let own = LinkTraffic { place: place.clone(), sent: bytes(Of::Sent), received: bytes(Of::Received), most };
+        let (sent, received) = own.utilisation();
+        let busiest = own.sent.unwrap_or(0.0).max(own.received.unwrap_or(0.0));
+        let rate = if found.seconds > 0.0 { busiest / found.seconds } else { 0.0 };
+        if sent.into_iter().chain(received).any(|share| share > MOST_UTILISATION) || rate > MOST_RATE {
+            found.marks.push(CounterMark::Impossible { place: place.clone(), rate });
+            found.missing.push(place);
+            return;
+        }
+        found.links.push(own);
     } else {
         let (read, write) = (bytes(Of::Read), bytes(Of::Write));
         // A source that counts reads only gives a lower bound of both.

@@ -109,11 +109,22 @@ fn a_group_of_our_own_counts_and_goes_away() {
     let before = source.read().unwrap();
     files.put("mon_L3_00", "5000", "1600");
     files.put("mon_L3_08", "4", "4");
-    let seen = traffic(&before, &source.read().unwrap());
-    // The second cache had no count at the beginning.
+    let middle = source.read().unwrap();
+    let seen = traffic(&before, &middle);
+    // The second cache had no count at the beginning: its machine has no sum.
     let [only] = &seen.boxes[..] else { panic!("{seen:?}") };
     assert_eq!((only.place.socket, only.total, only.local, only.read), (Some(0), 4000.0, Some(1000.0), None));
-    assert_eq!((seen.whole().read, seen.whole().total), (None, Some(4000.0)));
+    assert_eq!((seen.missing.len(), seen.whole().total, seen.sockets()[&0].total), (1, None, Some(4000.0)));
+    files.put("mon_L3_08", "14", "6");
+    let seen = traffic(&middle, &source.read().unwrap());
+    assert_eq!((seen.whole().read, seen.whole().total), (None, Some(10.0)));
+    // Some processors count the total alone.
+    files.0.borrow_mut().data.remove("mon_L3_08/mbm_local_bytes");
+    let before = source.read().unwrap();
+    files.put("mon_L3_08", "34", "");
+    files.0.borrow_mut().data.remove("mon_L3_08/mbm_local_bytes");
+    let seen = traffic(&before, &source.read().unwrap());
+    assert_eq!((seen.boxes[1].total, seen.boxes[1].local), (20.0, None));
     drop(source);
     // That of a process that ended is gone too; those of others and of a running one are not.
     let left: Vec<String> = files.0.borrow().groups.iter().cloned().collect();

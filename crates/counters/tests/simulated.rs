@@ -6,7 +6,7 @@
 mod common;
 
 use std::time::Duration;
-use tiermark_model::{CounterMark, Traffic, TrafficSum, amplification};
+use tiermark_model::{CounterMark, StepTraffic, Traffic, TrafficSum, amplification};
 
 use common::{EACCES, Fake, cpus, intel, open, source};
 use proptest::prelude::*;
@@ -115,6 +115,17 @@ fn payload_of_a_link_and_its_share_of_two_bytes_a_transfer() {
     assert!(near(link.utilisation().1, lines as f64 * LINE / 22.4e9));
 }
 
+#[test]
+fn more_than_a_link_can_carry_is_no_traffic() {
+    let mut memory = Memory::new();
+    let seen = memory.during(|memory| {
+        memory.count(20, 0x0f03, 0, 9 * 1_000_000_000_000);
+        memory.pass();
+    });
+    assert_eq!((seen.links.len(), seen.missing.len()), (1, 1), "that of the other socket is left");
+    assert!(matches!(&seen.marks[..], [CounterMark::Impossible { .. }]), "{:?}", seen.marks);
+}
+
 proptest! {
     #[test]
     fn known_amplification_in_and_the_same_out(useful in 1u64..200_000_000, read in 0u64..150_000_000, write in 0u64..150_000_000) {
@@ -150,6 +161,10 @@ fn counters_that_take_turns_are_scaled_and_marked() {
         .iter()
         .filter(|m| matches!(m, CounterMark::Multiplexed { share, .. } if (share - 0.25).abs() < 1e-6));
     assert_eq!(shares.count(), 2, "{:?}", seen.marks);
+    // A shot is shorter than turns are: what its counters had of them says nothing of the whole.
+    let mut step = StepTraffic::default();
+    step.add(&StepTraffic { useful: Some(100e6 * LINE), counted: seen, joules: None });
+    assert_eq!((step.amplification(), step.useful, step.counted.marks.len()), (None, None, 2));
     memory.fake.0.borrow_mut().shares.insert(10, 0.0);
     let never = traffic(&memory.source.read().unwrap(), &{
         memory.second(0, 2, 0);

@@ -133,6 +133,11 @@ impl<'a> Bounds<'a> {
     /// The share of their peak that the channels of the memory carried: by their clock, or by the peak of the modules.
     fn channels(&self, cell: &Cell<'_>, counted: &StepTraffic) -> Option<f64> {
         let machine = self.machine;
+        // Traffic of a last-level cache may be to the memory of any node.
+        let is_of_caches = counted.counted.boxes.iter().any(|own| own.place.kind == BoxKind::Cache);
+        if is_of_caches && machine.nodes.len() > 1 {
+            return None;
+        }
         let share = |node: u32| {
             let nodes: IdSet = [node].into_iter().collect();
             let socket = socket_of(machine, node);

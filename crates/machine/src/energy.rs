@@ -17,7 +17,7 @@ struct Zone {
     range_uj: u64,
 }
 
-/// The energy counters of a machine: of its packages, and of memory that they do not include.
+/// The energy counters of a machine: of its packages, and of memory that they do not include, where there are counters of it.
 #[derive(Debug)]
 pub struct Energy(Vec<Zone>);
 
@@ -42,7 +42,8 @@ impl Energy {
             let energy = OpenFile::new(root, format!("{path}/energy_uj"));
             Some(Zone { energy, range_uj: root.value(&format!("{path}/max_energy_range_uj"))? })
         };
-        let mut own = Self(zones.iter().filter_map(zone).collect());
+        // A sum without one of them is none.
+        let mut own = Self(zones.iter().map(zone).collect::<Option<_>>()?);
         own.read().map(|_| own)
     }
 

@@ -305,6 +305,11 @@ pub enum Reason {
         /// Of how many.
         of: u64,
     },
+    /// The system declares another size of a line.
+    AnotherLine {
+        /// The declared size.
+        declared: Bytes,
+    },
     /// Other work evicts the chase's lines.
     Evicted,
     /// Many pairs behind the number are doubtful.
@@ -346,7 +351,7 @@ impl Reason {
             | Self::AbovePeak { .. }
             | Self::StillRising { .. }
             | Self::NoPlateau { .. } => ReasonCode::Implausible,
-            Self::NotResolved { .. } | Self::NotOneStep { .. } => ReasonCode::Imprecise,
+            Self::NotResolved { .. } | Self::NotOneStep { .. } | Self::AnotherLine { .. } => ReasonCode::Imprecise,
             Self::Quantised { .. } | Self::CoarseClock { .. } => ReasonCode::Quantised,
             Self::Elsewhere { .. } | Self::Dealt { .. } => ReasonCode::WrongNode,
             Self::PlaceUnseen { .. } => ReasonCode::Unproven,

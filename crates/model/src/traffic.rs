@@ -292,7 +292,8 @@ pub struct StepTraffic {
     pub useful: Option<f64>,
     /// What the counters saw, without what the idle machine does. Before and after the shots it also has pings and wake-ups.
     pub counted: Traffic,
-    /// Energy of all processors and their memory beyond that of the idle machine, in joules (RAPL); `None` where it cannot be read.
+    /// Energy of all processors, and of their memory where the processor reports it, beyond that of the idle machine, in joules (RAPL);
+    /// `None` where it cannot be read.
     pub joules: Option<f64>,
 }
 
@@ -305,10 +306,11 @@ impl RunCounters {
 }
 
 impl StepTraffic {
-    /// Adds the traffic of another shot. One in which a box was not counted only adds what is wrong: neither its bytes nor its useful ones
-    /// count.
+    /// Adds the traffic of another shot. One in which a box was not counted, or not all the time, only adds what is wrong: neither its
+    /// bytes nor its useful ones count.
     pub fn add(&mut self, other: &Self) {
-        if !other.counted.missing.is_empty() {
+        let is_wrong = |mark: &CounterMark| mark.place().kind != BoxKind::Link;
+        if !other.counted.missing.is_empty() || other.counted.marks.iter().any(is_wrong) {
             self.counted.note(&other.counted.marks);
             return;
         }

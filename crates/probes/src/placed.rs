@@ -165,6 +165,11 @@ pub fn notes(on: &PlacedCurves, points: &[PlacedPoint]) -> Vec<Note> {
 /// Traffic by node. A box without node belongs to the one node of its socket. `None` if the node of one is not known: the
 /// sum of several nodes is on no curve of one.
 fn by_node(traffic: &Traffic, machine: &Machine) -> Option<BTreeMap<NodeId, TrafficSum>> {
+    // Traffic of a last-level cache may be to the memory of any node.
+    let is_of_caches = traffic.boxes.iter().any(|own| own.place.kind == BoxKind::Cache);
+    if is_of_caches && machine.nodes.len() > 1 {
+        return None;
+    }
     let mut known = traffic.clone();
     let places = known.boxes.iter_mut().map(|own| &mut own.place);
     for place in places.chain(known.missing.iter_mut().filter(|place| place.kind != BoxKind::Link)) {

@@ -54,13 +54,17 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     let is_of_memory = |row: &&Row<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
     let of_memory: Vec<&Row<'_>> = rows.iter().filter(is_of_memory).collect();
     let mut out = out_of(run, counters, style);
+    let lost = rows.iter().filter(|row| row.traffic.amplification().is_none()).count();
+    let lost = (lost > 0)
+        .then(|| format!("not shown: {} whose traffic was not counted as a whole", count_of(lost as u64, "number")));
     if of_memory.is_empty() {
-        return out + &hanging("  ", "No number of this run moved enough data to or from memory.", Ink::Plain, style);
+        let none = lost.unwrap_or_else(|| "No number of this run moved enough data to or from memory.".to_owned());
+        return out + &hanging("  ", &none, Ink::Plain, style) + &marks(&rows, style);
     }
     let most = if style.verbose { of_memory.len() } else { ROWS };
     out.push_str(&table(&of_memory[..most.min(of_memory.len())], style));
     let hidden = of_memory.len().saturating_sub(most);
-    let caches = rows.len() - of_memory.len();
+    let caches = rows.iter().filter(|row| row.traffic.amplification().is_some()).count() - of_memory.len();
     let hidden = (hidden > 0).then(|| format!("{} more with --verbose", count_of(hidden as u64, "number")));
     let caches = (caches > 0).then(|| {
         format!(
@@ -68,11 +72,15 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
             count_of(caches as u64, "number")
         )
     });
-    let rest: Vec<String> = hidden.into_iter().chain(caches).collect();
+    let rest: Vec<String> = hidden.into_iter().chain(caches).chain(lost).collect();
     if !rest.is_empty() {
         out.push_str(&hanging("  ", &rest.join("; "), Ink::Dim, style));
     }
-    out + &marks(&of_memory, style)
+    if of_memory.iter().any(|row| fullest(&row.traffic.counted).is_some()) {
+        let text = "Counts of links were not compared with a known stream.";
+        out.push_str(&hanging("  ", text, Ink::Dim, style));
+    }
+    out + &marks(&rows, style)
 }
 
 /// The heading, and what precedes the table.
@@ -85,9 +93,12 @@ fn title(counters: &RunCounters) -> String {
     if counters.sees.contains(&CounterSight::LowerBound) {
         return format!("Traffic of memory, at least, counted by {}", counters.source.name());
     }
-    let lacks = [(CounterSight::Writes, "reads only"), (CounterSight::Reads, "reads and writes together")];
-    let lack = lacks.into_iter().find(|(sight, _)| !counters.sees.contains(sight)).map(|(_, words)| words);
-    let lack = lack.map_or_else(String::new, |words| format!(" ({words})"));
+    let sees = |sight| counters.sees.contains(&sight);
+    let lack = match (sees(CounterSight::Reads), sees(CounterSight::Writes)) {
+        (true, true) => "",
+        (true, false) => " (reads only)",
+        (false, _) => " (reads and writes together)",
+    };
     format!("Traffic of memory, counted by {}{lack}", counters.source.name())
 }
 
@@ -98,6 +109,10 @@ fn background(run: &Run, counters: &RunCounters, style: &Style) -> String {
     if let Some(idle) = idle {
         let text = format!("idle machine: {} {}, subtracted below", rate(idle, style), style.rate_unit());
         out.push_str(&hanging("  ", &text, Ink::Plain, style));
+    }
+    if counters.check.is_none() {
+        let text = "These counts were not compared with a known stream: there was no memory for one, or no cpu.";
+        out.push_str(&hanging("  ", text, Ink::Warn, style));
     }
     if let Some(check) = &counters.check {
         let ratio = check.counted.filter(|_| check.known > 0.0).map(|counted| counted / check.known);
@@ -181,7 +196,7 @@ fn over_links(counted: &Traffic) -> Option<f64> {
 }
 
 /// What is wrong with counts of some steps, once for each box.
-fn marks(rows: &[&Row<'_>], style: &Style) -> String {
+fn marks(rows: &[Row<'_>], style: &Style) -> String {
     let mut said: Vec<String> = Vec::new();
     for mark in rows.iter().flat_map(|row| &row.traffic.counted.marks) {
         let text = sentence(mark);
@@ -196,13 +211,32 @@ fn sentence(mark: &CounterMark) -> String {
     let unit = &mark.place().unit;
     match mark {
         CounterMark::Multiplexed { share, .. } => {
-            format!("{unit}: its counters took turns; counts are scaled from {} of the time", percent(*share))
+            format!(
+                "{unit}: its counters took turns and counted {} of the time; those shots are left out",
+                percent(*share)
+            )
         }
         CounterMark::NeverCounted { .. } => format!("{unit} never counted: other programs hold its counters"),
-        CounterMark::Lost { .. } => format!("{unit} stopped counting: its cpu went offline"),
+        CounterMark::Lost { .. } => format!("{unit} was not counted: its counter could not be read"),
         CounterMark::WentBack { .. } => {
-            format!("{unit}: its count went back, so another program sets it; it is left out")
+            format!("{unit}: its count went back, so another program sets it; those shots are left out")
         }
-        CounterMark::Impossible { .. } => format!("{unit} counted more than a channel can carry; it is left out"),
+        CounterMark::Impossible { .. } => format!("{unit} counted more than it can carry; those shots are left out"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_title_says_what_is_not_told_apart() {
+        let title = |sees: &[CounterSight]| {
+            let (source, sees) = (CounterSourceId::Perf, sees.to_vec());
+            title(&RunCounters { source, sees, passed_over: Vec::new(), check: None, notes: Vec::new() })
+        };
+        assert_eq!(title(&[CounterSight::Reads, CounterSight::Writes]), "Traffic of memory, counted by perf");
+        assert_eq!(title(&[CounterSight::Reads]), "Traffic of memory, counted by perf (reads only)");
+        assert_eq!(title(&[CounterSight::Total]), "Traffic of memory, counted by perf (reads and writes together)");
     }
 }

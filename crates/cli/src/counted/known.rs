@@ -13,8 +13,8 @@ use tiermark_model::{
 const THREADS: usize = 4;
 /// Memory of each thread: with several of them beyond the last-level cache of most processors.
 const BYTES: u64 = 128 << 20;
-/// Memory that a stream needs at least, in parts of the last-level cache: what the cache keeps of it does not reach memory.
-const CACHES: u64 = 4;
+/// Memory that a stream needs at least, in parts of the last-level cache: what the cache keeps of it, an eighth, does not reach memory.
+const CACHES: u64 = 8;
 /// Shots of a stream, and the time of each.
 const SHOTS: usize = 20;
 const SHOT: Duration = Duration::from_millis(10);
@@ -28,16 +28,18 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
     let mut ran = false;
     for socket in host.machine().sockets().iter().collect::<Vec<_>>() {
         let (mut known, mut counted) = ((0.0, 0.0), Traffic::default());
-        for op in OPS {
-            // All nodes of the socket: a channel of another one would be silent.
-            let nodes = nodes_of_socket(host.machine(), socket);
-            let Some((kernel, seen)) = stream(host, socket, nodes, op) else { continue };
+        // All nodes of the socket: a channel of another one would be silent.
+        let nodes = nodes_of_socket(host.machine(), socket);
+        let streams: Option<Vec<_>> = OPS.iter().map(|op| stream(host, socket, nodes.clone(), op)).collect();
+        // Both or none: counts of one direction say nothing of the other. A socket without allowed cpus or free memory has none.
+        let Some(streams) = streams else { continue };
+        for (kernel, seen) in streams {
             let useful = seen.useful.unwrap_or(0.0);
             let (read, written) = kernel.traffic();
             known = (known.0 + read * useful, known.1 + written * useful);
             counted.add(&seen.counted);
-            ran = true;
         }
+        ran = true;
         let channels = channels_of_socket(host.machine());
         let faults = check_known(&counted, &KnownStream { socket, read: known.0, write: known.1, channels });
         check.faults.extend(faults.iter().map(Fault::note));

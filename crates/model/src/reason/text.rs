@@ -138,6 +138,7 @@ impl Reason {
             Self::NotOneStep { off, of } => {
                 write!(f, "the times of {off} of {of} distances are neither those of one line nor those of two")
             }
+            Self::AnotherLine { declared } => write!(f, "the system declares lines of {declared}"),
             Self::Evicted => f.write_str("other programs evict the lines of the chase too"),
             Self::Pairs { doubted, of } => write!(f, "{doubted} of {of} pairs are not trusted"),
             Self::CachesAnswer { bytes, caches, times } => {

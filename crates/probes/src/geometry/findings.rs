@@ -86,63 +86,70 @@ fn line_of_table(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<F
     Some(bytes).filter(|bytes| declared.is_none_or(|declared| u64::from(declared) == *bytes))
 }
 
+/// Pairs of words: their distance, ns, and the step.
+type Pairs<'a> = [(u64, f64, &'a Observation)];
+
+fn numbers(pairs: &Pairs<'_>) -> Vec<(u64, f64)> {
+    pairs.iter().map(|(apart, ns, _)| (*apart, *ns)).collect()
+}
+
 /// The line and its neighbours; returns the line's size, where it was found.
 fn lines(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option<u64> {
     let [cached, memory] = seen.pairs();
-    let numbers = |pairs: &[(u64, f64, &Observation)]| -> Vec<(u64, f64)> {
-        pairs.iter().map(|(apart, ns, _)| (*apart, *ns)).collect()
-    };
-    let all = |pairs: &[(u64, f64, &'_ Observation)]| -> Vec<String> {
-        pairs.iter().map(|(_, _, o)| o.step.clone()).collect()
-    };
     let declared = seen.cpu.and_then(|cpu| machine.cache_of(cpu, 1)).and_then(|c| c.line_bytes);
-    let bytes = line(&numbers(&cached)).filter(|line| !line.at_most).map(|line| line.bytes);
-    let decides = |apart: u64, pairs: &[(u64, f64, &'_ Observation)]| {
-        pairs.iter().position(|(a, ..)| *a == apart).filter(|i| *i > 0)
-    };
-    let at = bytes.and_then(|bytes| decides(bytes, &cached));
-    if let (Some(bytes), Some(at)) = (bytes, at) {
-        let (near, far) = (&cached[at - 1], &cached[at]);
-        let off = off_step(&numbers(&cached), bytes);
-        // A bound may lie off the step, and then the line is one too; a time that is certain may not.
-        let decide: Vec<&Observation> = cached
-            .iter()
-            .enumerate()
-            .filter(|(i, (apart, ..))| *i + 1 == at || *i == at || off.contains(apart))
-            .map(|(_, (_, _, o))| *o)
-            .collect();
-        let mut line = resting_on(&decide, Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
-        let certain =
-            cached.iter().filter(|(apart, _, o)| off.contains(apart) && o.verdict.grade == Grade::Trusted).count();
-        if certain > 0 {
-            line.value = None;
-            line.verdict.suspect(Reason::NotOneStep { off: off.len() as u64, of: cached.len() as u64 });
-        }
-        line.notes.push(shapes::line_from_words(Bytes(near.0), near.1, Bytes(far.0), far.1));
-        let another = declared.filter(|declared| u64::from(*declared) != bytes);
-        line.notes.extend(another.map(shapes::another_line_declared));
-        if let Some(declared) = declared {
-            line.labels = line.labels.whole(Labels::DECLARED, u64::from(declared));
-        }
-        line.evidence = all(&cached);
-        found.push(line);
-    }
-    if let (Some(bytes), false) = (bytes, memory.is_empty()) {
-        let reach = neighbours(&numbers(&memory), bytes);
-        let value = reach.unwrap_or(bytes);
-        // The two points that decide: the first that pays in full, and the one before it.
-        let decide: Vec<&Observation> = match decides(value, &memory) {
-            Some(at) => vec![memory[at - 1].2, memory[at].2],
-            None => memory.iter().map(|(_, _, o)| *o).collect(),
-        };
-        let value = Some(value as f64);
-        let mut found_reach = resting_on(&decide, Quantity::GeometryNeighbours, Labels::new(), value, Unit::Bytes);
-        let reach = reach.map(Bytes).map_or_else(shapes::lines_come_alone, shapes::lines_come_together);
-        found_reach.notes.push(reach);
-        found_reach.evidence = all(&memory);
-        found.push(found_reach);
-    }
+    let line = line_of_pairs(&cached, declared.map(u64::from));
+    let bytes = line.as_ref().and_then(|line| line.value).map(|bytes| bytes as u64);
+    found.extend(line);
+    found.extend(bytes.and_then(|bytes| neighbours_of_pairs(&memory, bytes)));
     bytes
+}
+
+/// Where the first of two words decides: behind another one.
+fn decides(apart: u64, pairs: &Pairs<'_>) -> Option<usize> {
+    pairs.iter().position(|(own, ..)| *own == apart).filter(|at| *at > 0)
+}
+
+fn line_of_pairs(cached: &Pairs<'_>, declared: Option<u64>) -> Option<Finding> {
+    let bytes = line(&numbers(cached)).filter(|line| !line.at_most)?.bytes;
+    let at = decides(bytes, cached)?;
+    let (near, far) = (&cached[at - 1], &cached[at]);
+    let off = off_step(&numbers(cached), bytes);
+    let is_off = |apart: &u64| off.contains(apart);
+    // A bound may lie off the step, and then the line is one too; a time that is certain may not.
+    let decide = cached.iter().enumerate().filter(|(i, (apart, ..))| *i + 1 == at || *i == at || is_off(apart));
+    let decide: Vec<&Observation> = decide.map(|(_, (_, _, o))| *o).collect();
+    let mut line = resting_on(&decide, Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
+    if cached.iter().any(|(apart, _, o)| is_off(apart) && o.verdict.grade == Grade::Trusted) {
+        line.value = None;
+        line.verdict.suspect(Reason::NotOneStep { off: off.len() as u64, of: cached.len() as u64 });
+    }
+    line.notes.push(shapes::line_from_words(Bytes(near.0), near.1, Bytes(far.0), far.1));
+    if let Some(declared) = declared {
+        // One slow time can pass for another line. Rarely does the system declare a wrong one.
+        if declared != bytes {
+            line.verdict.suspect(Reason::AnotherLine { declared: Bytes(declared) });
+        }
+        line.labels = line.labels.whole(Labels::DECLARED, declared);
+    }
+    line.evidence = cached.iter().map(|(_, _, o)| o.step.clone()).collect();
+    Some(line)
+}
+
+fn neighbours_of_pairs(memory: &Pairs<'_>, line: u64) -> Option<Finding> {
+    if memory.is_empty() {
+        return None;
+    }
+    let reach = neighbours(&numbers(memory), line);
+    let value = reach.unwrap_or(line);
+    // The two points that decide: the first that pays in full, and the one before it.
+    let decide: Vec<&Observation> = match decides(value, memory) {
+        Some(at) => vec![memory[at - 1].2, memory[at].2],
+        None => memory.iter().map(|(_, _, o)| *o).collect(),
+    };
+    let mut found = resting_on(&decide, Quantity::GeometryNeighbours, Labels::new(), Some(value as f64), Unit::Bytes);
+    found.notes.push(reach.map(Bytes).map_or_else(shapes::lines_come_alone, shapes::lines_come_together));
+    found.evidence = memory.iter().map(|(_, _, o)| o.step.clone()).collect();
+    Some(found)
 }
 
 /// A level and everything that is said about it.

@@ -3,7 +3,9 @@ use crate::geometry::made;
 use crate::geometry::seen::GeometryCurves;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tiermark_model::{ChainLayout, Finding, Grade, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity, Reason};
+use tiermark_model::{
+    Cache, CacheKind, ChainLayout, Finding, Grade, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity, Reason,
+};
 use tiermark_stats::Rng;
 
 /// A table in KiB of footprint.
@@ -336,8 +338,9 @@ fn a_line_is_one_step() {
         };
         let observations: Vec<Observation> =
             [8, 16, 32, 64, 128, 256].into_iter().zip(ns).enumerate().map(made).collect();
-        let seen = GeometryCurves::new(&observations, &Machine::default());
-        let all = crate::geometry::findings::geometry(&seen, &Machine::default());
+        let machine = declaring(64);
+        let seen = GeometryCurves::new(&observations, &machine);
+        let all = crate::geometry::findings::geometry(&seen, &machine);
         all.into_iter().find(|f| f.metric == Quantity::GeometryLine).map(|f| (f.value, f.verdict.grade))
     };
     assert_eq!(found([2.9, 2.9, 2.9, 3.7, 3.7, 3.7], &[]), Some((Some(64.0), Grade::Trusted)));
@@ -345,6 +348,22 @@ fn a_line_is_one_step() {
     // The clock of the first point was another, or that of all others: which distance is the line, nobody knows.
     assert_eq!(found([2.4, 3.2, 3.2, 3.7, 3.7, 3.7], &[]).map(|(value, _)| value), Some(None));
     assert_eq!(found([2.9, 2.9, 3.25, 3.7, 3.7, 3.7], &[2]), Some((Some(64.0), Grade::Bound)));
+    // A slow time just before the step is a step of its own: what the system declares is another line.
+    assert_eq!(found([2.9, 2.9, 3.9, 3.7, 3.7, 3.7], &[]), Some((Some(32.0), Grade::Suspect)));
+}
+
+/// A machine whose first cache has such lines.
+fn declaring(line: u32) -> Machine {
+    let cache = Cache {
+        level: 1,
+        kind: CacheKind::Data,
+        bytes: Some(32 * KIB),
+        line_bytes: Some(line),
+        ways: None,
+        sets: None,
+        cpus: [1].into_iter().collect(),
+    };
+    Machine { caches: vec![cache], ..Machine::default() }
 }
 
 fn translated(l1: u64, l2: u64, soft: bool, noise: f64, rng: &mut Rng) -> Vec<(u64, f64, f64)> {
