@@ -3,12 +3,12 @@
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, CounterSight, Experiment, Finding, IdSet, Labels, Machine, Note, Observation, Quantity, ReasonCode,
-    Run, RunCounters, State, StateKind, Unit,
+    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Labels, Machine, Note, Nothing, Observation, Quantity, Reason,
+    ReasonCode, Run, State, StateKind, Unit,
 };
 
-use crate::cells::Cell;
-use crate::facts::{Fact, Scene, SceneKind};
+use crate::cells::{Cell, is_full};
+use crate::facts::{ALL_CORES, CORES, Fact, LIMIT, Scene, SceneKind};
 use crate::measured::{is_peak_stated, known};
 use crate::rules::Need;
 
@@ -16,9 +16,21 @@ use crate::rules::Need;
 const MOST_RAMPS: usize = 256;
 
 /// Whether counts are there and can be trusted.
-pub(crate) fn counts(run: &Run) -> bool {
-    let is_trusted = run.counters.as_ref().is_some_and(RunCounters::can_be_trusted);
-    is_trusted && run.observations().any(|seen| seen.traffic.is_some())
+///
+/// # Errors
+/// Why not.
+pub(crate) fn counts(run: &Run) -> Result<(), Note> {
+    let own = run.counters.as_ref().filter(|own| own.source != CounterSourceId::None);
+    let own = own.filter(|_| run.observations().any(|seen| seen.traffic.is_some())).ok_or_else(says::no_counts)?;
+    let name = own.source.name();
+    let faults = own.check.as_ref().map(|check| Note::joined(&check.faults));
+    match (own.can_be_trusted(), faults) {
+        (true, _) => Ok(()),
+        // What such a source counts is below any known stream.
+        _ if own.sees.contains(&CounterSight::LowerBound) => Err(says::counts_partial(name)),
+        (false, Some(why)) => Err(says::counts_wrong(name, &why)),
+        (false, None) => Err(says::counts_unchecked(name)),
+    }
 }
 
 /// All scenes of the machine.
@@ -54,7 +66,10 @@ fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
     let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
     let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
     let mut scene = Scene::new(SceneKind::Ramp, Some(format!("ramp of threads, {op}, {place} memory{node}")));
-    scene = scene.word("limit", limit).word("distance", place).with(Fact::Used, rate, how, &steps);
+    scene = scene.word(LIMIT, limit).word("distance", place).with(Fact::Used, rate, how, &steps);
+    if steps.iter().any(|step| is_of_all_cores(step, run)) {
+        scene = scene.word(CORES, ALL_CORES);
+    }
     let is_guest = run.machine.system.hypervisor.is_some();
     let is_stated = run.findings().filter(|other| other.metric == Quantity::ScaleShare).any(is_peak_stated);
     for (fact, metric, statistic) in [
@@ -70,6 +85,15 @@ fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
         }
     }
     Some(scene)
+}
+
+/// Whether a step of a ramp ran on every core that it could.
+fn is_of_all_cores(step: &str, run: &Run) -> bool {
+    let seen = run.observations().find(|seen| seen.step == step);
+    let labels = seen.map(|seen| &seen.labels);
+    let cpus = labels.and_then(|labels| IdSet::from_plain_list(labels.get(Labels::CPUS)?).ok()).unwrap_or_default();
+    let threads = labels.and_then(|labels| labels.number(Labels::THREADS)).unwrap_or_default();
+    is_full(&cpus, threads as f64, &run.machine)
 }
 
 /// A piece of memory that a scan found slow, or the median that none differs from.
@@ -168,6 +192,7 @@ fn settings(run: &Run) -> Vec<Scene> {
         let moved = with(ReasonCode::Faults) + with(ReasonCode::WrongNode);
         found.push(setting("numa-balancing", Fact::Steps, if is_balancing { moved } else { 0.0 }));
     }
+    found.extend(swaps(run).into_iter().map(|(word, fact, value)| setting(word, fact, value)));
     if let Some(thp) = &system.thp {
         let is_off = thp == "never";
         let count: usize = run.experiments.iter().filter(|_| is_off).map(fallen_back).sum();
@@ -181,6 +206,25 @@ fn settings(run: &Run) -> Vec<Scene> {
         let spreads = run.observations().filter_map(|seen| seen.core_hz_spread).filter(|spread| spread.is_finite());
         let spread = spreads.max_by(f64::total_cmp).unwrap_or(0.0);
         found.push(setting("governor", Fact::Spread, if governor == "performance" { 0.0 } else { spread }));
+    }
+    found
+}
+
+/// What was swapped out before the run, and steps in which pages were read back.
+fn swaps(run: &Run) -> Vec<(&'static str, Fact, f64)> {
+    let system = &run.machine.system;
+    let mut found = Vec::new();
+    let used: f64 = system.swaps.iter().map(|area| area.used_bytes as f64).sum();
+    let memory = system.memory_bytes.filter(|bytes| *bytes > 0);
+    found.extend(memory.map(|bytes| ("swap", Fact::ShareOfMemory, used / bytes as f64)));
+    let reads_back = |reason: &Reason| {
+        matches!(reason, Reason::MajorFaults { .. })
+            || matches!(reason, Reason::Nothing { cause: Nothing::Swapped, .. })
+    };
+    let mut measured = run.observations().filter(|seen| !seen.visits.is_empty() || seen.value.is_some()).peekable();
+    if measured.peek().is_some() {
+        let steps = run.observations().filter(|seen| seen.verdict.reasons.iter().any(reads_back)).count();
+        found.push(("swapping", Fact::Steps, steps as f64));
     }
     found
 }
@@ -216,7 +260,7 @@ pub(crate) fn lacks(need: Need, machine: &Machine) -> Option<Note> {
         }
         Need::WholeSockets => (nodes_per_socket(machine) > 1.0).then(says::needs_whole_sockets),
         Need::OneModuleAChannel => {
-            let channels = machine.theoretical_peak.as_ref().and_then(|peak| peak.channels);
+            let channels = machine.real_peak().and_then(|peak| peak.channels);
             let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
             let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
             (!is_one).then(says::needs_one_module_a_channel)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use tiermark_expect::{Comparison, Entry, Expectation, Named};
-use tiermark_model::{Confidence, ExplainedKind};
+use tiermark_model::{Confidence, ExplainRule, ExplainedKind};
 
 use crate::facts::{FactName, SceneKind};
 
@@ -25,6 +25,12 @@ pub(crate) struct Rule {
     /// What its conclusion rests on at best; `None` for what its numbers rest on.
     pub(crate) at_best: Option<Confidence>,
     pub(crate) advice: String,
+    /// What to try where every core is in use already.
+    pub(crate) advice_if_full: Option<String>,
+    /// Its limits, as the file has them.
+    limits: Vec<String>,
+    /// The command whose run has its numbers; `None` for what the system reports and for what every run has.
+    pub(crate) command: Option<String>,
     pub(crate) source: String,
 }
 
@@ -82,6 +88,9 @@ struct Row {
     needs: Vec<Need>,
     #[serde(rename = "try")]
     advice: String,
+    #[serde(rename = "try-if-full")]
+    advice_if_full: Option<String>,
+    command: Option<String>,
     source: String,
 }
 
@@ -110,12 +119,15 @@ fn rule(row: Row) -> Result<Rule, String> {
     };
     Ok(Rule {
         condition,
+        limits: row.unless.map_or(row.when, |that| vec![that]),
         needs: row.needs,
         name: row.name,
         kind: row.kind,
         finding: row.finding,
         at_best: row.confidence,
         advice: row.advice,
+        advice_if_full: row.advice_if_full,
+        command: row.command,
         source: row.source,
     })
 }
@@ -134,6 +146,46 @@ fn holds(of: SceneKind, row: &Row) -> Result<Holds, String> {
     Ok(Holds { of, words: row.words.clone(), all, numbers })
 }
 
+impl Rule {
+    /// For those who read the rules.
+    pub(crate) fn shown(&self) -> ExplainRule {
+        let (looks_at, needs_counters) = match &self.condition {
+            Condition::Fails(_) => (None, false),
+            Condition::Holds(holds) => (Some(holds.subject()), holds.needs_counters()),
+        };
+        ExplainRule {
+            name: self.name.clone(),
+            kind: self.kind,
+            finds: self.finding.clone(),
+            looks_at,
+            expects: matches!(self.condition, Condition::Fails(_)),
+            limits: self.limits.clone(),
+            needs_counters,
+            command: self.command.clone(),
+            at_best: self.at_best,
+            advice: self.advice.clone(),
+            advice_if_full: self.advice_if_full.clone(),
+            source: self.source.clone(),
+        }
+    }
+}
+
+impl Holds {
+    /// Whether only counters have its numbers.
+    pub(crate) fn needs_counters(&self) -> bool {
+        let is_counted = |name: &FactName| name.is_counted_in(self.of);
+        self.of.is_counted() || self.all.iter().flat_map(Comparison::names).any(is_counted)
+    }
+
+    /// What it is about, in words.
+    fn subject(&self) -> String {
+        let words = |(key, words): (&String, &Vec<String>)| format!("{key} {}", words.join(" or "));
+        let words: Vec<String> = self.words.iter().map(words).collect();
+        let of = self.of.words();
+        if words.is_empty() { of.to_owned() } else { format!("{of}: {}", words.join(", ")) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +198,10 @@ mod tests {
             assert!(rule.source.len() > 15 && rule.advice.len() > 10, "{}", rule.name);
             assert!(rule.finding.chars().next().is_some_and(|c| !c.is_lowercase()), "{}", rule.finding);
             assert!(!rule.finding.ends_with('.') && !rule.advice.ends_with('.'), "{}", rule.name);
+            // Where no core is free, more threads are no advice.
+            let more_threads = rule.advice.replace("no more threads", "").contains("more threads");
+            assert!(!more_threads || rule.advice_if_full.is_some(), "{}", rule.name);
+            assert!(!rule.advice_if_full.iter().any(|text| text.contains("more threads")), "{}", rule.name);
         }
         // Problems first: the order of the file is that of a report.
         let kinds: Vec<ExplainedKind> = rules.iter().map(|rule| rule.kind).collect();

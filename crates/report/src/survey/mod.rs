@@ -86,7 +86,7 @@ pub(crate) fn survey(run: &Run, style: &Style) -> String {
 /// What to look at next, and what was shown.
 fn next(run: &Run, style: &Style) -> String {
     let gutter = " ".repeat(states::GUTTER);
-    let views = format!("tiermark show {} | -v", run_view_options(" | "));
+    let views = format!("tiermark explain, tiermark show {} | -v", run_view_options(" | "));
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
     labelled("Next", &hanging(&gutter, &views, Ink::Plain, style), style)
         + &labelled("Run", &hanging(&gutter, &which, Ink::Plain, style), style)
