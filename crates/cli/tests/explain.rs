@@ -10,6 +10,8 @@ use common::User;
 use serde_json::Value;
 
 const SERVER: &str = "synth:sockets=2,cores=4,smt=2,mem=16G";
+/// A machine whose latencies a whole survey trusts.
+const SURVEYED: &str = "synth:sockets=2,cores=8,smt=1,l3=8M,mem=16G";
 /// Machines of several shapes: a guest, one socket, two, four nodes a socket, memory without cpus.
 const SHAPES: [&str; 5] = [
     "synth:cores=2,smt=1,l3=8M,mem=4G",
@@ -132,7 +134,7 @@ fn the_command_that_a_rule_names_lets_it_be_judged() {
         let stated = command.replace("--peak RATE", "--peak=75GB/s").replace("--link-rate RATE", "--link-rate=30GB/s");
         let words: Vec<&str> = stated.split(' ').skip(1).collect();
         let user = User::new();
-        let ceilings = ["--simulate", SERVER, "--sim-memory=60", "--sim-link=25", "-q"];
+        let ceilings = ["--simulate", SURVEYED, "--sim-memory=60", "--sim-link=25", "-q"];
         user.run(&[&words[..], &ceilings].concat()).expect(0);
         let found = user.run(&["explain", "--json"]).expect(0).json();
         for rule in rules {
@@ -166,7 +168,7 @@ fn a_document_with_nothing_to_explain_is_refused() {
     let mut run: Value = serde_json::from_str(&fs::read_to_string(user.path("run.json")).unwrap()).unwrap();
     run["machine"]["cpus"] = Value::Array(Vec::new());
     run["experiments"] = Value::Array(Vec::new());
-    for key in ["thp", "numa_balancing", "governor"] {
+    for key in ["thp", "numa_balancing", "governor", "memory_bytes"] {
         run["machine"]["system"][key] = Value::Null;
     }
     fs::write(user.path("empty.json"), run.to_string()).unwrap();

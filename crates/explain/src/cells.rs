@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use tiermark_model::{
-    Cpu, Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern, Purpose, Quantity,
-    Run, StoreKind,
+    Cpu, Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern, Purpose,
+    Quantity, Run, StoreKind,
 };
 
 /// Bandwidths that are explained at most: those of 64 nodes with memory of 64 nodes. Documents may come from anywhere.

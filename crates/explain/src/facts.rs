@@ -124,16 +124,17 @@ impl FactName {
     pub(crate) fn is_counted_in(self, kind: SceneKind) -> bool {
         // Of threads with local and remote memory, no rate is that of the link.
         let is_mixed = kind == SceneKind::Mixed && self == Self(Whose::Own, Fact::LinkShare);
-        is_mixed || matches!(
-            self.1,
-            Fact::ReadRatio
-                | Fact::WriteRatio
-                | Fact::Amplification
-                | Fact::UsedShare
-                | Fact::WritesPerRead
-                | Fact::Moved
-                | Fact::Median
-        )
+        is_mixed
+            || matches!(
+                self.1,
+                Fact::ReadRatio
+                    | Fact::WriteRatio
+                    | Fact::Amplification
+                    | Fact::UsedShare
+                    | Fact::WritesPerRead
+                    | Fact::Moved
+                    | Fact::Median
+            )
     }
 
     fn unit_shown(self) -> ExplainedUnit {

@@ -11,7 +11,7 @@ use crate::boxes::boxes;
 use crate::cells::{Cell, cells};
 use crate::curves::curves;
 use crate::facts::{ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, PEAK_OPTION, Scene};
-use crate::machine::{counts, lacks, nodes_per_socket, scenes};
+use crate::machine::{counts, scenes};
 use crate::measured::Bounds;
 use crate::pairs::{Measured, pairs};
 use crate::rules::{Condition, Holds, RULES, Rule, read};
@@ -37,11 +37,7 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
             complete: run.complete,
             simulated: run.simulated.is_some(),
         },
-        counters: run
-            .counters
-            .as_ref()
-            .map(|own| own.source)
-            .filter(|_| counts.is_ok()),
+        counters: run.counters.as_ref().map(|own| own.source).filter(|_| counts.is_ok()),
         counts_unused: counts.as_ref().err().filter(|why| why.code != says::codes::no_counts).cloned(),
         found: Vec::new(),
         clear: Vec::new(),
@@ -92,7 +88,7 @@ fn all_scenes(run: &Run, has_counts: bool) -> Vec<Scene> {
     all.extend(scenes(run, &plain));
     all.extend(curves(run));
     if has_counts {
-        all.extend(boxes(&plain, nodes_per_socket(&run.machine) > 1.0));
+        all.extend(boxes(&plain, run.machine.nodes_per_socket() > 1));
     }
     all.extend(measured.into_iter().map(|(_, scene)| scene));
     all
@@ -118,7 +114,7 @@ enum Judged {
 }
 
 fn judge(rule: &Rule, input: &Input<'_>) -> Judged {
-    if let Some(why) = rule.needs.iter().find_map(|need| lacks(*need, &input.run.machine)) {
+    if let Some(why) = rule.needs.iter().find_map(|need| need.lacks(&input.run.machine)) {
         return Judged::Unjudged(why, None);
     }
     match &rule.condition {

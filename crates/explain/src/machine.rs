@@ -3,14 +3,13 @@
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Labels, Machine, Note, Nothing, Observation, Quantity, Reason,
-    ReasonCode, Run, State, StateKind, Unit,
+    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Labels, Note, Nothing, Observation,
+    Quantity, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
 use crate::cells::{Cell, is_full};
 use crate::facts::{ALL_CORES, CORES, Fact, LIMIT, Scene, SceneKind};
 use crate::measured::{is_peak_stated, known};
-use crate::rules::Need;
 
 /// Ramps of a run at most: a place for each node, and some operations. A document may have any number.
 const MOST_RAMPS: usize = 256;
@@ -181,7 +180,7 @@ fn settings(run: &Run) -> Vec<Scene> {
     };
     let mut found = Vec::new();
     if !machine.cpus.is_empty() {
-        found.push(setting("nodes", Fact::NodesPerSocket, nodes_per_socket(machine)));
+        found.push(setting("nodes", Fact::NodesPerSocket, machine.nodes_per_socket() as f64));
     }
     let with = |code: ReasonCode| {
         let has = |seen: &&Observation| seen.verdict.has(code);
@@ -238,34 +237,6 @@ fn fallen_back(experiment: &Experiment) -> usize {
     let is_base = |seen: &&Observation| seen.labels.is(Labels::PAGE, "base");
     let has_others = measured().any(|seen| seen.labels.get(Labels::PAGE).is_some_and(|page| page != "base"));
     if is_chosen || has_others { 0 } else { measured().filter(is_base).count() }
-}
-
-/// Nodes with cpus of the socket that has most.
-pub(crate) fn nodes_per_socket(machine: &Machine) -> f64 {
-    let mut sockets: std::collections::BTreeMap<u32, IdSet> = std::collections::BTreeMap::new();
-    for cpu in &machine.cpus {
-        if let Some(node) = cpu.node {
-            sockets.entry(cpu.socket).or_default().insert(node);
-        }
-    }
-    sockets.values().map(IdSet::len).max().unwrap_or(1) as f64
-}
-
-/// Why a rule says nothing about a machine; `None` if the machine is what the rule needs.
-pub(crate) fn lacks(need: Need, machine: &Machine) -> Option<Note> {
-    match need {
-        Need::TwoSockets => {
-            let sockets: IdSet = machine.cpus.iter().map(|cpu| cpu.socket).collect();
-            (sockets.len() != 2).then(|| says::needs_two_sockets(sockets.len()))
-        }
-        Need::WholeSockets => (nodes_per_socket(machine) > 1.0).then(says::needs_whole_sockets),
-        Need::OneModuleAChannel => {
-            let channels = machine.real_peak().and_then(|peak| peak.channels);
-            let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
-            let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
-            (!is_one).then(says::needs_one_module_a_channel)
-        }
-    }
 }
 
 /// The counters: what their comparison with a known stream found.

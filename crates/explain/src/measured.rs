@@ -11,7 +11,6 @@ use tiermark_model::{
 
 use crate::cells::{Access, Cell, Distance};
 use crate::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
-use crate::machine::nodes_per_socket;
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
@@ -55,7 +54,7 @@ impl<'a> Bounds<'a> {
         Self {
             machine: &run.machine,
             has_counts,
-            is_split: nodes_per_socket(&run.machine) > 1.0,
+            is_split: run.machine.nodes_per_socket() > 1,
             latencies: of(Quantity::Latency).filter_map(latency).collect(),
             shares: of(Quantity::MatrixShare).filter_map(share).collect(),
             peaks: RefCell::default(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tiermark_expect::{Comparison, Entry, Expectation, Named};
+use tiermark_expect::{Comparison, Entry, Expectation, Named, Need};
 use tiermark_model::{Confidence, ExplainRule, ExplainedKind};
 
 use crate::facts::{FactName, SceneKind};
@@ -32,18 +32,6 @@ pub(crate) struct Rule {
     /// The command whose run has its numbers; `None` for what the system reports and for what every run has.
     pub(crate) command: Option<String>,
     pub(crate) source: String,
-}
-
-/// What a machine must be for a rule to be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Need {
-    /// Two sockets: among more, some are not linked directly, and traffic takes two links.
-    TwoSockets,
-    /// One node a socket: of several, some memory of the other socket is farther than the rest.
-    WholeSockets,
-    /// One module on each channel: two small ones on a channel may be as much as one large one.
-    OneModuleAChannel,
 }
 
 /// When a rule finds something.
@@ -85,7 +73,7 @@ struct Row {
     show: Vec<String>,
     confidence: Option<Confidence>,
     #[serde(default)]
-    needs: Vec<Need>,
+    needs: Vec<String>,
     #[serde(rename = "try")]
     advice: String,
     #[serde(rename = "try-if-full")]
@@ -112,15 +100,17 @@ fn rule(row: Row) -> Result<Rule, String> {
     let condition = match (&row.unless, row.of) {
         (Some(that), None) if row.when.is_empty() && row.words.is_empty() => {
             let that = Expectation::parse(that).map_err(|note| wrong(note.to_string()))?;
-            Condition::Fails(Entry { that, why: None, source: None })
+            Condition::Fails(Entry { that, needs: Vec::new(), why: None, source: None })
         }
         (None, Some(of)) if !row.when.is_empty() => holds(of, &row).map(Condition::Holds).map_err(wrong)?,
         _ => return Err(wrong("it needs `unless`, or `of` with `when`".to_owned())),
     };
+    let needs = row.needs.iter().map(|name| Need::named(name).ok_or_else(|| wrong(format!("no need '{name}'"))));
+    let needs = needs.collect::<Result<Vec<Need>, String>>()?;
     Ok(Rule {
         condition,
         limits: row.unless.map_or(row.when, |that| vec![that]),
-        needs: row.needs,
+        needs,
         name: row.name,
         kind: row.kind,
         finding: row.finding,
@@ -223,6 +213,7 @@ mod tests {
         assert!(fault("of = \"rate\"\nwhen = [\"usd >= 3\"]\n").contains("did you mean 'used'"));
         assert!(fault("of = \"rate\"\nwhen = [\"used >= 3\"]\n").contains("rule a"));
         assert!(fault("unless = \"dimms.sped >= rated\"\n").contains("dimms.speed"));
+        assert!(fault("unless = \"dimms.speed >= rated\"\nneeds = [\"three-sockets\"]\n").contains("three-sockets"));
         assert!(fault("colour = 3\n").contains("colour"));
     }
 }

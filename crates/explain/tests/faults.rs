@@ -8,9 +8,9 @@ use made::{GB, Rate, add, add_latency, by_rule, healthy, machine, problems, run}
 use tiermark_explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
-    Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Metric, Note, Nothing,
-    Now, Observation, PageKind, PartResult, PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth,
-    State, StateKind, Swap, Throttling, Unit,
+    Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Metric, Note,
+    Nothing, Now, Observation, PageKind, PartResult, PlacementProof, Purpose, Quantity, Reason, Run, RunCounters,
+    RunHealth, State, StateKind, Swap, Throttling, Unit,
 };
 
 /// A change of a document.
@@ -332,9 +332,7 @@ fn memory_that_was_short() {
         }
     };
     differ("swap-used", &swapped(0.2), &swapped(0.02));
-    let faults = |reason: Reason| {
-        move |run: &mut Run| run.experiments[0].observations[0].verdict.bound(reason.clone())
-    };
+    let faults = |reason: Reason| move |run: &mut Run| run.experiments[0].observations[0].verdict.bound(reason.clone());
     differ(
         "swapping",
         &faults(Reason::MajorFaults { faults: 3 }),
@@ -347,9 +345,8 @@ fn memory_that_was_short() {
 /// A curve of reads: the share of its most, and the latency, of its knee and its middle.
 fn loaded(knee: Option<f64>, half: f64, access: &'static str) -> impl Fn(&mut Run) {
     move |run: &mut Run| {
-        let labels = |purpose: Purpose| {
-            Labels::new().purpose(purpose).text(Labels::PLACE, "local").text(Labels::MIX, access)
-        };
+        let labels =
+            |purpose: Purpose| Labels::new().purpose(purpose).text(Labels::PLACE, "local").text(Labels::MIX, access);
         let own = &mut run.experiments[0];
         let found = |metric, value, unit| Finding::new(metric, labels(Purpose::Loaded), value, unit);
         own.findings.extend([

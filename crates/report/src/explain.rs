@@ -1,6 +1,8 @@
 //! A run explained: problems first, then what limits and what costs, each with its numbers and what to try.
 
-use tiermark_model::{Confidence, ExplainRules, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, count_of};
+use tiermark_model::{
+    Confidence, ExplainRules, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, count_of,
+};
 
 use crate::compare::described;
 use crate::number::{nanoseconds, percent, rate};
@@ -190,12 +192,10 @@ pub fn explain_rules(rules: &ExplainRules, style: &Style) -> String {
         out.push_str(&format!("\n{}", hanging("  ", &rule.name, Ink::Head, style)));
         out.push_str(&hanging("    ", &rule.finds, Ink::Plain, style));
         let limits = if rule.expects { "expects" } else { "where" };
-        let rests = rule.at_best.map_or_else(
-            || if rule.needs_counters { "counted by hardware" } else { "what its numbers rest on" },
-            confidence,
-        );
+        let counted = rule.needs_counters.then_some("counted by hardware");
+        let rests = rule.at_best.map(confidence).or(counted).unwrap_or_default();
         let lines = [
-            ("looks at", rule.looks_at.clone().unwrap_or_else(|| "what the system reports, or a figure".to_owned())),
+            ("looks at", rule.looks_at.clone().unwrap_or_default()),
             (limits, rule.limits.join(" and ")),
             ("rests on", rests.to_owned()),
             ("source", rule.source.clone()),
@@ -269,8 +269,11 @@ mod tests {
             complete: true,
             simulated: false,
         };
-        let unjudged =
-            ["link-down", "link-slow"].map(|rule| UnjudgedRule { rule: rule.to_owned(), why: says::no_counts(), command: None });
+        let unjudged = ["link-down", "link-slow"].map(|rule| UnjudgedRule {
+            rule: rule.to_owned(),
+            why: says::no_counts(),
+            command: None,
+        });
         let command = "tiermark granularity";
         let why = says::scene_not_measured("no accesses to words", command);
         let missing = UnjudgedRule { rule: "partial-lines".to_owned(), why, command: Some(command.to_owned()) };
@@ -306,7 +309,12 @@ mod tests {
         many.found.retain(|one| one.kind == ExplainedKind::Lesson);
         many.found = vec![many.found[0].clone(); 9];
         let text = explanation(&many, &Style::default());
-        assert!(text.contains("no problem found by the 10 of 13 rules") && text.contains("`tiermark granularity` (1 rule)") && text.contains("3 more with -v"), "{text}");
+        assert!(
+            text.contains("no problem found by the 10 of 13 rules")
+                && text.contains("`tiermark granularity` (1 rule)")
+                && text.contains("3 more with -v"),
+            "{text}"
+        );
         assert_eq!(text.matches("Remote stores").count(), LESSONS);
         let text = explanation(&many, &Style { verbose: true, ..Style::default() });
         assert_eq!(text.matches("Remote stores").count(), 9);

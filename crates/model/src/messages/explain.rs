@@ -37,15 +37,4 @@ messages! {
 
     /// Something that neither the run nor its system reports.
     Note not_reported(what: &str): "the run has {what}: its system does not report it, or nothing was measured that shows it";
-
-    /// A rule that holds for machines of two sockets.
-    Note needs_two_sockets(sockets: usize):
-        "links and distances are compared on machines of two sockets only; sockets of this one: {sockets}";
-
-    /// A rule that holds for machines of one node a socket.
-    Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
-
-    /// A rule that holds for one module on each channel.
-    Note needs_one_module_a_channel():
-        "which modules share a memory channel is not known: the sum of each channel counts, not the size of a module";
 }
