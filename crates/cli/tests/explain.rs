@@ -36,7 +36,9 @@ fn explained(arguments: &[&str]) -> Value {
 #[test]
 fn a_healthy_machine_yields_no_alarm() {
     for shape in SHAPES {
-        for command in [["survey", "--quick"], ["matrix", "--quick"], ["scale", "--quick"], ["loaded-latency", "--quick"]] {
+        for command in
+            [["survey", "--quick"], ["matrix", "--quick"], ["scale", "--quick"], ["loaded-latency", "--quick"]]
+        {
             let found = explained(&[&command[..], &["--simulate", shape]].concat());
             assert_eq!(names(&found, "problem"), [] as [&str; 0], "{command:?} {shape}: {}", found["found"]);
         }

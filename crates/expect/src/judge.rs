@@ -24,15 +24,7 @@ const MOST_REASONS: usize = 16;
 pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Check {
     let facts = Facts::of(run);
     Check {
-        run: ComparedRun {
-            name: name.to_owned(),
-            id: run.id.clone(),
-            title: run.title.clone(),
-            started: run.started.clone(),
-            cpu: run.machine.cpu_model.name.clone(),
-            complete: run.complete,
-            simulated: run.simulated.is_some(),
-        },
+        run: ComparedRun::of(name, run),
         expectations: expectations.to_owned(),
         results: entries.iter().map(|entry| result(entry, &facts, &run.machine)).collect(),
     }

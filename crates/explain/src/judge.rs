@@ -28,15 +28,7 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
     // The file is a part of the program, and a test reads it.
     let rules = read(RULES).unwrap_or_default();
     let mut explanation = Explanation {
-        run: ComparedRun {
-            name: name.to_owned(),
-            id: run.id.clone(),
-            title: run.title.clone(),
-            started: run.started.clone(),
-            cpu: run.machine.cpu_model.name.clone(),
-            complete: run.complete,
-            simulated: run.simulated.is_some(),
-        },
+        run: ComparedRun::of(name, run),
         counters: run.counters.as_ref().map(|own| own.source).filter(|_| counts.is_ok()),
         counts_unused: counts.as_ref().err().filter(|why| why.code != says::codes::no_counts).cloned(),
         found: Vec::new(),

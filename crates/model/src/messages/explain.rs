@@ -25,7 +25,7 @@ messages! {
     Note number_not_known(name: &str, what: &str, command: &str):
         {
             let cure = if command.is_empty() { String::new() } else { format!(": `{command}`") };
-            format!("{name} ({what}) is not known for any place of this run{cure}")
+            format!("{name} ({what}) is not known for any place of this run, or in doubt{cure}")
         };
 
     /// The most that something carries is not known.
