@@ -110,7 +110,7 @@ pub(crate) struct ExplainArgs {
     /// The run: `last`, an id or its beginning, a file, or -
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
-    /// Print the rules: what each looks at, its limits and their source, what to try
+    /// Print the rules: limits, their sources, what to try
     #[arg(long)]
     pub(crate) rules: bool,
     /// Print the explanations, or the rules, as JSON, with their schema
