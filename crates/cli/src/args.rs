@@ -178,6 +178,8 @@ pub(crate) enum Document {
     Check,
     /// Schema of `explain --json`
     Explanation,
+    /// Schema of `explain --rules --json`
+    ExplainRules,
     /// Schema of `compare --json`
     Compare,
     /// Schema of `history --json`

@@ -10,6 +10,8 @@ use common::User;
 use serde_json::Value;
 
 const SERVER: &str = "synth:sockets=2,cores=4,smt=2,mem=16G";
+/// A machine whose latencies a whole survey trusts.
+const SURVEYED: &str = "synth:sockets=2,cores=8,smt=1,l3=8M,mem=16G";
 /// Machines of several shapes: a guest, one socket, two, four nodes a socket, memory without cpus.
 const SHAPES: [&str; 5] = [
     "synth:cores=2,smt=1,l3=8M,mem=4G",
@@ -34,8 +36,10 @@ fn explained(arguments: &[&str]) -> Value {
 #[test]
 fn a_healthy_machine_yields_no_alarm() {
     for shape in SHAPES {
-        for command in [&["survey", "--quick"][..], &["matrix", "--quick"], &["scale", "--quick"]] {
-            let found = explained(&[command, &["--simulate", shape]].concat());
+        for command in
+            [["survey", "--quick"], ["matrix", "--quick"], ["scale", "--quick"], ["loaded-latency", "--quick"]]
+        {
+            let found = explained(&[&command[..], &["--simulate", shape]].concat());
             assert_eq!(names(&found, "problem"), [] as [&str; 0], "{command:?} {shape}: {}", found["found"]);
         }
     }
@@ -91,9 +95,70 @@ fn the_text_is_a_screen_and_says_more_if_asked() {
     let more = user.run(&["explain", "last", "-v"]).expect(0).out;
     assert!(more.contains("Not judged") && more.contains("source:") && more.contains("steps: bandwidth/"), "{more}");
     assert!(user.run(&["explain", "--ascii", "-v"]).expect(0).out.is_ascii());
-    assert!(user.run(&["explain", "--rules"]).expect(0).out.contains("name = \"limit-link\""));
+    let rules = user.run(&["explain", "--rules"]).expect(0).out;
+    assert!(rules.lines().all(|line| line.chars().count() <= 80), "{rules}");
+    assert!(rules.contains("\n  limit-link\n") && rules.contains("link.share >= 0.79"), "{rules}");
+    assert!(user.run(&["explain", "--rules", "--ascii"]).expect(0).out.is_ascii());
+    let rules = user.run(&["explain", "--rules", "--json"]).expect(0).json();
+    assert_eq!(rules["schema"], "tiermark/explain-rules/1");
     let found = user.run(&["explain", "--json"]).expect(0).json();
     assert_eq!(found["schema"], "tiermark/explanation/1");
+}
+
+/// Rules whose numbers simulated machines do not have: they have no counters.
+fn simulated_rules() -> Vec<Value> {
+    let rules = User::new().run(&["explain", "--rules", "--json"]).expect(0).json();
+    let all = rules["rules"].as_array().unwrap().iter();
+    all.filter(|rule| rule["needs_counters"] == false && rule["command"].is_string()).cloned().collect()
+}
+
+/// The command that an unjudged rule names exists, and its run lets the rule be judged.
+#[test]
+fn the_command_that_a_rule_names_lets_it_be_judged() {
+    let user = User::new();
+    // A run of nothing that rules are about: all name their commands.
+    user.run(&["os", "--quick", "--simulate", SERVER, "--only=getppid", "-q"]).expect(0);
+    let found = user.run(&["explain", "--json"]).expect(0).json();
+    let unjudged = found["unjudged"].as_array().unwrap();
+    let mut commands: std::collections::BTreeMap<String, Vec<String>> = Default::default();
+    for rule in simulated_rules() {
+        let name = rule["name"].as_str().unwrap();
+        // Another alternative may have been judged.
+        let Some(one) = unjudged.iter().find(|one| one["rule"] == name) else { continue };
+        let command = one["command"].as_str().unwrap_or_else(|| panic!("{one}"));
+        let named = commands.entry(command.to_owned()).or_default();
+        if !named.iter().any(|known| known == name) {
+            named.push(name.to_owned());
+        }
+    }
+    assert!(commands.len() >= 6, "{commands:?}");
+    for (command, rules) in commands {
+        let stated = command.replace("--peak RATE", "--peak=75GB/s").replace("--link-rate RATE", "--link-rate=30GB/s");
+        let words: Vec<&str> = stated.split(' ').skip(1).collect();
+        let user = User::new();
+        let ceilings = ["--simulate", SURVEYED, "--sim-memory=60", "--sim-link=25", "-q"];
+        user.run(&[&words[..], &ceilings].concat()).expect(0);
+        let found = user.run(&["explain", "--json"]).expect(0).json();
+        for rule in rules {
+            let why = found["unjudged"].as_array().unwrap().iter().find(|one| one["rule"] == *rule);
+            assert!(why.is_none(), "{command} lets {rule} not be judged: {}", why.unwrap());
+        }
+    }
+}
+
+/// Few rules judged are no health: the screen says how many, and what would let more be judged.
+#[test]
+fn a_run_that_lets_few_rules_be_judged_does_not_sound_healthy() {
+    let user = User::new();
+    user.run(&["os", "--quick", "--simulate", SERVER, "--only=getppid", "-q"]).expect(0);
+    let text = user.run(&["explain"]).expect(0).out;
+    let found = user.run(&["explain", "--json"]).expect(0).json();
+    let count = |key: &str| found[key].as_array().unwrap().len();
+    let (judged, all) = (count("found") + count("clear"), count("found") + count("clear") + count("unjudged"));
+    assert!(2 * judged < all, "{found}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&format!("no problem found by the {judged} of {all} rules")), "{text}");
+    assert!(text.contains("to judge more: `tiermark "), "{text}");
 }
 
 #[test]
@@ -105,7 +170,7 @@ fn a_document_with_nothing_to_explain_is_refused() {
     let mut run: Value = serde_json::from_str(&fs::read_to_string(user.path("run.json")).unwrap()).unwrap();
     run["machine"]["cpus"] = Value::Array(Vec::new());
     run["experiments"] = Value::Array(Vec::new());
-    for key in ["thp", "numa_balancing", "governor"] {
+    for key in ["thp", "numa_balancing", "governor", "memory_bytes"] {
         run["machine"]["system"][key] = Value::Null;
     }
     fs::write(user.path("empty.json"), run.to_string()).unwrap();

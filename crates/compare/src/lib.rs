@@ -59,7 +59,7 @@ pub fn compare(first: Document<'_>, others: &[Document<'_>], rules: Rules) -> Co
     let numbers = numbers::of(first.run, rules.by_role);
     let own_facts = facts::facts(first.run);
     let against = |other: &Document<'_>| Against {
-        run: described(*other),
+        run: ComparedRun::of(other.name, other.run),
         facts: facts::differences(&own_facts, &facts::facts(other.run)),
         figures: figures(&numbers, &numbers::of(other.run, rules.by_role), rules),
     };
@@ -67,21 +67,8 @@ pub fn compare(first: Document<'_>, others: &[Document<'_>], rules: Rules) -> Co
         threshold: rules.threshold,
         level: LEVEL,
         by_role: rules.by_role,
-        first: described(first),
+        first: ComparedRun::of(first.name, first.run),
         others: others.iter().map(against).collect(),
-    }
-}
-
-fn described(document: Document<'_>) -> ComparedRun {
-    let Document { name, run } = document;
-    ComparedRun {
-        name: name.to_owned(),
-        id: run.id.clone(),
-        title: run.title.clone(),
-        started: run.started.clone(),
-        cpu: run.machine.cpu_model.name.clone(),
-        complete: run.complete,
-        simulated: run.simulated.is_some(),
     }
 }
 

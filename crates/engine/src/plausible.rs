@@ -25,20 +25,20 @@ pub(crate) fn rate(step: &Step, seen: &Observation) -> Option<f64> {
 }
 
 /// Compares a rate of memory with the theoretical peak of its nodes, whichever cpus read it: a link is no faster than
-/// the memory behind it. A guest's memory modules may be made up, and lines of zeros need not cross the channels whole:
-/// there a rate above the peak makes the number suspect, not invalid.
+/// the memory behind it. The modules of a guest are made up, so no peak of its memory is known. Lines of zeros need not cross
+/// the channels whole: there a rate above the peak makes the number suspect, not invalid.
 pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Verdict) {
     if !of_memory(step, machine) {
         return;
     }
     let nodes = nodes(&step.setup, machine);
-    let whole = machine.theoretical_peak.as_ref().map(|peak| peak.bytes_per_second);
+    let whole = machine.real_peak().map(|peak| peak.bytes_per_second);
     // Without nodes it is the machine's.
     let peak = if nodes.is_empty() { whole } else { machine.memory_peak(&nodes) };
     let Some(peak) = peak.filter(|peak| rate > peak * PEAK_SLACK) else { return };
     let named = !nodes.is_empty() && Some(peak) != whole;
     let reason = Reason::AbovePeak { rate, peak, nodes: named.then(|| nodes.to_string()) };
-    if machine.system.hypervisor.is_some() || step.labels.get(Labels::DATA).is_some() {
+    if step.labels.get(Labels::DATA).is_some() {
         verdict.suspect(reason);
     } else {
         verdict.invalid(reason);
@@ -169,10 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn guests_and_zeros_are_doubted_not_denied() {
+    fn guests_have_no_peak_and_zeros_are_doubted() {
         let rung = step(Labels::new().text(Labels::TIER, "DRAM"), &[0], &[0], 64 * MIB);
         let guest = Machine { system: System { hypervisor: Some("KVM".into()), ..System::default() }, ..server() };
-        assert_eq!(grade(&rung, 60.0, &guest), Grade::Suspect, "a guest's modules may be made up");
+        assert_eq!(grade(&rung, 60.0, &guest), Grade::Trusted, "a hypervisor makes modules up");
+        let of_nowhere = step(Labels::new().text(Labels::TIER, "DRAM"), &[], &[], 64 * MIB);
+        assert_eq!(grade(&of_nowhere, 100.0, &guest), Grade::Trusted, "nor is there a peak of the whole machine");
         let zeros = Step { labels: rung.labels.clone().text(Labels::DATA, "zeros"), ..rung };
         assert_eq!(grade(&zeros, 60.0, &server()), Grade::Suspect);
     }

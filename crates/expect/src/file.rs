@@ -7,17 +7,22 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::expression::Expectation;
+use crate::needs::Need;
 
 /// Expectations of a file at most.
 const MOST: usize = 1000;
 const FILE_KEYS: [&str; 1] = ["expect"];
-const KEYS: [&str; 3] = ["that", "why", "source"];
+const TEXTS: [&str; 3] = ["that", "why", "source"];
+const NEEDS: &str = "needs";
+const KEYS: [&str; 4] = ["that", NEEDS, "why", "source"];
 
 /// An expectation of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The expectation.
     pub that: Expectation,
+    /// What a machine must be; it is not judged on others.
+    pub needs: Vec<Need>,
     /// Why it matters.
     pub why: Option<String>,
     /// Where the limit comes from.
@@ -62,7 +67,8 @@ fn entry(at: usize, value: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -
     for (key, _) in table.iter().filter(|(key, _)| !KEYS.contains(&key.get_ref().as_ref())) {
         mistakes.add_at(&key.span(), name(key.get_ref()), files::key_unknown(key.get_ref(), &KEYS));
     }
-    let [that, why, source] = KEYS.map(|key| text(table, key, &name(key), mistakes));
+    let [that, why, source] = TEXTS.map(|key| text(table, key, &name(key), mistakes));
+    let needs = needs(table, &name(NEEDS), mistakes);
     let Some((that, span)) = that else {
         if !table.contains_key("that")
             && !table.iter().any(|(key, _)| tiermark_model::near(key.get_ref(), &["that"]).is_some())
@@ -72,12 +78,32 @@ fn entry(at: usize, value: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -
         return None;
     };
     match Expectation::parse(&that) {
-        Ok(that) => Some(Entry { that, why: why.map(|(text, _)| text), source: source.map(|(text, _)| text) }),
+        Ok(that) => Some(Entry { that, needs, why: why.map(|(text, _)| text), source: source.map(|(text, _)| text) }),
         Err(fault) => {
             mistakes.add_at(&span, name("that"), fault);
             None
         }
     }
+}
+
+/// What a machine must be: a list of words.
+fn needs(table: &DeTable<'_>, name: &str, mistakes: &mut Mistakes<'_>) -> Vec<Need> {
+    let Some(value) = table.get(NEEDS) else { return Vec::new() };
+    let DeValue::Array(words) = value.get_ref() else {
+        mistakes.add_at(&value.span(), name, files::type_wrong("a list", Some("[\"two-sockets\"]"), "this"));
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for word in words.iter() {
+        let text = if let DeValue::String(text) = word.get_ref() { text.as_ref() } else { "" };
+        match Need::named(text) {
+            Some(need) => found.push(need),
+            None => {
+                mistakes.add_at(&word.span(), name, files::choice_unknown(text, &Need::ALL.map(|(known, _)| known)));
+            }
+        }
+    }
+    found
 }
 
 /// The text under a key, and where it stands.

@@ -1,7 +1,9 @@
 //! Judges a run.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, ComparedRun, Note, Run};
+use tiermark_model::{
+    Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, ComparedRun, Machine, Note, Run,
+};
 
 use crate::expression::{Operand, Side, Sign};
 use crate::facts::{At, Facts};
@@ -22,17 +24,9 @@ const MOST_REASONS: usize = 16;
 pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Check {
     let facts = Facts::of(run);
     Check {
-        run: ComparedRun {
-            name: name.to_owned(),
-            id: run.id.clone(),
-            title: run.title.clone(),
-            started: run.started.clone(),
-            cpu: run.machine.cpu_model.name.clone(),
-            complete: run.complete,
-            simulated: run.simulated.is_some(),
-        },
+        run: ComparedRun::of(name, run),
         expectations: expectations.to_owned(),
-        results: entries.iter().map(|entry| result(entry, &facts)).collect(),
+        results: entries.iter().map(|entry| result(entry, &facts, &run.machine)).collect(),
     }
 }
 
@@ -44,9 +38,11 @@ struct Judged {
     reasons: Vec<Note>,
 }
 
-fn result(entry: &Entry, facts: &Facts<'_>) -> CheckResult {
+fn result(entry: &Entry, facts: &Facts<'_>, machine: &Machine) -> CheckResult {
     let that = &entry.that.0;
+    let lacks: Vec<Note> = entry.needs.iter().filter_map(|need| need.lacks(machine)).collect();
     let judged = match joined(&side(&that.left, facts), &side(&that.right, facts), |a, b| Ok((a, b))) {
+        _ if !lacks.is_empty() => vec![Judged { holds: None, value: None, reasons: lacks }],
         Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.comparator, that.unit)).collect(),
         Err(note) => vec![Judged { holds: None, value: None, reasons: vec![note] }],
     };

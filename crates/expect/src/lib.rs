@@ -18,6 +18,7 @@ mod figures;
 mod file;
 mod judge;
 mod names;
+mod needs;
 mod place;
 mod range;
 mod system;
@@ -30,6 +31,7 @@ pub use alerts::Alerts;
 pub use expression::{Comparison, Expectation, Named};
 pub use file::{Entry, read};
 pub use judge::check;
+pub use needs::Need;
 
 /// The file of the built-in rules of thumb, each with its source.
 pub const AUTO: &str = include_str!("auto.toml");

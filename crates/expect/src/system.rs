@@ -32,8 +32,7 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
 
 /// The theoretical peak of each memory that was measured, or of the whole machine.
 fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
-    let whole = match (&machine.system.hypervisor, &machine.theoretical_peak) {
-        // A hypervisor makes the table of modules up.
+    let whole = match (&machine.system.hypervisor, machine.real_peak()) {
         (Some(hypervisor), _) => Err(says::check_peak_of_guest(hypervisor)),
         (None, Some(peak)) if peak.bytes_per_second > 0.0 => Ok(peak),
         (None, _) => Err(says::check_peak_unknown()),
@@ -102,7 +101,7 @@ fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
 }
 
 fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Option<u32>) -> At {
-    let found = machine.theoretical_peak.as_ref().filter(|_| machine.system.hypervisor.is_none());
+    let found = machine.real_peak();
     let number = found.and_then(|peak| number(peak.channels.as_ref()?));
     At::whole(number.map(|number| Range::exactly(f64::from(number))).ok_or_else(says::channels_unknown))
 }

@@ -355,3 +355,36 @@ fn every_name_of_a_run_is_listed() {
         assert!(read(&format!("[[expect]]\nthat = \"{0} >= 0.5 x {0}\"", figure.name)).is_ok(), "{}", figure.name);
     }
 }
+
+/// The rule of thumb for remote latencies was published for servers of one node a socket: others are healthy beyond it.
+#[test]
+fn remote_latencies_are_judged_where_a_socket_is_one_node() {
+    let rules = read(tiermark_expect::AUTO).unwrap();
+    let result = |run: &Run| {
+        let found = check("made", run, "auto", &rules).results.into_iter();
+        found.into_iter().find(|one| one.that.starts_with("latency.dram.remote")).unwrap()
+    };
+    let far = run(vec![latency(0, 0, 74.0), latency(0, 1, 196.0)]);
+    assert_eq!(result(&far).outcome, CheckOutcome::Failed);
+    let mut split = far.clone();
+    for cpu in &mut split.machine.cpus {
+        cpu.node = Some(cpu.id);
+    }
+    let judged = result(&split);
+    assert_eq!((judged.outcome, &judged.reasons[0].code), (CheckOutcome::Unjudged, &codes::needs_whole_sockets));
+    let mut four = far;
+    for cpu in &mut four.machine.cpus {
+        (cpu.socket, cpu.node) = (cpu.id, Some(cpu.id));
+    }
+    assert_eq!(result(&four).reasons[0].code, codes::needs_two_sockets);
+}
+
+#[test]
+fn a_need_that_nobody_knows_is_a_mistake() {
+    let read_with = |needs: &str| read(&format!("[[expect]]\nthat = \"latency.dram <= 90 ns\"\nneeds = {needs}\n"));
+    assert_eq!(read_with("[\"whole-sockets\"]").unwrap()[0].needs.len(), 1);
+    for wrong in ["[\"whole-socket\"]", "\"whole-sockets\"", "[2]"] {
+        let mistakes = read_with(wrong).unwrap_err();
+        assert_eq!((mistakes[0].line, mistakes[0].key.as_str()), (3, "expect 1.needs"), "{wrong}");
+    }
+}

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use tiermark_model::{
-    Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern, Purpose, Quantity,
-    Run, StoreKind,
+    Cpu, Experiment, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Observation, Pattern, Purpose,
+    Quantity, Run, StoreKind,
 };
 
 /// Bandwidths that are explained at most: those of 64 nodes with memory of 64 nodes. Documents may come from anywhere.
@@ -86,6 +86,8 @@ pub(crate) struct Cell<'a> {
     pub(crate) threads: f64,
     /// Cores that the threads run on: fewer than threads where two run on a core.
     pub(crate) cores: f64,
+    /// Whether these are all cores of their nodes that the run could use.
+    pub(crate) is_full: bool,
     /// Useful bytes a second.
     pub(crate) used: f64,
     /// Whether the rate is only a bound.
@@ -161,6 +163,7 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
         page: labels.get(Labels::PAGE).unwrap_or_default(),
         threads,
         cores: cores(&cpus, threads, &run.machine),
+        is_full: is_full(&cpus, threads, &run.machine),
         used,
         is_bound: finding.verdict.grade == Grade::Bound,
     })
@@ -171,6 +174,21 @@ fn cores(cpus: &IdSet, threads: f64, machine: &Machine) -> f64 {
     let cpus = cpus.iter().take(machine.cpus.len());
     let cores: IdSet = cpus.filter_map(|cpu| machine.cpu(cpu).map(|cpu| cpu.core)).collect();
     if cores.is_empty() { threads } else { threads.min(cores.len() as f64) }
+}
+
+/// Whether threads are on every core of their nodes that the run was allowed to use: the second thread of a core shares what the core
+/// keeps in flight. Of threads whose cpus are not known, as many as there are cores are.
+pub(crate) fn is_full(cpus: &IdSet, threads: f64, machine: &Machine) -> bool {
+    let own: IdSet = cpus.iter().take(machine.cpus.len()).collect();
+    let home: IdSet = own.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
+    let allowed = |cpu: &&Cpu| {
+        (machine.allowed_cpus.is_empty() || machine.allowed_cpus.contains(cpu.id))
+            && (home.is_empty() || cpu.node.is_some_and(|node| home.contains(node)))
+    };
+    let all: IdSet = machine.cpus.iter().filter(allowed).map(|cpu| cpu.core).collect();
+    let used: IdSet = own.iter().filter_map(|cpu| machine.cpu(cpu).map(|cpu| cpu.core)).collect();
+    let used = if used.is_empty() { threads } else { threads.min(used.len() as f64) };
+    !all.is_empty() && used >= all.len() as f64
 }
 
 /// The kernel that was run: the one that won, or one of the operation.

@@ -54,6 +54,9 @@ facts! {
     Steps = "steps", Number, "steps";
     Change = "change", Share, "change";
     Slower = "slower", Number, "times the median latency or time";
+    KneeShare = "knee.share", Share, "of its highest rate from which latency rises steeply";
+    HalfLatency = "half.latency", Ns, "latency at about half of the highest rate";
+    ShareOfMemory = "share.of.memory", Share, "of the memory's size is swapped out";
     Marks = "marks", Number, "faults";
 }
 
@@ -70,6 +73,14 @@ pub(crate) enum Whose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FactName(pub(crate) Whose, pub(crate) Fact);
 
+/// The word of a scene for whether its threads are on every core that they may use.
+pub(crate) const CORES: &str = "cores";
+pub(crate) const ALL_CORES: &str = "all";
+/// The word for what a probe found to limit a scene: a result, and not what was measured.
+pub(crate) const LIMIT: &str = "limit";
+/// Options that state what channels and links carry at most.
+pub(crate) const PEAK_OPTION: &str = "--peak";
+pub(crate) const LINK_OPTION: &str = "--link-rate";
 /// What stands before a number of the other place.
 const OTHER: &str = "other.";
 
@@ -84,27 +95,46 @@ impl FactName {
         if self.0 == Whose::Other { format!("{OTHER}{name}") } else { name.to_owned() }
     }
 
-    /// Why no scene has it.
-    pub(crate) fn unknown(self) -> Note {
-        match self.1 {
-            Fact::ChannelShare | Fact::Peak => explain::limit_not_known("memory channels", "--peak"),
-            Fact::LinkShare => explain::limit_not_known("links between sockets", "--link-rate"),
-            _ => explain::number_not_known(&self.text(), self.row().map_or("", |(.., words)| words)),
+    /// Why no scene has it; `command` is the one whose run would have it.
+    pub(crate) fn unknown(self, command: Option<&str>) -> Note {
+        match (self.1, command) {
+            (Fact::ChannelShare | Fact::Peak, Some(command)) if command.contains(PEAK_OPTION) => {
+                explain::limit_not_known("memory channels", command)
+            }
+            (Fact::LinkShare, Some(command)) if command.contains(LINK_OPTION) => {
+                explain::limit_not_known("links between sockets", command)
+            }
+            _ => {
+                let what = self.row().map_or("", |(.., words)| words);
+                explain::number_not_known(&self.text(), what, command.unwrap_or_default())
+            }
         }
     }
 
-    /// Whether only counters know it.
-    pub(crate) fn is_counted(self) -> bool {
-        matches!(
-            self.1,
-            Fact::ReadRatio
-                | Fact::WriteRatio
-                | Fact::Amplification
-                | Fact::UsedShare
-                | Fact::WritesPerRead
-                | Fact::Moved
-                | Fact::Median
-        )
+    /// The option that states the limit that it is a share of.
+    pub(crate) fn stated_by(self) -> Option<&'static str> {
+        match self.1 {
+            Fact::ChannelShare | Fact::Peak => Some(PEAK_OPTION),
+            Fact::LinkShare => Some(LINK_OPTION),
+            _ => None,
+        }
+    }
+
+    /// Whether only counters know it, in scenes of a kind.
+    pub(crate) fn is_counted_in(self, kind: SceneKind) -> bool {
+        // Of threads with local and remote memory, no rate is that of the link.
+        let is_mixed = kind == SceneKind::Mixed && self == Self(Whose::Own, Fact::LinkShare);
+        is_mixed
+            || matches!(
+                self.1,
+                Fact::ReadRatio
+                    | Fact::WriteRatio
+                    | Fact::Amplification
+                    | Fact::UsedShare
+                    | Fact::WritesPerRead
+                    | Fact::Moved
+                    | Fact::Median
+            )
     }
 
     fn unit_shown(self) -> ExplainedUnit {
@@ -169,6 +199,8 @@ pub(crate) enum SceneKind {
     Link,
     /// A slow piece of memory.
     Region,
+    /// A curve of latency over bandwidth.
+    Loaded,
     /// A state of the machine during the run.
     State,
     /// A setting of the system, with its effect.
@@ -178,22 +210,47 @@ pub(crate) enum SceneKind {
 }
 
 impl SceneKind {
-    /// What it is of, and the command that measures it.
-    pub(crate) fn subject(self) -> (&'static str, &'static str) {
+    /// What it is of.
+    pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Rate | Self::Threads | Self::Stores | Self::StoresAndReads => {
-                ("no bandwidth of memory that fits", "tiermark survey")
-            }
-            Self::Random | Self::Least => ("no random beside sequential accesses", "tiermark run placement-matrix"),
-            Self::Remote => ("no memory of two nodes", "tiermark matrix"),
-            Self::Mixed => ("no memory of two nodes at once", "tiermark run placement-matrix"),
-            Self::Pages => ("no memory on base pages beside huge pages", "tiermark survey"),
-            Self::Ramp => ("no ramp of threads with that limit", "tiermark scale"),
-            Self::Channel | Self::Link => ("no traffic of several channels or links of a socket", "tiermark matrix"),
-            Self::Region => ("no slow piece of memory", "tiermark scan"),
-            Self::State => ("no such state of the machine", "tiermark survey"),
-            Self::Setting => ("no such setting", "tiermark machine"),
-            Self::Counters => ("no comparison of the counters with a known stream", "tiermark survey"),
+            Self::Rate => "a bandwidth of memory",
+            Self::Random => "random accesses beside sequential ones",
+            Self::Remote => "memory of another node beside local memory",
+            Self::Mixed => "memory of two nodes at once beside local memory",
+            Self::Stores => "ordinary stores beside non-temporal ones",
+            Self::StoresAndReads => "ordinary stores beside reads",
+            Self::Least => "sequential reads beside other accesses",
+            Self::Threads => "all threads beside one",
+            Self::Pages => "memory on base pages beside huge pages",
+            Self::Ramp => "a ramp of threads",
+            Self::Channel => "a memory channel beside the others of its socket",
+            Self::Link => "a link beside the others of its socket",
+            Self::Region => "a piece of memory beside the rest",
+            Self::Loaded => "latency of memory under load",
+            Self::State => "a state of the machine during the run",
+            Self::Setting => "a setting of the system, with its effect",
+            Self::Counters => "the counters beside a stream of known bytes",
+        }
+    }
+
+    /// What a run without it has.
+    pub(crate) fn absent(self) -> &'static str {
+        match self {
+            Self::Rate => "no bandwidth of memory of these accesses",
+            Self::Random => "no random beside sequential accesses",
+            Self::Remote => "no memory of another node beside local memory",
+            Self::Mixed => "no memory of two nodes at once",
+            Self::Stores | Self::StoresAndReads => "no stores to memory beside other accesses",
+            Self::Least => "no sequential reads beside other accesses",
+            Self::Threads => "no bandwidth of memory by all threads and by one",
+            Self::Pages => "no memory on base pages beside huge pages",
+            Self::Ramp => "no ramp of threads to its end",
+            Self::Channel | Self::Link => "no traffic of several channels or links of a socket",
+            Self::Region => "no scan of memory",
+            Self::Loaded => "no latency of memory under load",
+            Self::State => "no such state of the machine",
+            Self::Setting => "no such setting",
+            Self::Counters => "no comparison of the counters with a known stream",
         }
     }
 

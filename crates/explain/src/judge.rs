@@ -3,14 +3,15 @@
 use tiermark_expect::Entry;
 use tiermark_model::messages::explain as says;
 use tiermark_model::{
-    CheckOutcome, CheckUnit, CheckedValue, Comparator, ComparedRun, Confidence, CounterSourceId, Explained,
-    ExplainedNumber, ExplainedUnit, Explanation, Known, Note, Run, UnjudgedRule,
+    CheckOutcome, CheckUnit, CheckedValue, Comparator, ComparedRun, Confidence, ExplainRules, Explained,
+    ExplainedNumber, ExplainedUnit, Explanation, Known, Machine, Note, Run, UnjudgedRule,
 };
 
 use crate::boxes::boxes;
 use crate::cells::{Cell, cells};
-use crate::facts::{FactName, Found, Scene};
-use crate::machine::{counts, lacks, nodes_per_socket, scenes};
+use crate::curves::curves;
+use crate::facts::{ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, PEAK_OPTION, Scene};
+use crate::machine::{counts, scenes};
 use crate::measured::Bounds;
 use crate::pairs::{Measured, pairs};
 use crate::rules::{Condition, Holds, RULES, Rule, read};
@@ -21,47 +22,51 @@ const MOST_ALSO: usize = 8;
 /// Explains a run. `name` is the user's name of the run.
 #[must_use]
 pub fn explain(name: &str, run: &Run) -> Explanation {
-    let (all, has_counts) = all_scenes(run);
+    let counts = counts(run);
+    let all = all_scenes(run, counts.is_ok());
+    let input = Input { run, all: &all, counts: counts.as_ref().err() };
     // The file is a part of the program, and a test reads it.
     let rules = read(RULES).unwrap_or_default();
     let mut explanation = Explanation {
-        run: ComparedRun {
-            name: name.to_owned(),
-            id: run.id.clone(),
-            title: run.title.clone(),
-            started: run.started.clone(),
-            cpu: run.machine.cpu_model.name.clone(),
-            complete: run.complete,
-            simulated: run.simulated.is_some(),
-        },
-        counters: run
-            .counters
-            .as_ref()
-            .map(|own| own.source)
-            .filter(|source| has_counts && *source != CounterSourceId::None),
+        run: ComparedRun::of(name, run),
+        counters: run.counters.as_ref().map(|own| own.source).filter(|_| counts.is_ok()),
+        counts_unused: counts.as_ref().err().filter(|why| why.code != says::codes::no_counts).cloned(),
         found: Vec::new(),
         clear: Vec::new(),
         unjudged: Vec::new(),
     };
     for alternatives in rules.chunk_by(|one, next| one.name == next.name) {
         let Some(first) = alternatives.first() else { continue };
-        let mut judged: Vec<Judged> = alternatives.iter().map(|rule| judge(rule, run, &all, has_counts)).collect();
+        let mut judged: Vec<Judged> = alternatives.iter().map(|rule| judge(rule, &input)).collect();
         let found = judged.iter().position(|one| matches!(one, Judged::Found(_)));
         match found.map(|at| judged.swap_remove(at)) {
             Some(Judged::Found(found)) => explanation.found.push(*found),
             _ if judged.iter().any(|one| matches!(one, Judged::Clear)) => explanation.clear.push(first.name.clone()),
             _ => {
-                let why = reason(judged);
-                explanation.unjudged.push(UnjudgedRule { rule: first.name.clone(), why });
+                let (why, command) = reason(judged);
+                explanation.unjudged.push(UnjudgedRule { rule: first.name.clone(), why, command });
             }
         }
     }
     explanation
 }
 
-/// Every scene of a run, and whether its counts can be used.
-fn all_scenes(run: &Run) -> (Vec<Scene>, bool) {
-    let has_counts = counts(run);
+/// The rules, for those who read them.
+#[must_use]
+pub fn rules() -> ExplainRules {
+    ExplainRules { rules: read(RULES).unwrap_or_default().iter().map(Rule::shown).collect() }
+}
+
+/// What rules are judged by.
+struct Input<'a> {
+    run: &'a Run,
+    all: &'a [Scene],
+    /// Why the counts of memory traffic cannot be used; `None` if they can.
+    counts: Option<&'a Note>,
+}
+
+/// Every scene of a run.
+fn all_scenes(run: &Run, has_counts: bool) -> Vec<Scene> {
     let bounds = Bounds::of(run, has_counts);
     let measured: Vec<Measured<'_>> = cells(run)
         .into_iter()
@@ -73,35 +78,40 @@ fn all_scenes(run: &Run) -> (Vec<Scene>, bool) {
     let plain: Vec<&Cell<'_>> = measured.iter().map(|(cell, _)| cell).collect();
     let mut all = pairs(&measured, run);
     all.extend(scenes(run, &plain));
+    all.extend(curves(run));
     if has_counts {
-        all.extend(boxes(&plain, nodes_per_socket(&run.machine) > 1.0));
+        all.extend(boxes(&plain, run.machine.nodes_per_socket() > 1));
     }
     all.extend(measured.into_iter().map(|(_, scene)| scene));
-    (all, has_counts)
+    all
 }
 
-/// Why no alternative of a rule was judged: what can be had without counters is said first.
-fn reason(judged: Vec<Judged>) -> Note {
-    let mut reasons: Vec<Note> =
-        judged.into_iter().filter_map(|one| if let Judged::Unjudged(why) = one { Some(why) } else { None }).collect();
-    reasons.sort_by_key(|why| why.code == says::codes::no_counts);
-    reasons.into_iter().next().unwrap_or_else(says::nothing_to_judge)
+/// Why no alternative of a rule was judged, and the command whose run would let it be judged: what can be had without counters is said
+/// first.
+fn reason(judged: Vec<Judged>) -> (Note, Option<String>) {
+    let mut reasons: Vec<(Note, Option<String>)> = judged
+        .into_iter()
+        .filter_map(|one| if let Judged::Unjudged(why, command) = one { Some((why, command)) } else { None })
+        .collect();
+    reasons.sort_by_key(|(_, command)| command.is_none());
+    reasons.into_iter().next().unwrap_or_else(|| (says::nothing_to_judge(), None))
 }
 
 /// Result of a rule.
 enum Judged {
     Found(Box<Explained>),
     Clear,
-    Unjudged(Note),
+    /// Why, and the command whose run has what is missing.
+    Unjudged(Note, Option<String>),
 }
 
-fn judge(rule: &Rule, run: &Run, all: &[Scene], has_counts: bool) -> Judged {
-    if let Some(why) = rule.needs.iter().find_map(|need| lacks(*need, &run.machine)) {
-        return Judged::Unjudged(why);
+fn judge(rule: &Rule, input: &Input<'_>) -> Judged {
+    if let Some(why) = rule.needs.iter().find_map(|need| need.lacks(&input.run.machine)) {
+        return Judged::Unjudged(why, None);
     }
     match &rule.condition {
-        Condition::Fails(entry) => fails(rule, entry, run),
-        Condition::Holds(holds) => scene(rule, holds, all, has_counts),
+        Condition::Fails(entry) => fails(rule, entry, input.run),
+        Condition::Holds(holds) => scene(rule, holds, input),
     }
 }
 
@@ -124,12 +134,11 @@ fn explained(rule: &Rule, rests_on: Confidence) -> Explained {
 /// A rule that finds what an expectation fails for.
 fn fails(rule: &Rule, entry: &Entry, run: &Run) -> Judged {
     let check = tiermark_expect::check("", run, "", std::slice::from_ref(entry));
-    let Some(result) = check.results.into_iter().next() else { return Judged::Unjudged(says::nothing_to_judge()) };
+    let unjudged = |why| Judged::Unjudged(why, rule.command.clone());
+    let Some(result) = check.results.into_iter().next() else { return unjudged(says::nothing_to_judge()) };
     match result.outcome {
         CheckOutcome::Passed => Judged::Clear,
-        CheckOutcome::Unjudged => {
-            Judged::Unjudged(result.reasons.into_iter().next().unwrap_or_else(says::nothing_to_judge))
-        }
+        CheckOutcome::Unjudged => unjudged(result.reasons.into_iter().next().unwrap_or_else(says::nothing_to_judge)),
         CheckOutcome::Failed => {
             let sides = result.worst.as_ref().map(|worst| sides(&result.that, worst)).unwrap_or_default();
             let place = result.worst.and_then(|worst| worst.place);
@@ -180,12 +189,12 @@ fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
 }
 
 /// A rule that compares numbers of scenes.
-fn scene(rule: &Rule, holds: &Holds, all: &[Scene], has_counts: bool) -> Judged {
+fn scene(rule: &Rule, holds: &Holds, input: &Input<'_>) -> Judged {
     let fits =
         |scene: &&Scene| scene.kind == holds.of && holds.words.iter().all(|(key, words)| scene.is_one_of(key, words));
     let (mut best, mut is_judged, mut missing): (Vec<(f64, &Scene)>, bool, Option<FactName>) =
-        (Vec::new(), false, None);
-    for scene in all.iter().filter(fits) {
+        (Vec::new(), input.all.iter().any(|scene| is_otherwise_limited(holds, scene)), None);
+    for scene in input.all.iter().filter(fits) {
         let value = |name: &FactName| scene.get(*name).map(|found| found.value);
         let results: Vec<Option<bool>> = holds.all.iter().map(|one| one.holds(value)).collect();
         match (results.iter().all(|one| *one == Some(true)), results.contains(&Some(false))) {
@@ -202,19 +211,48 @@ fn scene(rule: &Rule, holds: &Holds, all: &[Scene], has_counts: bool) -> Judged 
     match (best.split_first(), is_judged) {
         (Some(((_, first), others)), _) => Judged::Found(Box::new(found(rule, holds, first, others))),
         (None, true) => Judged::Clear,
-        (None, false) => Judged::Unjudged(match missing {
-            Some(name) if name.is_counted() && !has_counts => says::no_counts(),
-            Some(name) => name.unknown(),
-            None => {
-                let (what, command) = holds.of.subject();
-                if holds.of.is_counted() && !has_counts {
-                    says::no_counts()
-                } else {
-                    says::scene_not_measured(what, command)
-                }
-            }
-        }),
+        (None, false) => unjudged(rule, holds, missing, input),
     }
+}
+
+/// Whether a scene is what a rule looks at, and was found to be limited by something else: that decides.
+fn is_otherwise_limited(holds: &Holds, scene: &Scene) -> bool {
+    let fits = |(key, words): (&String, &Vec<String>)| match key == LIMIT {
+        true => scene.word_of(key).is_some_and(|own| !words.iter().any(|word| word == own)),
+        false => scene.is_one_of(key, words),
+    };
+    scene.kind == holds.of && holds.words.contains_key(LIMIT) && holds.words.iter().all(fits)
+}
+
+/// Why a rule was not judged: what its scenes lack, or that there is none.
+fn unjudged(rule: &Rule, holds: &Holds, missing: Option<FactName>, input: &Input<'_>) -> Judged {
+    let is_counted = missing.map_or_else(|| holds.needs_counters(), |name| name.is_counted_in(holds.of));
+    // No other run has what this machine does not count.
+    if let Some(why) = input.counts.filter(|_| is_counted) {
+        return Judged::Unjudged(why.clone(), None);
+    }
+    let command = rule.command.as_ref().map(|command| with_limits(command, holds, &input.run.machine));
+    let why = match (missing, &command) {
+        (Some(name), command) => name.unknown(command.as_deref()),
+        (None, Some(command)) => says::scene_not_measured(holds.of.absent(), command),
+        (None, None) => says::not_reported(holds.of.absent()),
+    };
+    Judged::Unjudged(why, command)
+}
+
+/// A command with the options that state the limits which a rule needs and the machine does not report.
+fn with_limits(command: &str, holds: &Holds, machine: &Machine) -> String {
+    let names = || holds.all.iter().flat_map(tiermark_expect::Comparison::names);
+    let needs = |option: &str| names().any(|name| name.stated_by() == Some(option) && !name.is_counted_in(holds.of));
+    let mut command = command.to_owned();
+    for (option, is_known) in
+        [(PEAK_OPTION, machine.real_peak().is_some()), (LINK_OPTION, machine.theoretical_link.is_some())]
+    {
+        if needs(option) && !is_known {
+            command.push_str(&format!(" {option} RATE"));
+        }
+    }
+    command
 }
 
 /// A number that the comparisons need and a scene lacks.
@@ -240,10 +278,12 @@ fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &Scene)]) ->
         }
     }
     let explained = explained(rule, rests_on);
+    let is_full = first.word_of(CORES) == Some(ALL_CORES);
+    let advice = rule.advice_if_full.as_ref().filter(|_| is_full).unwrap_or(&explained.advice);
     // Rules cannot know the nodes: their advice has letters.
     let advice = match first.word_of("nodes") {
-        Some(nodes) => explained.advice.replace("N,M", nodes),
-        None => explained.advice.clone(),
+        Some(nodes) => advice.replace("N,M", nodes),
+        None => advice.clone(),
     };
     Explained {
         advice,

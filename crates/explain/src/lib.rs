@@ -9,6 +9,7 @@
 
 mod boxes;
 mod cells;
+mod curves;
 mod facts;
 mod judge;
 mod machine;
@@ -16,7 +17,4 @@ mod measured;
 mod pairs;
 mod rules;
 
-pub use judge::explain;
-
-/// The file of the rules, each with its source.
-pub const RULES: &str = rules::RULES;
+pub use judge::{explain, rules};

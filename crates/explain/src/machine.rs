@@ -3,22 +3,33 @@
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, CounterSight, Experiment, Finding, IdSet, Labels, Machine, Note, Observation, Quantity, ReasonCode,
-    Run, RunCounters, State, StateKind, Unit,
+    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Labels, Note, Nothing, Observation,
+    Quantity, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
-use crate::cells::Cell;
-use crate::facts::{Fact, Scene, SceneKind};
+use crate::cells::{Cell, is_full};
+use crate::facts::{ALL_CORES, CORES, Fact, LIMIT, Scene, SceneKind};
 use crate::measured::{is_peak_stated, known};
-use crate::rules::Need;
 
 /// Ramps of a run at most: a place for each node, and some operations. A document may have any number.
 const MOST_RAMPS: usize = 256;
 
 /// Whether counts are there and can be trusted.
-pub(crate) fn counts(run: &Run) -> bool {
-    let is_trusted = run.counters.as_ref().is_some_and(RunCounters::can_be_trusted);
-    is_trusted && run.observations().any(|seen| seen.traffic.is_some())
+///
+/// # Errors
+/// Why not.
+pub(crate) fn counts(run: &Run) -> Result<(), Note> {
+    let own = run.counters.as_ref().filter(|own| own.source != CounterSourceId::None);
+    let own = own.filter(|_| run.observations().any(|seen| seen.traffic.is_some())).ok_or_else(says::no_counts)?;
+    let name = own.source.name();
+    let faults = own.check.as_ref().map(|check| Note::joined(&check.faults));
+    match (own.can_be_trusted(), faults) {
+        (true, _) => Ok(()),
+        // What such a source counts is below any known stream.
+        _ if own.sees.contains(&CounterSight::LowerBound) => Err(says::counts_partial(name)),
+        (false, Some(why)) => Err(says::counts_wrong(name, &why)),
+        (false, None) => Err(says::counts_unchecked(name)),
+    }
 }
 
 /// All scenes of the machine.
@@ -54,7 +65,10 @@ fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
     let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
     let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
     let mut scene = Scene::new(SceneKind::Ramp, Some(format!("ramp of threads, {op}, {place} memory{node}")));
-    scene = scene.word("limit", limit).word("distance", place).with(Fact::Used, rate, how, &steps);
+    scene = scene.word(LIMIT, limit).word("distance", place).with(Fact::Used, rate, how, &steps);
+    if steps.iter().any(|step| is_of_all_cores(step, run)) {
+        scene = scene.word(CORES, ALL_CORES);
+    }
     let is_guest = run.machine.system.hypervisor.is_some();
     let is_stated = run.findings().filter(|other| other.metric == Quantity::ScaleShare).any(is_peak_stated);
     for (fact, metric, statistic) in [
@@ -70,6 +84,15 @@ fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
         }
     }
     Some(scene)
+}
+
+/// Whether a step of a ramp ran on every core that it could.
+fn is_of_all_cores(step: &str, run: &Run) -> bool {
+    let seen = run.observations().find(|seen| seen.step == step);
+    let labels = seen.map(|seen| &seen.labels);
+    let cpus = labels.and_then(|labels| IdSet::from_plain_list(labels.get(Labels::CPUS)?).ok()).unwrap_or_default();
+    let threads = labels.and_then(|labels| labels.number(Labels::THREADS)).unwrap_or_default();
+    is_full(&cpus, threads as f64, &run.machine)
 }
 
 /// A piece of memory that a scan found slow, or the median that none differs from.
@@ -157,7 +180,7 @@ fn settings(run: &Run) -> Vec<Scene> {
     };
     let mut found = Vec::new();
     if !machine.cpus.is_empty() {
-        found.push(setting("nodes", Fact::NodesPerSocket, nodes_per_socket(machine)));
+        found.push(setting("nodes", Fact::NodesPerSocket, machine.nodes_per_socket() as f64));
     }
     let with = |code: ReasonCode| {
         let has = |seen: &&Observation| seen.verdict.has(code);
@@ -168,6 +191,7 @@ fn settings(run: &Run) -> Vec<Scene> {
         let moved = with(ReasonCode::Faults) + with(ReasonCode::WrongNode);
         found.push(setting("numa-balancing", Fact::Steps, if is_balancing { moved } else { 0.0 }));
     }
+    found.extend(swaps(run).into_iter().map(|(word, fact, value)| setting(word, fact, value)));
     if let Some(thp) = &system.thp {
         let is_off = thp == "never";
         let count: usize = run.experiments.iter().filter(|_| is_off).map(fallen_back).sum();
@@ -185,6 +209,25 @@ fn settings(run: &Run) -> Vec<Scene> {
     found
 }
 
+/// What was swapped out before the run, and steps in which pages were read back.
+fn swaps(run: &Run) -> Vec<(&'static str, Fact, f64)> {
+    let system = &run.machine.system;
+    let mut found = Vec::new();
+    let used: f64 = system.swaps.iter().map(|area| area.used_bytes as f64).sum();
+    let memory = system.memory_bytes.filter(|bytes| *bytes > 0);
+    found.extend(memory.map(|bytes| ("swap", Fact::ShareOfMemory, used / bytes as f64)));
+    let reads_back = |reason: &Reason| {
+        matches!(reason, Reason::MajorFaults { .. })
+            || matches!(reason, Reason::Nothing { cause: Nothing::Swapped, .. })
+    };
+    let mut measured = run.observations().filter(|seen| !seen.visits.is_empty() || seen.value.is_some()).peekable();
+    if measured.peek().is_some() {
+        let steps = run.observations().filter(|seen| seen.verdict.reasons.iter().any(reads_back)).count();
+        found.push(("swapping", Fact::Steps, steps as f64));
+    }
+    found
+}
+
 /// Steps on base pages that nobody chose: all of the experiment's are, and neither its scope nor its parameters name base pages.
 fn fallen_back(experiment: &Experiment) -> usize {
     let request = &experiment.request;
@@ -194,34 +237,6 @@ fn fallen_back(experiment: &Experiment) -> usize {
     let is_base = |seen: &&Observation| seen.labels.is(Labels::PAGE, "base");
     let has_others = measured().any(|seen| seen.labels.get(Labels::PAGE).is_some_and(|page| page != "base"));
     if is_chosen || has_others { 0 } else { measured().filter(is_base).count() }
-}
-
-/// Nodes with cpus of the socket that has most.
-pub(crate) fn nodes_per_socket(machine: &Machine) -> f64 {
-    let mut sockets: std::collections::BTreeMap<u32, IdSet> = std::collections::BTreeMap::new();
-    for cpu in &machine.cpus {
-        if let Some(node) = cpu.node {
-            sockets.entry(cpu.socket).or_default().insert(node);
-        }
-    }
-    sockets.values().map(IdSet::len).max().unwrap_or(1) as f64
-}
-
-/// Why a rule says nothing about a machine; `None` if the machine is what the rule needs.
-pub(crate) fn lacks(need: Need, machine: &Machine) -> Option<Note> {
-    match need {
-        Need::TwoSockets => {
-            let sockets: IdSet = machine.cpus.iter().map(|cpu| cpu.socket).collect();
-            (sockets.len() != 2).then(|| says::needs_two_sockets(sockets.len()))
-        }
-        Need::WholeSockets => (nodes_per_socket(machine) > 1.0).then(says::needs_whole_sockets),
-        Need::OneModuleAChannel => {
-            let channels = machine.theoretical_peak.as_ref().and_then(|peak| peak.channels);
-            let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
-            let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
-            (!is_one).then(says::needs_one_module_a_channel)
-        }
-    }
 }
 
 /// The counters: what their comparison with a known stream found.

@@ -10,8 +10,7 @@ use tiermark_model::{
 };
 
 use crate::cells::{Access, Cell, Distance};
-use crate::facts::{Fact, FactName, Found, Scene, SceneKind, Whose};
-use crate::machine::nodes_per_socket;
+use crate::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
@@ -32,8 +31,6 @@ pub(crate) struct Bounds<'a> {
     machine: &'a Machine,
     /// Whether the counters can be trusted.
     has_counts: bool,
-    /// Whether a hypervisor makes the table of memory modules up, so that no peak is known.
-    is_guest: bool,
     /// Whether a socket has several nodes.
     is_split: bool,
     /// Idle latencies.
@@ -57,8 +54,7 @@ impl<'a> Bounds<'a> {
         Self {
             machine: &run.machine,
             has_counts,
-            is_split: nodes_per_socket(&run.machine) > 1.0,
-            is_guest,
+            is_split: run.machine.nodes_per_socket() > 1,
             latencies: of(Quantity::Latency).filter_map(latency).collect(),
             shares: of(Quantity::MatrixShare).filter_map(share).collect(),
             peaks: RefCell::default(),
@@ -117,9 +113,6 @@ impl<'a> Bounds<'a> {
 
     /// The theoretical peak of the memory of some nodes.
     fn peak(&self, nodes: &IdSet) -> Option<f64> {
-        if self.is_guest {
-            return None;
-        }
         let mut known = self.peaks.borrow_mut();
         let peak = known.entry(nodes.clone()).or_insert_with(|| self.machine.own_memory_peak(nodes));
         peak.filter(|peak| *peak > 0.0)
@@ -219,6 +212,7 @@ fn empty(cell: &Cell<'_>) -> Scene {
         .word("pattern", pattern)
         .word("distance", cell.distance.word())
         .word("nodes", cell.nodes.iter().take(MOST_NODES).map(|node| node.to_string()).collect::<Vec<_>>().join(","))
+        .word(CORES, if cell.is_full { ALL_CORES } else { "some" })
         .word("threads", if cell.threads == 1.0 { "one" } else { "many" })
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tiermark_expect::{Comparison, Entry, Expectation, Named};
-use tiermark_model::{Confidence, ExplainedKind};
+use tiermark_expect::{Comparison, Entry, Expectation, Named, Need};
+use tiermark_model::{Confidence, ExplainRule, ExplainedKind};
 
 use crate::facts::{FactName, SceneKind};
 
@@ -25,19 +25,13 @@ pub(crate) struct Rule {
     /// What its conclusion rests on at best; `None` for what its numbers rest on.
     pub(crate) at_best: Option<Confidence>,
     pub(crate) advice: String,
+    /// What to try where every core is in use already.
+    pub(crate) advice_if_full: Option<String>,
+    /// Its limits, as the file has them.
+    limits: Vec<String>,
+    /// The command whose run has its numbers; `None` for what the system reports and for what every run has.
+    pub(crate) command: Option<String>,
     pub(crate) source: String,
-}
-
-/// What a machine must be for a rule to be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Need {
-    /// Two sockets: among more, some are not linked directly, and traffic takes two links.
-    TwoSockets,
-    /// One node a socket: of several, some memory of the other socket is farther than the rest.
-    WholeSockets,
-    /// One module on each channel: two small ones on a channel may be as much as one large one.
-    OneModuleAChannel,
 }
 
 /// When a rule finds something.
@@ -79,9 +73,12 @@ struct Row {
     show: Vec<String>,
     confidence: Option<Confidence>,
     #[serde(default)]
-    needs: Vec<Need>,
+    needs: Vec<String>,
     #[serde(rename = "try")]
     advice: String,
+    #[serde(rename = "try-if-full")]
+    advice_if_full: Option<String>,
+    command: Option<String>,
     source: String,
 }
 
@@ -103,19 +100,24 @@ fn rule(row: Row) -> Result<Rule, String> {
     let condition = match (&row.unless, row.of) {
         (Some(that), None) if row.when.is_empty() && row.words.is_empty() => {
             let that = Expectation::parse(that).map_err(|note| wrong(note.to_string()))?;
-            Condition::Fails(Entry { that, why: None, source: None })
+            Condition::Fails(Entry { that, needs: Vec::new(), why: None, source: None })
         }
         (None, Some(of)) if !row.when.is_empty() => holds(of, &row).map(Condition::Holds).map_err(wrong)?,
         _ => return Err(wrong("it needs `unless`, or `of` with `when`".to_owned())),
     };
+    let needs = row.needs.iter().map(|name| Need::named(name).ok_or_else(|| wrong(format!("no need '{name}'"))));
+    let needs = needs.collect::<Result<Vec<Need>, String>>()?;
     Ok(Rule {
         condition,
-        needs: row.needs,
+        limits: row.unless.map_or(row.when, |that| vec![that]),
+        needs,
         name: row.name,
         kind: row.kind,
         finding: row.finding,
         at_best: row.confidence,
         advice: row.advice,
+        advice_if_full: row.advice_if_full,
+        command: row.command,
         source: row.source,
     })
 }
@@ -134,6 +136,46 @@ fn holds(of: SceneKind, row: &Row) -> Result<Holds, String> {
     Ok(Holds { of, words: row.words.clone(), all, numbers })
 }
 
+impl Rule {
+    /// For those who read the rules.
+    pub(crate) fn shown(&self) -> ExplainRule {
+        let (looks_at, needs_counters) = match &self.condition {
+            Condition::Fails(_) => (None, false),
+            Condition::Holds(holds) => (Some(holds.subject()), holds.needs_counters()),
+        };
+        ExplainRule {
+            name: self.name.clone(),
+            kind: self.kind,
+            finds: self.finding.clone(),
+            looks_at,
+            expects: matches!(self.condition, Condition::Fails(_)),
+            limits: self.limits.clone(),
+            needs_counters,
+            command: self.command.clone(),
+            at_best: self.at_best,
+            advice: self.advice.clone(),
+            advice_if_full: self.advice_if_full.clone(),
+            source: self.source.clone(),
+        }
+    }
+}
+
+impl Holds {
+    /// Whether only counters have its numbers.
+    pub(crate) fn needs_counters(&self) -> bool {
+        let is_counted = |name: &FactName| name.is_counted_in(self.of);
+        self.of.is_counted() || self.all.iter().flat_map(Comparison::names).any(is_counted)
+    }
+
+    /// What it is about, in words.
+    fn subject(&self) -> String {
+        let words = |(key, words): (&String, &Vec<String>)| format!("{key} {}", words.join(" or "));
+        let words: Vec<String> = self.words.iter().map(words).collect();
+        let of = self.of.words();
+        if words.is_empty() { of.to_owned() } else { format!("{of}: {}", words.join(", ")) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +188,10 @@ mod tests {
             assert!(rule.source.len() > 15 && rule.advice.len() > 10, "{}", rule.name);
             assert!(rule.finding.chars().next().is_some_and(|c| !c.is_lowercase()), "{}", rule.finding);
             assert!(!rule.finding.ends_with('.') && !rule.advice.ends_with('.'), "{}", rule.name);
+            // Where no core is free, more threads are no advice.
+            let more_threads = rule.advice.replace("no more threads", "").contains("more threads");
+            assert!(!more_threads || rule.advice_if_full.is_some(), "{}", rule.name);
+            assert!(!rule.advice_if_full.iter().any(|text| text.contains("more threads")), "{}", rule.name);
         }
         // Problems first: the order of the file is that of a report.
         let kinds: Vec<ExplainedKind> = rules.iter().map(|rule| rule.kind).collect();
@@ -167,6 +213,7 @@ mod tests {
         assert!(fault("of = \"rate\"\nwhen = [\"usd >= 3\"]\n").contains("did you mean 'used'"));
         assert!(fault("of = \"rate\"\nwhen = [\"used >= 3\"]\n").contains("rule a"));
         assert!(fault("unless = \"dimms.sped >= rated\"\n").contains("dimms.speed"));
+        assert!(fault("unless = \"dimms.speed >= rated\"\nneeds = [\"three-sockets\"]\n").contains("three-sockets"));
         assert!(fault("colour = 3\n").contains("colour"));
     }
 }

@@ -4,30 +4,13 @@
 
 mod made;
 
-use made::{GB, Rate, add, add_latency, by_rule, healthy, machine, problems, run};
+use made::{Change, GB, Rate, add, add_latency, by_rule, differ, healthy, machine, problems, run, with};
 use tiermark_explain::explain;
 use tiermark_model::messages::run as warnings;
 use tiermark_model::{
     Confidence, CounterSight, CounterSourceId, Drift, Finding, HealthCount, Labels, MemoryErrors, Note, Now, PageKind,
     PlacementProof, Purpose, Quantity, Reason, Run, RunCounters, RunHealth, State, StateKind, Throttling, Unit,
 };
-
-/// A change of a document.
-type Change = dyn Fn(&mut Run);
-
-fn with(change: &Change) -> Run {
-    let mut made = healthy();
-    change(&mut made);
-    made
-}
-
-/// The only problem of the first document is this one, and the second has none.
-fn differ(rule: &str, fault: &Change, near_miss: &Change) {
-    let found = explain("fault", &with(fault));
-    assert_eq!(problems(&found), [rule], "{:#?}", found.found);
-    let found = explain("near miss", &with(near_miss));
-    assert_eq!(problems(&found), [] as [&str; 0], "{rule}: {:#?}", found.found);
-}
 
 #[test]
 fn a_healthy_document_has_no_problem() {
@@ -367,9 +350,13 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     };
     let fault = tiermark_model::messages::counters::boxes_absent(3);
     differ("counters-wrong", &checked(vec![fault.clone()]), &checked(Vec::new()));
-    let found = explain("wrong", &with(&checked(vec![fault])));
+    let found = explain("wrong", &with(&checked(vec![fault.clone()])));
     assert_eq!(found.counters, None);
-    assert!(found.unjudged.iter().any(|one| one.rule == "link-down" && one.why.code == "no_counts"));
+    assert_eq!(found.counts_unused.as_ref().map(|why| why.code.as_str()), Some("counts_wrong"));
+    let link_down = found.unjudged.iter().find(|one| one.rule == "link-down").unwrap();
+    assert_eq!((link_down.why.code.as_str(), link_down.command.as_deref()), ("counts_wrong", None));
+    // The reason says what was wrong.
+    assert!(link_down.why.text.contains(&fault.text), "{}", link_down.why);
     let found = explain("right", &with(&checked(Vec::new())));
     assert_eq!(found.counters, Some(CounterSourceId::Perf));
     assert!(found.clear.iter().any(|rule| rule == "slow-channel"));
@@ -382,10 +369,11 @@ fn counters_that_are_wrong_are_a_problem_and_are_not_used() {
     };
     let unchecked = |run: &mut Run| run.counters = Some(RunCounters { check: None, ..made::counters(Vec::new()) });
     let absent = |run: &mut Run| run.counters = None;
-    for change in [&partial as &Change, &unchecked, &absent] {
+    let changes = [(&partial as &Change, "counts_partial"), (&unchecked, "counts_unchecked"), (&absent, "no_counts")];
+    for (change, why) in changes {
         let found = explain("not to be trusted", &with(change));
         assert_eq!((problems(&found), found.counters), (Vec::new(), None));
-        assert!(found.unjudged.iter().any(|one| one.rule == "link-down" && one.why.code == "no_counts"));
+        assert!(found.unjudged.iter().any(|one| one.rule == "link-down" && one.why.code == why), "{why}");
     }
 }
 

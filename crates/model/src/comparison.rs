@@ -8,6 +8,7 @@ use crate::history::CpuPlace;
 use crate::labels::Labels;
 use crate::observation::{Interval, Now};
 use crate::quantity::Quantity;
+use crate::run::Run;
 use crate::state::StateKind;
 use crate::units::{Bytes, Unit};
 use crate::verdict::Grade;
@@ -49,6 +50,21 @@ pub struct ComparedRun {
     pub complete: bool,
     /// Whether its machine was simulated.
     pub simulated: bool,
+}
+
+impl ComparedRun {
+    /// A run under the name that its user gave.
+    pub fn of(name: &str, run: &Run) -> Self {
+        Self {
+            name: name.to_owned(),
+            id: run.id.clone(),
+            title: run.title.clone(),
+            started: run.started.clone(),
+            cpu: run.machine.cpu_model.name.clone(),
+            complete: run.complete,
+            simulated: run.simulated.is_some(),
+        }
+    }
 }
 
 /// A run compared with the first.

@@ -177,6 +177,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         (LIST_SCHEMA, schema_for!(Document<'_, List>)),
         (crate::CHECK_SCHEMA, schema_for!(Document<'_, crate::Check>)),
         (crate::EXPLANATION_SCHEMA, schema_for!(Document<'_, crate::Explanation>)),
+        (crate::EXPLAIN_RULES_SCHEMA, schema_for!(Document<'_, crate::ExplainRules>)),
         (crate::COMPARE_SCHEMA, schema_for!(Document<'_, crate::Comparison>)),
         (crate::HISTORY_SCHEMA, schema_for!(Document<'_, crate::History>)),
         (crate::WATCH_SCHEMA, schema_for!(Document<'_, crate::WatchSample>)),

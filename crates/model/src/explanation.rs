@@ -8,6 +8,8 @@ use crate::refusal::Note;
 
 /// Schema of a run explained ([`Explanation`]).
 pub const EXPLANATION_SCHEMA: &str = "tiermark/explanation/1";
+/// Schema of the rules that explain runs ([`ExplainRules`]).
+pub const EXPLAIN_RULES_SCHEMA: &str = "tiermark/explain-rules/1";
 
 /// A run explained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct Explanation {
     pub run: ComparedRun,
     /// The source of counters that the explanations use; `None` if the run has no counts, or none that can be trusted.
     pub counters: Option<CounterSourceId>,
+    /// Why the counts that the run has are not used; `None` if they are, or if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts_unused: Option<Note>,
     /// What was found: problems first, then by importance.
     pub found: Vec<Explained>,
     /// Names of the rules that were judged and found nothing.
@@ -121,12 +126,72 @@ pub struct UnjudgedRule {
     pub rule: String,
     /// Why.
     pub why: Note,
+    /// The command whose run has the numbers that are missing; `None` if no run of this machine would have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// The rules that explain runs, in the order in which findings are reported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExplainRules {
+    /// The rules. Those of one name are alternatives: the first that finds something is reported.
+    pub rules: Vec<ExplainRule>,
+}
+
+/// A rule that explains runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExplainRule {
+    /// Its name.
+    pub name: String,
+    /// Whether something is wrong if it finds something.
+    pub kind: ExplainedKind,
+    /// What it finds, in a sentence.
+    pub finds: String,
+    /// What it looks at, in words; `None` for a fact that the system reports.
+    pub looks_at: Option<String>,
+    /// Whether it finds something where its limit does not hold, and not where all hold.
+    pub expects: bool,
+    /// Its limits, in the language of expectations.
+    pub limits: Vec<String>,
+    /// Whether only hardware counters have its numbers.
+    pub needs_counters: bool,
+    /// The command whose run has its numbers; `None` for what the system reports or every run has.
+    pub command: Option<String>,
+    /// What its conclusion rests on at best; `None` for what its numbers rest on.
+    pub at_best: Option<Confidence>,
+    /// What to try.
+    pub advice: String,
+    /// What to try where every core is in use already; `None` for the same.
+    pub advice_if_full: Option<String>,
+    /// Where its limits come from.
+    pub source: String,
 }
 
 impl Explanation {
     /// Everything of one kind.
     pub fn of(&self, kind: ExplainedKind) -> impl Iterator<Item = &Explained> {
         self.found.iter().filter(move |found| found.kind == kind)
+    }
+
+    /// Rules that were judged, whatever they found.
+    pub fn judged(&self) -> usize {
+        self.found.len() + self.clear.len()
+    }
+
+    /// The commands that would let rules be judged, each with their number: those of most rules first.
+    pub fn commands(&self) -> Vec<(&str, usize)> {
+        let mut commands: Vec<(&str, usize)> = Vec::new();
+        for command in self.unjudged.iter().filter_map(|one| one.command.as_deref()) {
+            match commands.iter_mut().find(|(known, _)| *known == command) {
+                Some((_, rules)) => *rules += 1,
+                None => commands.push((command, 1)),
+            }
+        }
+        // Stable: of as many, the one of the more important rules is first.
+        commands.sort_by_key(|(_, rules)| std::cmp::Reverse(*rules));
+        commands
     }
 
     /// Whether no rule could be judged.

@@ -68,7 +68,8 @@ pub use documents::{
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
 pub use explanation::{
-    Confidence, EXPLANATION_SCHEMA, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, UnjudgedRule,
+    Confidence, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, ExplainRule, ExplainRules, Explained, ExplainedKind,
+    ExplainedNumber, ExplainedUnit, Explanation, UnjudgedRule,
 };
 pub use file_memory::FileMemory;
 pub use health::{ErrorKind, HealthCount, MemoryErrors, RunHealth, Throttling};

@@ -1,7 +1,7 @@
 //! The theoretical peak of some nodes' memory, from the data of their modules.
 
 use crate::idset::IdSet;
-use crate::machine::{Dimm, Machine, Node};
+use crate::machine::{Dimm, Machine, Node, TheoreticalPeak};
 
 /// Nodes whose sizes are this near hold as many of the same modules: the kernel keeps a few percent of each from the start.
 const ALIKE: f64 = 0.9;
@@ -9,12 +9,17 @@ const ALIKE: f64 = 0.9;
 const CHANNEL_BYTES: f64 = 8.0;
 
 impl Machine {
+    /// The theoretical peak of the memory modules; `None` in a guest, whose hypervisor makes their table up.
+    pub fn real_peak(&self) -> Option<&TheoreticalPeak> {
+        self.theoretical_peak.as_ref().filter(|_| self.system.hypervisor.is_none())
+    }
+
     /// Bytes a second that the memory of some nodes can give at most: their part of the theoretical peak where modules lie
     /// evenly over the nodes, else that of the whole machine, which no node exceeds.
     ///
-    /// `None` where the machine's is not known, or for nodes without cpus: their memory is not among the modules of the board.
+    /// `None` where the machine's is not known, as in a guest, or for nodes without cpus: their memory is not among the modules of the board.
     pub fn memory_peak(&self, nodes: &IdSet) -> Option<f64> {
-        let whole = self.theoretical_peak.as_ref()?.bytes_per_second;
+        let whole = self.real_peak()?.bytes_per_second;
         let with_memory = |node: &&Node| node.memory_bytes.is_some_and(|bytes| bytes > 0);
         let own: Vec<&Node> = self.nodes.iter().filter(with_memory).filter(|node| !node.cpus.is_empty()).collect();
         let named = self.nodes.iter().filter(with_memory).filter(|node| nodes.contains(node.id));
@@ -29,7 +34,7 @@ impl Machine {
     /// The theoretical peak of the memory of these nodes alone; `None` if only the peak of more nodes together is known.
     pub fn own_memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let peak = self.memory_peak(nodes)?;
-        let whole = self.theoretical_peak.as_ref()?.bytes_per_second;
+        let whole = self.real_peak()?.bytes_per_second;
         let is_other = |n: &Node| !nodes.contains(n.id) && !n.cpus.is_empty() && n.memory_bytes != Some(0);
         (peak < whole || !self.nodes.iter().any(is_other)).then_some(peak)
     }
@@ -54,7 +59,6 @@ fn is_even(nodes: &[&Node], dimms: &[Dimm], whole: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::TheoreticalPeak;
 
     /// Two nodes with cpus and one without, and so many modules and channels of 10 GB/s.
     fn server(modules: usize, channels: usize) -> Machine {
@@ -76,7 +80,10 @@ mod tests {
         assert_eq!((peak(&even, &[0]), peak(&even, &[1]), peak(&even, &[0, 1])), (Some(40.0), Some(40.0), Some(80.0)));
         assert_eq!(peak(&server(16, 8), &[1]), Some(40.0), "two modules a channel");
         assert_eq!((peak(&even, &[2]), peak(&even, &[0, 2]), peak(&even, &[])), (None, None, None));
-        assert_eq!(peak(&Machine { theoretical_peak: None, ..even }, &[0]), None);
+        assert_eq!(peak(&Machine { theoretical_peak: None, ..even.clone() }, &[0]), None);
+        let mut guest = even;
+        guest.system.hypervisor = Some("KVM".into());
+        assert_eq!((peak(&guest, &[0]), guest.real_peak()), (None, None), "a hypervisor makes modules up");
     }
 
     #[test]

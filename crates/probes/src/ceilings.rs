@@ -35,8 +35,7 @@ impl Stated {
         if let Some(rate) = self.peak {
             return ceiling(rate, memory::STATED_PEAK, node.is_some(), 1);
         }
-        // A hypervisor makes the table of modules up.
-        let whole = machine.theoretical_peak.as_ref().filter(|_| machine.system.hypervisor.is_none())?;
+        let whole = machine.real_peak()?;
         let Some(node) = node else {
             // No node is known: the memory is the machine's.
             return ceiling(whole.bytes_per_second, &whole.how, false, 1);

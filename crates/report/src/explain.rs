@@ -1,6 +1,8 @@
 //! A run explained: problems first, then what limits and what costs, each with its numbers and what to try.
 
-use tiermark_model::{Confidence, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, count_of};
+use tiermark_model::{
+    Confidence, ExplainRules, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, count_of,
+};
 
 use crate::compare::described;
 use crate::number::{nanoseconds, percent, rate};
@@ -9,21 +11,30 @@ use crate::text::{bullet, hanging, heading, labelled};
 
 /// Lessons that are shown without `-v`: with problems, they fit a screen.
 const LESSONS: usize = 6;
+/// Commands for more rules that are named without `-v`.
+const COMMANDS: usize = 2;
 /// Other places that are named without `-v`.
 const ALSO: usize = 2;
 
 /// Renders an explanation.
 pub fn explanation(explanation: &Explanation, style: &Style) -> String {
     let mut out = labelled("run", &described(&explanation.run), style);
-    let counters = match explanation.counters {
-        Some(source) => format!("traffic of memory counted by {}", source.name()),
-        None => "none: explanations rest on rates and on the system's reports".to_owned(),
+    let counters = match (explanation.counters, &explanation.counts_unused) {
+        (Some(source), _) => format!("traffic of memory counted by {}", source.name()),
+        (None, Some(why)) => why.to_string(),
+        (None, None) => "none: explanations rest on rates and on the system's reports".to_owned(),
     };
     out.push_str(&labelled("counters", &counters, style));
     let problems: Vec<&Explained> = explanation.of(ExplainedKind::Problem).collect();
     let lessons: Vec<&Explained> = explanation.of(ExplainedKind::Lesson).collect();
-    let ink = if problems.is_empty() { Ink::Good } else { Ink::Bad };
+    let ink = match problems.is_empty() {
+        false => Ink::Bad,
+        // What few rules looked at is no sign of health.
+        true if 2 * explanation.judged() < explanation.judged() + explanation.unjudged.len() => Ink::Plain,
+        true => Ink::Good,
+    };
     out.push_str(&format!("\n{}", hanging("RESULT  ", &result(explanation, problems.len()), ink, style)));
+    out.push_str(&more(explanation, style));
     if !problems.is_empty() {
         out.push_str(&heading("Problems", style));
         out.push_str(&problems.iter().map(|one| shown(one, style)).collect::<String>());
@@ -44,20 +55,29 @@ pub fn explanation(explanation: &Explanation, style: &Style) -> String {
 
 fn result(explanation: &Explanation, problems: usize) -> String {
     let lessons = explanation.of(ExplainedKind::Lesson).count();
+    let (judged, unjudged) = (explanation.judged(), explanation.unjudged.len());
+    let by = match unjudged {
+        0 => format!("by all {judged} rules"),
+        _ => format!("by the {judged} of {} rules that this run lets judge", judged + unjudged),
+    };
     let found = match problems {
-        0 => "no problem found".to_owned(),
+        0 => "no problem".to_owned(),
         n => count_of(n as u64, "problem"),
     };
-    let clear = explanation.clear.len();
-    let unjudged = match explanation.unjudged.len() {
-        0 => String::new(),
-        n => format!("; {} not judged (-v)", count_of(n as u64, "rule")),
-    };
-    format!(
-        "{found}; {} on what limits and costs; {} found nothing{unjudged}",
-        count_of(lessons as u64, "lesson"),
-        count_of(clear as u64, "rule")
-    )
+    format!("{found} found {by}; {} on what limits and costs", count_of(lessons as u64, "lesson"))
+}
+
+/// The commands whose runs would let more rules be judged.
+fn more(explanation: &Explanation, style: &Style) -> String {
+    let commands = explanation.commands();
+    let most = if style.verbose { usize::MAX } else { COMMANDS };
+    let shown = |(command, rules): &(&str, usize)| format!("`{command}` ({})", count_of(*rules as u64, "rule"));
+    let named: Vec<String> = commands.iter().take(most).map(shown).collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    let others = if commands.len() > named.len() { ", … (-v)" } else { "" };
+    hanging("        ", &format!("to judge more: {}{others}", named.join(", ")), Ink::Plain, style)
 }
 
 /// What was found, the place with its numbers, and what to try.
@@ -156,6 +176,40 @@ fn rest(explanation: &Explanation, style: &Style) -> String {
     out
 }
 
+/// The rules as a list to read: what each looks at, its limits and their source, and what to try.
+pub fn explain_rules(rules: &ExplainRules, style: &Style) -> String {
+    let mut out = String::new();
+    let mut kind = None;
+    for rule in &rules.rules {
+        if kind != Some(rule.kind) {
+            kind = Some(rule.kind);
+            let title = match rule.kind {
+                ExplainedKind::Problem => "Problems: something costs performance that the machine could have",
+                ExplainedKind::Lesson => "Lessons: what limits and what costs, on any healthy machine",
+            };
+            out.push_str(&heading(title, style));
+        }
+        out.push_str(&format!("\n{}", hanging("  ", &rule.name, Ink::Head, style)));
+        out.push_str(&hanging("    ", &rule.finds, Ink::Plain, style));
+        let limits = if rule.expects { "expects" } else { "where" };
+        let counted = rule.needs_counters.then_some("counted by hardware");
+        let rests = rule.at_best.map(confidence).or(counted).unwrap_or_default();
+        let lines = [
+            ("looks at", rule.looks_at.clone().unwrap_or_default()),
+            (limits, rule.limits.join(" and ")),
+            ("rests on", rests.to_owned()),
+            ("source", rule.source.clone()),
+            ("measured", rule.command.as_ref().map(|command| format!("by `{command}`")).unwrap_or_default()),
+            ("try", rule.advice.clone()),
+            ("or", rule.advice_if_full.clone().unwrap_or_default()),
+        ];
+        for (label, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
+            out.push_str(&hanging(&format!("    {label:<10}"), text, Ink::Dim, style));
+        }
+    }
+    out.trim_start().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use tiermark_model::messages::explain as says;
@@ -215,14 +269,21 @@ mod tests {
             complete: true,
             simulated: false,
         };
-        let unjudged =
-            ["link-down", "link-slow"].map(|rule| UnjudgedRule { rule: rule.to_owned(), why: says::no_counts() });
+        let unjudged = ["link-down", "link-slow"].map(|rule| UnjudgedRule {
+            rule: rule.to_owned(),
+            why: says::no_counts(),
+            command: None,
+        });
+        let command = "tiermark granularity";
+        let why = says::scene_not_measured("no accesses to words", command);
+        let missing = UnjudgedRule { rule: "partial-lines".to_owned(), why, command: Some(command.to_owned()) };
         Explanation {
             run,
             counters: Some(CounterSourceId::Perf),
+            counts_unused: None,
             found: vec![problem, lesson],
             clear: vec!["missing-channels".to_owned()],
-            unjudged: unjudged.to_vec(),
+            unjudged: unjudged.into_iter().chain([missing]).collect(),
         }
     }
 
@@ -233,12 +294,27 @@ mod tests {
     }
 
     #[test]
+    fn counts_that_could_not_be_trusted_are_not_called_absent() {
+        let why = says::counts_wrong("perf", "a channel is silent");
+        let wrong = Explanation { counters: None, counts_unused: Some(why), ..made() };
+        let text = explanation(&wrong, &Style::default());
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("counts of perf are not used") && text.contains("a channel is silent"), "{text}");
+        assert!(!text.contains("counters none"), "{text}");
+    }
+
+    #[test]
     fn a_run_has_a_screen_of_lessons_and_the_rest_if_asked() {
         let mut many = made();
         many.found.retain(|one| one.kind == ExplainedKind::Lesson);
         many.found = vec![many.found[0].clone(); 9];
         let text = explanation(&many, &Style::default());
-        assert!(text.contains("no problem found; 9 lessons") && text.contains("3 more with -v"), "{text}");
+        assert!(
+            text.contains("no problem found by the 10 of 13 rules")
+                && text.contains("`tiermark granularity` (1 rule)")
+                && text.contains("3 more with -v"),
+            "{text}"
+        );
         assert_eq!(text.matches("Remote stores").count(), LESSONS);
         let text = explanation(&many, &Style { verbose: true, ..Style::default() });
         assert_eq!(text.matches("Remote stores").count(), 9);

@@ -67,7 +67,7 @@ pub use comments::comments;
 pub use compare::{compare, compare_markdown, compared_name};
 pub use counter_sources::counter_sources;
 pub use doctor::doctor;
-pub use explain::explanation;
+pub use explain::{explain_rules, explanation};
 pub use history::{FigureNames, history, history_of_figures, history_unreadable, history_words};
 pub use hmat::hmat;
 pub use html::{Sheet, html};

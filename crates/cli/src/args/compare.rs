@@ -99,8 +99,10 @@ Examples:
   tiermark matrix && tiermark explain
   tiermark explain last -v
   tiermark explain run.json --json
-`tiermark help explain` describes the rules; `tiermark explain --rules` prints them.
-Exit codes: 0 judged, whatever was found, 2 bad usage, 4 no rule could be judged.";
+  tiermark explain --rules
+`tiermark help explain` describes what is looked for.
+Exit codes: 0 judged, whatever was found, 2 bad usage or no such run, 4 no rule could
+be judged.";
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -108,10 +110,10 @@ pub(crate) struct ExplainArgs {
     /// The run: `last`, an id or its beginning, a file, or -
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
-    /// Print the rules, with the sources of their limits
-    #[arg(long, conflicts_with = "json")]
+    /// Print the rules: limits, their sources, what to try
+    #[arg(long)]
     pub(crate) rules: bool,
-    /// Print the explanations as JSON, with their schema
+    /// Print the explanations, or the rules, as JSON, with their schema
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

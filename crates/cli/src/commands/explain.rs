@@ -1,7 +1,7 @@
 //! `tiermark explain`: what limits a saved run, what costs, and what is wrong with its machine.
 
-use tiermark_explain::{RULES, explain};
-use tiermark_model::{EXPLANATION_SCHEMA, Exit};
+use tiermark_explain::{explain, rules};
+use tiermark_model::{EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit};
 
 use crate::args::compare::ExplainArgs;
 use crate::kept::run_of_probes;
@@ -10,7 +10,13 @@ use crate::output::{Failure, complain, document, print, style};
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     if args.rules {
-        return print(RULES.trim_end()).map(|()| Exit::Done);
+        let rules = rules();
+        let text = if args.json {
+            document(EXPLAIN_RULES_SCHEMA, &rules)?
+        } else {
+            tiermark_report::explain_rules(&rules, &style(&args.view))
+        };
+        return print(&text).map(|()| Exit::Done);
     }
     let run = run_of_probes(&args.run)?;
     let found = explain(&args.run, &run);

@@ -19,6 +19,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Document::List => include_str!("../../../../schema/list-1.json"),
         Document::Check => include_str!("../../../../schema/check-1.json"),
         Document::Explanation => include_str!("../../../../schema/explanation-1.json"),
+        Document::ExplainRules => include_str!("../../../../schema/explain-rules-1.json"),
         Document::History => include_str!("../../../../schema/history-1.json"),
         Document::Watch => include_str!("../../../../schema/watch-1.json"),
         Document::WatchRecording => include_str!("../../../../schema/watch-recording-1.json"),

@@ -52,7 +52,7 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
 
 /// The channels with modules of one socket, where they are known and spread evenly.
 fn channels_of_socket(machine: &Machine) -> Option<usize> {
-    let populated = machine.theoretical_peak.as_ref()?.channels?.populated as usize;
+    let populated = machine.real_peak()?.channels?.populated as usize;
     let sockets = machine.sockets().len();
     populated.is_multiple_of(sockets).then_some(populated / sockets)
 }

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use tiermark_explain::explain;
 use tiermark_model::{
     Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Experiment, Explained,
     ExplainedKind, Explanation, Finding, Isa, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node,
@@ -281,4 +282,22 @@ pub(crate) fn healthy() -> Run {
     add_latency(&mut made, 1, 140.0);
     made.machine.theoretical_link = Some(TheoreticalPeak { bytes_per_second: 41.6 * GB, ..TheoreticalPeak::default() });
     made
+}
+
+/// A change of a document.
+pub(crate) type Change = dyn Fn(&mut Run);
+
+/// A healthy document, changed.
+pub(crate) fn with(change: &Change) -> Run {
+    let mut made = healthy();
+    change(&mut made);
+    made
+}
+
+/// The only problem of the first document is this one, and the second has none.
+pub(crate) fn differ(rule: &str, fault: &Change, near_miss: &Change) {
+    let found = explain("fault", &with(fault));
+    assert_eq!(problems(&found), [rule], "{:#?}", found.found);
+    let found = explain("near miss", &with(near_miss));
+    assert_eq!(problems(&found), [] as [&str; 0], "{rule}: {:#?}", found.found);
 }

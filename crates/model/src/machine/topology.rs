@@ -47,6 +47,17 @@ impl Machine {
         self.cpus.iter().map(|c| c.socket).collect()
     }
 
+    /// Nodes with cpus of the socket that has most; more than one where the firmware splits sockets (NPS, SNC, cluster on die).
+    pub fn nodes_per_socket(&self) -> usize {
+        let mut sockets: std::collections::BTreeMap<u32, IdSet> = std::collections::BTreeMap::new();
+        for cpu in &self.cpus {
+            if let Some(node) = cpu.node {
+                sockets.entry(cpu.socket).or_default().insert(node);
+            }
+        }
+        sockets.values().map(IdSet::len).max().unwrap_or(1)
+    }
+
     /// How many physical cores are online.
     pub fn core_count(&self) -> usize {
         self.cpus.iter().map(|c| c.core).collect::<IdSet>().len()

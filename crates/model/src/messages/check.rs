@@ -107,6 +107,17 @@ messages! {
     /// The number of links that the board wires is not known.
     Note link_is_upper_bound(): "the limit assumes that the board wires all links of the processor; it may wire fewer";
 
+    /// A limit that holds for machines of two sockets.
+    Note needs_two_sockets(sockets: usize):
+        "links and distances are compared on machines of two sockets only; sockets of this one: {sockets}";
+
+    /// A limit that holds for machines of one node a socket.
+    Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
+
+    /// A limit that holds for one module on each channel.
+    Note needs_one_module_a_channel():
+        "which modules share a memory channel is not known: the sum of each channel counts, not the size of a module";
+
     /// Modules whose data are not known.
     Note modules_unknown(what: &str): "{what} of the memory modules is not reported (only root can read SMBIOS, and guests have no real modules)";
 

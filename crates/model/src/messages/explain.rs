@@ -9,24 +9,32 @@ messages! {
     /// A rule that needs hardware counters.
     Note no_counts(): "the run has no counts of memory traffic: `tiermark list counters` says what is missing";
 
+    /// Counts that disagree with a stream of known bytes.
+    Note counts_wrong(source: &str, why: &str):
+        "the counts of {source} are not used: they disagree with a stream of known bytes ({why})";
+
+    /// Counts that were not compared with a stream of known bytes.
+    Note counts_unchecked(source: &str):
+        "the counts of {source} are not used: the run did not compare them with a stream of known bytes";
+
+    /// Counts of a source that sees a part of the traffic.
+    Note counts_partial(source: &str):
+        "the counts of {source} are not used: that source sees only a part of the traffic";
+
     /// A number that is not known at any place.
-    Note number_not_known(name: &str, what: &str): "{name} ({what}) is not known for any place of this run";
+    Note number_not_known(name: &str, what: &str, command: &str):
+        {
+            let cure = if command.is_empty() { String::new() } else { format!(": `{command}`") };
+            format!("{name} ({what}) is not known for any place of this run, or in doubt{cure}")
+        };
 
     /// The most that something carries is not known.
-    Note limit_not_known(what: &str, option: &str):
-        "the peak rate of the {what} is not known: state it with `tiermark matrix {option} RATE`";
+    Note limit_not_known(what: &str, command: &str):
+        "the peak rate of the {what} is not known: state it with `{command}`";
 
     /// Something that the run did not measure.
     Note scene_not_measured(what: &str, command: &str): "the run has {what}: `{command}`";
 
-    /// A rule that holds for machines of two sockets.
-    Note needs_two_sockets(sockets: usize):
-        "links and distances are compared on machines of two sockets only; sockets of this one: {sockets}";
-
-    /// A rule that holds for machines of one node a socket.
-    Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
-
-    /// A rule that holds for one module on each channel.
-    Note needs_one_module_a_channel():
-        "which modules share a memory channel is not known: the sum of each channel counts, not the size of a module";
+    /// Something that neither the run nor its system reports.
+    Note not_reported(what: &str): "the run has {what}: its system does not report it, or nothing was measured that shows it";
 }

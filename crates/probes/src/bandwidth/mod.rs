@@ -150,7 +150,7 @@ fn effort_seconds(effort: Effort) -> f64 {
 /// DRAM bandwidth, with all that memory reads and writes for it, as a share of the theoretical peak of the nodes that have the
 /// pages, where that is known.
 fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
-    let Some(peak) = &lab.machine.theoretical_peak else { return Vec::new() };
+    let Some(peak) = lab.machine.real_peak() else { return Vec::new() };
     with_purpose(observations, Purpose::Ladder)
         .filter(|o| o.labels.is(Labels::TIER, "DRAM") && o.verdict.grade != Grade::Invalid)
         .filter_map(|o| {
@@ -170,4 +170,29 @@ fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
 fn peak_of(o: &Observation, whole: f64, machine: &Machine) -> Option<f64> {
     let nodes = o.placement.as_ref().map(PlacementProof::nodes).unwrap_or_default();
     if nodes.is_empty() { Some(whole) } else { machine.own_memory_peak(&nodes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::{Bench, KernelInfo, Labels, Machine, Metric, TheoreticalPeak};
+
+    use super::*;
+
+    /// A hypervisor makes the table of memory modules up: no share of its peak is a fact.
+    #[test]
+    fn the_modules_of_a_guest_give_no_share_of_a_peak() {
+        let peak = TheoreticalPeak { bytes_per_second: 100e9, ..TheoreticalPeak::default() };
+        let bare = Machine { theoretical_peak: Some(peak), ..Machine::default() };
+        let mut guest = bare.clone();
+        guest.system.hypervisor = Some("KVM".into());
+        let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "DRAM");
+        let seen = Observation { value: Some(80e9), ..Observation::new("dram", labels, Metric::Bandwidth) };
+        let bench = Bench { kernels: Vec::<KernelInfo>::new(), ..Bench::default() };
+        let shares = |machine: &Machine| -> Vec<f64> {
+            let found = peak_shares(std::slice::from_ref(&seen), Lab { machine, bench: &bench });
+            found.into_iter().filter_map(|found| found.value).collect()
+        };
+        assert_eq!(shares(&bare), [0.8]);
+        assert_eq!(shares(&guest), [] as [f64; 0]);
+    }
 }

@@ -87,7 +87,9 @@ pub(crate) fn survey(run: &Run, style: &Style) -> String {
 fn next(run: &Run, style: &Style) -> String {
     let gutter = " ".repeat(states::GUTTER);
     let views = format!("tiermark show {} | -v", run_view_options(" | "));
+    let explain = "tiermark explain: what limits, what costs, what is wrong";
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
-    labelled("Next", &hanging(&gutter, &views, Ink::Plain, style), style)
+    labelled("Next", &hanging(&gutter, explain, Ink::Plain, style), style)
+        + &labelled("", &hanging(&gutter, &views, Ink::Plain, style), style)
         + &labelled("Run", &hanging(&gutter, &which, Ink::Plain, style), style)
 }

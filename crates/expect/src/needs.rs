@@ -1,0 +1,46 @@
+//! What a machine must be for a limit to say anything about it.
+
+use tiermark_model::messages::check as says;
+use tiermark_model::{Machine, Note};
+
+/// What a machine must be for an expectation to be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Two sockets: among more, some are not linked directly, and traffic takes two links.
+    TwoSockets,
+    /// One node a socket: of several, some memory of the other socket is farther than the rest.
+    WholeSockets,
+    /// One module on each channel: two small ones on a channel may be as much as one large one.
+    OneModuleAChannel,
+}
+
+impl Need {
+    /// All, with their names in files.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("two-sockets", Self::TwoSockets),
+        ("whole-sockets", Self::WholeSockets),
+        ("one-module-a-channel", Self::OneModuleAChannel),
+    ];
+
+    /// The need of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, need)| *need)
+    }
+
+    /// Why a limit says nothing about a machine; `None` if the machine is what it needs.
+    pub fn lacks(self, machine: &Machine) -> Option<Note> {
+        match self {
+            Self::TwoSockets => {
+                let sockets = machine.sockets().len();
+                (sockets != 2).then(|| says::needs_two_sockets(sockets))
+            }
+            Self::WholeSockets => (machine.nodes_per_socket() > 1).then(says::needs_whole_sockets),
+            Self::OneModuleAChannel => {
+                let channels = machine.real_peak().and_then(|peak| peak.channels);
+                let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
+                let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
+                (!is_one).then(says::needs_one_module_a_channel)
+            }
+        }
+    }
+}
