@@ -16,6 +16,7 @@ use tiermark_probes::survey;
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
+use crate::counters::refuse_contradiction;
 use crate::dry::Planned;
 use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
@@ -131,6 +132,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
 /// Puts counters of memory traffic beside the host, and compares them with known streams.
 fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn Host>, Option<RunCounters>), Failure> {
     let counting = &job.args.place.control.counting;
+    refuse_contradiction(counting)?;
     match (counting.when, job.simulation) {
         (CounterUse::Off, _) => Ok((host, None)),
         (_, Simulation { simulate: Some(_), sim_counters: Some(_), .. }) => {

@@ -159,6 +159,9 @@ fn title(monitor: &Monitor, sample: &WatchSample, look: Look) -> Line<'static> {
         text.push_str(&format!("  own cost {:.2} % of a cpu", share * 100.0));
     }
     let mut spans = vec![Span::styled(text, look.style(Ink::Head))];
+    if sample.simulated.is_some() {
+        spans.push(Span::styled("  SIMULATED", look.style(Ink::Alarm)));
+    }
     if monitor.is_paused() {
         spans.push(Span::styled("  PAUSED", look.style(Ink::Alarm)));
     }

@@ -34,6 +34,7 @@ pub(crate) fn sample(n: u32) -> WatchSample {
     };
     let psi = WatchPressure { memory: Some(stalls(2.0 * wave)), io: Some(stalls(0.0)), cpu: None };
     WatchSample {
+        simulated: None,
         time: format!("2026-11-25T14:20:{:02}.000Z", n % 60),
         seconds: Some(1.0),
         group: Some(WatchGroup { path: "/user.slice".into(), psi: psi.clone() }),
