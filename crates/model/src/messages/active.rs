@@ -25,8 +25,8 @@ messages! {
         "capabilities are not known yet: each needs 60 undisturbed windows in 5 visits, at --budget 1% and --interval 1s about a minute for caches and several for memory (here {budget}% and {interval}s)";
 
     /// Figures that no saved run has.
-    Note active_without_record(figures: &str):
-        "no saved run of this machine has the record of {figures}: run `tiermark latency` and `tiermark bandwidth` once while the machine is idle";
+    Note active_without_record(figures: &str, commands: &str):
+        "no saved run of this machine has a trusted number of {figures}, which would be the record: run {commands} while the machine is idle";
 }
 
 /// What is wrong with a share of the budget, in percent.

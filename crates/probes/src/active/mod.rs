@@ -9,6 +9,7 @@ mod lasting;
 mod overhead;
 mod pings;
 mod purse;
+mod said;
 mod series;
 
 use std::time::Duration;
@@ -17,7 +18,7 @@ use tiermark_engine::accounting::StepAccounting;
 use tiermark_engine::analyse::analyse;
 use tiermark_engine::{Fault, Host, Lab, Rig, Shot};
 use tiermark_model::messages::active as says;
-use tiermark_model::{Machine, Metric, Note, Refusal, Step, Unit, WatchActive, WatchBest, WatchShared};
+use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest, WatchShared};
 use tiermark_stats::Side;
 
 use cells::{Cells, Figure, Planned, cells};
@@ -157,31 +158,6 @@ impl Active {
         self.last = Some((at, used));
         let cost = passed.filter(|passed| *passed > 0.0).map(|passed| (used - before) / passed);
         self.shown(host.now(), visits, cost)
-    }
-
-    /// Says once that too little of the budget is left for the cells.
-    fn judge_overhead(&mut self) {
-        let Some(excess) = self.overhead.excess().filter(|_| !self.told) else { return };
-        self.told = true;
-        let percent = [excess.share, self.options.budget, excess.budget].map(|share| share * 100.0);
-        self.notices.push(says::active_budget_spent(self.options.interval, percent, excess.interval));
-    }
-
-    /// What a user should know before the first sample. A simulated machine has no record.
-    pub fn notes(&self, has_record: bool) -> Vec<Note> {
-        let mut notes = vec![says::active_capability_later(self.options.budget * 100.0, self.options.interval)];
-        let without = self.without(|best| best.record);
-        if has_record && !without.is_empty() {
-            notes.push(says::active_without_record(&without.join(", ")));
-        }
-        notes
-    }
-
-    /// The figures of cells that lack a number.
-    fn without(&self, number: impl Fn(WatchBest) -> Option<f64>) -> Vec<String> {
-        let lacks = |cell: &&Cell| number(cell.series.best(cell.seen)).is_none();
-        let cells = self.cells.iter().filter(|cell| cell.figure.is_compared());
-        cells.filter(lacks).map(|cell| cell.figure.name().to_owned()).collect()
     }
 
     fn visit(&mut self, index: usize, host: &mut dyn Host) {
@@ -325,11 +301,6 @@ impl Cell {
 }
 
 impl Figure {
-    /// Whether it is a step of another probe, which has a capability and a record of its own.
-    fn is_compared(self) -> bool {
-        matches!(self, Self::Latency(_) | Self::Bandwidth(_))
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::Latency(Some(1)) => "l1.latency",
