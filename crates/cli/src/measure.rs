@@ -72,6 +72,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let page = result.html.as_deref().map(|place| Export { layout: &HTML, place });
     let exports: Vec<Export<'a>> = job.exports.iter().copied().chain(page).collect();
     one_to_stdout(job.args, &exports)?;
+    refuse_contradiction(&place.control.counting)?;
     let simulated = job.simulation.simulate.is_some();
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
@@ -132,7 +133,6 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
 /// Puts counters of memory traffic beside the host, and compares them with known streams.
 fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn Host>, Option<RunCounters>), Failure> {
     let counting = &job.args.place.control.counting;
-    refuse_contradiction(counting)?;
     match (counting.when, job.simulation) {
         (CounterUse::Off, _) => Ok((host, None)),
         (_, Simulation { simulate: Some(_), sim_counters: Some(_), .. }) => {
