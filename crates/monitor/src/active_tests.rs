@@ -60,6 +60,16 @@ fn what_is_measured_takes_the_place_of_nodes_on_a_small_screen() {
 }
 
 #[test]
+fn a_simulated_machine_and_an_interval_that_is_too_short_are_said() {
+    let mut monitor = Monitor::new("every 0.2 s");
+    let found = WatchActive { interval_needed_seconds: Some(0.7), ..active(20) };
+    monitor.add(WatchSample { active: Some(found), simulated: Some("synth".into()), ..sample(20) }, None);
+    let text = drawn(&monitor, LEAST, true);
+    assert!(text.starts_with("SIMULATED  tiermark watch"), "{text}");
+    assert!(text.contains("of 1 % of a cpu: use --interval 0.7 or longer"), "{text}");
+}
+
+#[test]
 fn a_large_screen_shows_all() {
     let text = drawn(&monitor(), (100, 45), false);
     assert!(text.is_ascii() && text.contains("hit/s") && text.contains("!DRAM ns"), "{text}");

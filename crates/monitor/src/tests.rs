@@ -227,6 +227,15 @@ fn alerts_are_lines_and_alarms_come_first() {
 }
 
 #[test]
+fn a_system_without_groups_says_so_on_a_screen_of_the_least_size() {
+    let mut monitor = Monitor::new("every 1 s");
+    monitor.add(WatchSample { groups: Vec::new(), ..sample(3) }, None);
+    monitor.act(Action::Groups);
+    let text = drawn(&monitor, LEAST, true);
+    assert!(text.contains("with a memory controller,") && text.contains("and no group of resctrl"), "{text}");
+}
+
+#[test]
 fn groups_are_a_page_of_their_own() {
     let control = |path: &str, memory: u64, stalled| WatchGroupUse {
         path: path.into(),
