@@ -123,7 +123,7 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
         CountersFrom::PcmServer(address) => boxed(PcmServer::open(address)),
         CountersFrom::PcmMemory(path) => boxed(counting(path, PcmFile::new(file(path)?))),
         CountersFrom::Pcm(path) => boxed(counting(path, PcmCsvFile::new(file(path)?))),
-        CountersFrom::Likwid(path) => boxed(file(path).map(LikwidFile::new)),
+        CountersFrom::Likwid(path) => boxed(likwid(path)),
         CountersFrom::Core => boxed(Cores::open(root, machine, ThisSystem.perf())),
     }
 }
@@ -136,12 +136,36 @@ fn boxed(source: Result<impl CounterSource + 'static, Refusal>) -> Opened {
 fn counting<S: CounterSource>(path: &Path, mut source: S) -> Result<S, Refusal> {
     let name = path.display().to_string();
     let first = source.read().map_err(|error| says::counts_unreadable(&name, &error.to_string()))?;
-    let is_empty = path.metadata().is_ok_and(|file| file.len() == 0);
-    if first.readings.is_empty() && !is_empty {
-        let why = format!("it has no counts in the form of {}", source.id().name());
-        return Err(says::counts_unreadable(&name, &why));
+    if first.readings.is_empty() { known_or_empty(path, source) } else { Ok(source) }
+}
+
+/// The outputs of likwid, which come when its program ends, so that an empty file will have some.
+fn likwid(path: &Path) -> Result<LikwidFile<File>, Refusal> {
+    let mut source = LikwidFile::new(file(path)?);
+    source.read().map_err(|error| says::counts_unreadable(&path.display().to_string(), &error.to_string()))?;
+    if source.has_tables() { Ok(source) } else { known_or_empty(path, source) }
+}
+
+/// A source without counts, if its file is empty.
+fn known_or_empty<S: CounterSource>(path: &Path, source: S) -> Result<S, Refusal> {
+    if path.metadata().is_ok_and(|file| file.len() == 0) {
+        return Ok(source);
     }
-    Ok(source)
+    let why = format!("it has no counts in the form of {}", source.id().name());
+    Err(says::counts_unreadable(&path.display().to_string(), &why))
+}
+
+/// Refuses a source of counters where none is to be read.
+///
+/// # Errors
+/// A [`Failure`] of usage that names both options.
+pub(crate) fn refuse_contradiction(args: &CountingArgs) -> Result<(), Failure> {
+    if args.when == CounterUse::Off && args.source.counters_from.is_some() {
+        return Err(Failure::usage(
+            "--counters off reads no counters, and --counters-from names some: leave one of them out",
+        ));
+    }
+    Ok(())
 }
 
 /// Opens a file that another program writes.

@@ -61,7 +61,8 @@ pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
         let _ = tiermark_report::watch_line(sample, &Style::default());
         life.add(sample);
     }
-    let watched = tiermark_report::WatchedCommand { command: "x", seconds: 1.0, cpu_seconds: None, samples: 1 };
+    let watched =
+        tiermark_report::WatchedCommand { command: "x", simulated: None, seconds: 1.0, cpu_seconds: None, samples: 1 };
     let _ = tiermark_report::watch_summary(&watched, &life, &Style::default());
     let mut monitor = tiermark_monitor::Monitor::new("x");
     samples.iter().for_each(|sample| monitor.add(sample.clone(), None));

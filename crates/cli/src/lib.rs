@@ -70,8 +70,9 @@ fn undone_by_panic(run: impl FnOnce() -> Exit) -> Exit {
 }
 
 fn run() -> Exit {
-    let parsed =
-        command_line::command().try_get_matches().and_then(|matches| command_line::Cli::from_arg_matches(&matches));
+    let parsed = command_line::command_here()
+        .try_get_matches()
+        .and_then(|matches| command_line::Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(mut error) => {

@@ -16,6 +16,7 @@ use tiermark_probes::survey;
 
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
+use crate::counters::refuse_contradiction;
 use crate::dry::Planned;
 use crate::exports::{Export, HTML};
 use crate::finish::{Sinks, finish};
@@ -71,6 +72,7 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let page = result.html.as_deref().map(|place| Export { layout: &HTML, place });
     let exports: Vec<Export<'a>> = job.exports.iter().copied().chain(page).collect();
     one_to_stdout(job.args, &exports)?;
+    refuse_contradiction(&place.control.counting)?;
     let simulated = job.simulation.simulate.is_some();
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };

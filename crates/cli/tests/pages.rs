@@ -100,7 +100,10 @@ fn every_command_and_probe_has_help() {
     let names: Vec<&str> = rows.filter_map(|row| row.split_whitespace().next()).collect();
     assert!(names.contains(&"survey") && names.len() >= 9, "{commands}");
     for name in &names {
-        assert!(user.run(&[name, "--help"]).expect(0).out.contains("Usage:"), "{name}");
+        let help = user.run(&[name, "--help"]).expect(0).out;
+        assert!(help.contains("Usage:"), "{name}");
+        let widest = help.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+        assert!(widest.chars().count() <= 80, "{name}: {widest}");
         user.run(&["help", name]).expect(0);
     }
     for probe in ["latency", "bandwidth"] {

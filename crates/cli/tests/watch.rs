@@ -25,6 +25,11 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// A text without its line breaks.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn samples_are_lines_of_text_json_or_csv() {
     let user = User::new();
@@ -281,8 +286,8 @@ fn counters_give_traffic_by_socket_and_channel() {
     assert_eq!(of(&rows[1], "traffic_sockets.1.write_bytes"), "7500000000");
     assert_eq!(of(&rows[2], "traffic.total_bytes"), "0");
     let text = watch(&["--text"]);
-    assert!(text.starts_with("time UTC") && text.contains("mem/s read% chan%"), "{text}");
-    assert!(text.lines().nth(2).unwrap().ends_with("60G  75.0  19.5"), "{text}");
+    assert!(text.contains("\ntime UTC") && text.contains("mem/s read% chan%"), "{text}");
+    assert!(text.lines().any(|line| line.ends_with("60G  75.0  19.5")), "{text}");
     assert!(!watch(&["--json", "--counters=off"]).contains("traffic"));
 }
 
@@ -350,7 +355,7 @@ fn a_command_is_placed_on_the_curves_of_a_run() {
     let user = User::new();
     let machine = "--simulate=synth:sockets=1,cores=8,smt=1,mem=8G";
     user.run(&["loaded-latency", machine, "--sim-memory=100", "--quick", "--mix=read"]).expect(0);
-    let watch = ["watch", machine, "--sim-traffic=20,20,140", "--interval=0.1", "--curve=last"];
+    let watch = ["watch", machine, "--sim-traffic=1,1,21,141", "--interval=0.1", "--curve=last"];
     let files = ["--curve-json=placed.json", "--curve-html=placed.html"];
     let ran = user.run(&[&watch[..], &files, &["--", "sh", "-c", "sleep 0.5; echo out"]].concat()).expect(0);
     assert_eq!(ran.out, "out\n");
@@ -361,6 +366,9 @@ fn a_command_is_placed_on_the_curves_of_a_run() {
     let placed: Value = serde_json::from_str(&std::fs::read_to_string(user.path("placed.json")).unwrap()).unwrap();
     assert_eq!((&placed["schema"], &placed["counters"]), (&"tiermark/placed/1".into(), &"simulated".into()));
     assert_eq!(placed["on"]["axis"], "useful", "the run was without counters");
+    // The first second of the script is before the command, and is subtracted.
+    assert_eq!(placed["idle_bytes_per_second"], 1e9);
+    assert!(words(&ran.err).contains("so much idle traffic is subtracted"), "{}", ran.err);
     let points = placed["points"].as_array().unwrap();
     assert!(points.len() >= 3, "{placed}");
     let parts = |rate: f64| points.iter().filter(move |point| point["bytes_per_second"] == rate);
@@ -370,11 +378,83 @@ fn a_command_is_placed_on_the_curves_of_a_run() {
     // Of another machine, with a warning; without counters, or a curve, not at all.
     let other = ["watch", "--simulate=synth:cores=2", "--sim-traffic=20", "--curve=last", "--", "true"];
     assert!(user.run(&other).expect(0).err.contains("another machine"));
-    let said = user.run(&["watch", machine, "--curve=last", "--", "true"]).expect(4).err;
-    assert!(said.contains("tiermark list counters"), "{said}");
+    for run in ["--curve=last", "--curve=none-such"] {
+        let said = user.run(&["watch", machine, run, "--", "true"]).expect(4).err;
+        assert!(said.contains("tiermark list counters"), "{run}: {said}");
+    }
     user.run(&["latency", machine, "--sizes=16K", "--quick"]).expect(0);
     let said = user.run(&[&watch[..], &["--", "true"]].concat()).expect(4).err;
     assert!(said.contains("has no curve") && said.contains("tiermark loaded-latency"), "{said}");
     user.run(&["watch", "--curve=last"]).expect(2);
     user.run(&["watch", machine, "--sim-traffic=20", "--curve=none-such", "--", "true"]).expect(2);
+}
+
+#[test]
+fn a_program_between_two_mixes_is_placed_between_their_curves() {
+    let user = User::new();
+    let machine = "--simulate=synth:sockets=1,cores=8,smt=1,mem=8G";
+    user.run(&["loaded-latency", machine, "--sim-memory=100", "--quick", "--mix=read,1:1"]).expect(0);
+    let watch = ["watch", machine, "--sim-traffic=0,0,30:80", "--interval=0.1", "--curve=last", "--curve-json=p.json"];
+    let ran = user.run(&[&watch[..], &["--", "sleep", "0.5"]].concat()).expect(0);
+    assert!(words(&ran.err).contains("between those of two curves (1:1 and read)"), "{}", ran.err);
+    let placed: Value = serde_json::from_str(&std::fs::read_to_string(user.path("p.json")).unwrap()).unwrap();
+    let points = placed["points"].as_array().unwrap();
+    let between = points.iter().find(|point| point["bytes_per_second"] == 30e9).unwrap();
+    let weight = between["other"]["weight"].as_f64().unwrap();
+    assert!(weight > 0.0 && weight <= 0.5, "{between}");
+}
+
+#[test]
+fn a_simulated_machine_is_named_in_every_output() {
+    let user = User::new();
+    let watch = |more: &[&str]| user.run(&[&["watch", "--simulate=synth:cores=2", "--interval=0.1"], more].concat());
+    let said = "! SIMULATED machine 'synth:cores=2'";
+    let samples = ["--samples=1"];
+    assert!(watch(&[&samples[..], &["--text"]].concat()).expect(0).out.starts_with(said));
+    for quiet in ["--csv", "--quiet"] {
+        let ran = watch(&[&samples[..], &[quiet]].concat()).expect(0);
+        assert!(ran.err.contains(said) && !ran.out.contains("SIMULATED"), "{quiet}: {}", ran.err);
+    }
+    let ran = watch(&[&samples[..], &["--json", "--record=r.jsonl"]].concat()).expect(0);
+    assert_eq!(lines(&ran.out)[0]["simulated"], "synth:cores=2");
+    assert!(watch(&["--", "true"]).expect(0).err.contains(said));
+    // Nor does a recording hide it.
+    assert!(user.run(&["watch", "--replay=r.jsonl", "--text"]).expect(0).out.starts_with(said));
+    let real = user.run(&["watch", "--samples=1", "--json"]).expect(0);
+    assert!(lines(&real.out)[0].get("simulated").is_none() && !real.err.contains("SIMULATED"), "{}", real.out);
+}
+
+#[test]
+fn a_recording_whose_last_line_is_cut_is_replayed_with_a_warning() {
+    let user = User::new();
+    let watch = |more: &[&str]| user.run(&[&["watch", "--interval=0.1", "--samples=3"], more].concat());
+    let whole = watch(&["--record=r.jsonl", "--json"]).expect(0).out;
+    let text = std::fs::read_to_string(user.path("r.jsonl")).unwrap();
+    std::fs::write(user.path("cut.jsonl"), &text[..text.len() - 20]).unwrap();
+    let ran = user.run(&["watch", "--replay=cut.jsonl", "--json"]).expect(0);
+    let first_two: Vec<&str> = whole.lines().take(2).collect();
+    assert_eq!(ran.out.lines().collect::<Vec<_>>(), first_two);
+    assert!(ran.err.contains("'cut.jsonl' ends in a half-written line"), "{}", ran.err);
+    assert_eq!(user.run(&["watch", "--replay=r.jsonl", "--json"]).expect(0).err, "");
+    // A recording is a file in a directory that is there.
+    assert!(watch(&["--record=-"]).expect(2).err.contains("--json prints the samples"));
+    assert!(watch(&["--record=none/r.jsonl"]).expect(2).err.contains("No such file or directory"));
+    assert!(!user.path("none").exists() && !user.path("-").exists());
+}
+
+#[test]
+fn counters_that_contradict_each_other_or_are_none_are_refused() {
+    let user = User::new();
+    for command in ["watch", "latency"] {
+        let said = user.run(&[command, "--counters=off", "--counters-from=perf"]).expect(2).err;
+        assert!(said.contains("--counters off") && said.contains("--counters-from"), "{said}");
+    }
+    let watch = |file: &str| user.run(&["watch", "--samples=1", &format!("--counters-from=likwid={file}")]);
+    std::fs::write(user.path("other"), "no output of likwid\n").unwrap();
+    assert!(watch("other").expect(4).err.contains("no counts in the form of likwid"));
+    // likwid writes when its program ends.
+    std::fs::write(user.path("empty"), "").unwrap();
+    watch("empty").expect(0);
+    std::fs::write(user.path("likwid"), "STRUCT,Info,3\nCPU name:,Intel,,\n").unwrap();
+    watch("likwid").expect(0);
 }

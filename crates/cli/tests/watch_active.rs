@@ -95,4 +95,32 @@ fn this_machine_gives_something() {
     // A cell may wait for its turn; the first one never does.
     assert!(number(&last, "/active/l1/latency/now") > 0.0 && number(&last, "/active/visits") >= 0.0, "{last}");
     assert!(number(&last, "/active/memory_bytes") > 0.0);
+    assert!(number(&last, "/active/l1/latency_bytes") < number(&last, "/active/l2/latency_bytes"));
+}
+
+#[test]
+fn what_is_not_known_yet_is_said_once_with_what_to_run() {
+    let user = User::new();
+    let ran = user.run(&["watch", "--active", "--interval=0.1", "--samples=2", "--text"]).expect(0);
+    let said = |part: &str| ran.err.lines().filter(|line| line.contains(part)).count();
+    assert_eq!((said("capabilities are not known yet"), said("run `tiermark latency --sizes ")), (1, 1), "{}", ran.err);
+    // A simulated machine has no saved runs.
+    let ran = user.run(&[&GUEST[..3], &["--samples=1", "--json"]].concat()).expect(0);
+    assert!(!ran.err.contains("no saved run"), "{}", ran.err);
+    let first = &lines(&ran.out)[0]["active"];
+    for list in ["without_capability", "without_record"] {
+        assert!(first[list].as_array().unwrap().contains(&"dram.latency".into()), "{first}");
+    }
+}
+
+#[test]
+fn an_interval_whose_samples_use_the_budget_is_said_once() {
+    let user = User::new();
+    // To read the system takes more than the 0.1 ms of such an interval.
+    let watch = ["watch", "--active", "--interval=0.1", "--budget=0.1", "--samples=20", "--json"];
+    let ran = user.run(&watch).expect(0);
+    let said: Vec<&str> = ran.err.lines().filter(|line| line.contains("reading the system every 0.1 s")).collect();
+    assert!(said.len() == 1 && said[0].contains("use --interval "), "{}", ran.err);
+    let last = lines(&ran.out).pop().unwrap();
+    assert!(number(&last, "/active/interval_needed_seconds") > 0.1, "{last}");
 }

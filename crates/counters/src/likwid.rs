@@ -62,7 +62,7 @@ impl Groups {
     /// Takes a line. What the output counted, on the line after which that is known.
     fn line(&mut self, line: &str) -> Option<Likwid> {
         let cells = cells(line);
-        if cells[0] == "TABLE" || cells[0] == "STRUCT" {
+        if begins_table(line) {
             // The line `STRUCT,Info` begins each output.
             self.counted &= cells.get(1) != Some(&"Info");
             // `STAT` tables repeat the sums of some metrics; threads are added up here.
@@ -92,12 +92,25 @@ pub struct LikwidFile<R> {
     pieces: Pieces,
     groups: Groups,
     sum: Likwid,
+    /// Whether a table of likwid was read.
+    has_tables: bool,
 }
 
 impl<R: Read> LikwidFile<R> {
     /// Reads a file from its beginning.
     pub fn new(file: R) -> Self {
-        Self { file: Growing::new(file), pieces: Pieces::default(), groups: Groups::default(), sum: Likwid::default() }
+        Self {
+            file: Growing::new(file),
+            pieces: Pieces::default(),
+            groups: Groups::default(),
+            sum: Likwid::default(),
+            has_tables: false,
+        }
+    }
+
+    /// Whether what was read so far has a table of likwid: another file has none.
+    pub fn has_tables(&self) -> bool {
+        self.has_tables
     }
 }
 
@@ -119,9 +132,10 @@ impl<R: Read> CounterSource for LikwidFile<R> {
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
-        let Self { file, pieces, groups, sum, .. } = self;
+        let Self { file, pieces, groups, sum, has_tables } = self;
         file.each(|text| {
             pieces.take(text, |line| {
+                *has_tables |= begins_table(line);
                 if let Some(more) = groups.line(line) {
                     sum.seconds += more.seconds;
                     sum.read += more.read;
@@ -131,6 +145,12 @@ impl<R: Read> CounterSource for LikwidFile<R> {
         })?;
         Ok(self.sum.snapshots().1)
     }
+}
+
+/// Whether a line begins a part of an output: likwid names it in the cells behind.
+fn begins_table(line: &str) -> bool {
+    let cells = cells(line);
+    matches!(cells[0], "TABLE" | "STRUCT") && cells.len() > 1
 }
 
 /// What the metrics of a group say, if they are all there.

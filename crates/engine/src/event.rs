@@ -48,6 +48,11 @@ pub trait Sink {
     fn event(&mut self, event: &Event<'_>);
 }
 
+/// Listens to nothing.
+impl Sink for () {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
 /// Passes every event on to several listeners.
 impl Sink for Vec<Box<dyn Sink + '_>> {
     fn event(&mut self, event: &Event<'_>) {

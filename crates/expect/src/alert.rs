@@ -49,6 +49,26 @@ impl Measured for Figure {
     }
 }
 
+/// Units of the time behind `for`.
+const TIMES: [(&[&str], f64); 3] = [
+    (&["s", "sec", "second", "seconds", ""], 1.0),
+    (&["m", "min", "minute", "minutes"], 60.0),
+    (&["h", "hour", "hours"], 3600.0),
+];
+/// A name that needs quotes, for a message.
+const QUOTED: &str = "swaps./dev/sda2.used_bytes";
+/// The list of items whose names are paths.
+const OF_PATHS: &str = "swaps.";
+
+/// Seconds of `30s`, `5 min`, `1 h`; a number alone is of seconds.
+fn time_of(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_at(text.find(char::is_alphabetic).unwrap_or(text.len()));
+    let (_, scale) = TIMES.into_iter().find(|(units, _)| units.contains(&unit))?;
+    let seconds = number.trim_end().parse::<f64>().ok()? * scale;
+    // Where it is no time of a clock, it is none here.
+    parse_seconds(&seconds.to_string()).ok()
+}
+
 /// What a number of a sample is multiplied with, and the unit that it then has.
 fn scale(kind: WatchKind) -> (f64, CheckUnit) {
     match kind {
@@ -73,18 +93,18 @@ impl Alert {
             Some(at) => {
                 let (condition, time) = (&text[..at], text[at + FOR.len()..].trim());
                 let place = text[..at + FOR.len()].chars().count() + 1;
-                (condition, parse_seconds(time).map_err(|_| says::alert_time_wrong(place, time))?)
+                (condition, time_of(time).ok_or_else(|| says::alert_time_wrong(place, time))?)
             }
         };
         let (left, comparator, right) = comparison(condition, &word).map_err(of_alerts)?;
         let figures: Vec<&Figure> = left.names().chain(right.names()).filter_map(Word::figure).collect();
-        if figures.is_empty() {
+        let Some(of_first) = figures.first().map(|figure| figure.unit()) else {
             return Err(says::alert_without_figure());
-        }
+        };
         let of = subject(&figures);
         let (left, right) =
             (left.renamed(&|word| word.resolved(of.as_ref()))?, right.renamed(&|word| word.resolved(of.as_ref()))?);
-        let unit = common_unit(&left, &right).map_err(of_alerts)?;
+        let unit = common_unit(&left, &right).map_err(|note| units_differ(&note, of_first))?;
         for (share, number) in [(&left, &right), (&right, &left)] {
             is_possible(share, number)?;
         }
@@ -156,8 +176,11 @@ fn word(text: &str, at: usize) -> Result<Word, Note> {
     let known = found.iter().find_map(|name| watch_name(name));
     let known = known.map(|figure| Word::Figure(Figure { name: figure.name(), kind: figure.kind() }));
     known.ok_or_else(|| {
+        if name.starts_with(OF_PATHS) && !text.starts_with('"') {
+            return says::alert_name_unquoted(at, QUOTED);
+        }
         let names: Vec<String> = watch_names().iter().map(brief).collect();
-        says::figure_unknown(at, name, &names.iter().map(String::as_str).collect::<Vec<_>>())
+        says::figure_unknown(at, name, &names.iter().map(String::as_str).chain(REFERENCES).collect::<Vec<_>>())
     })
 }
 
@@ -191,13 +214,29 @@ fn is_possible(share: &Side<Figure>, number: &Side<Figure>) -> Result<(), Note> 
 /// A mistake in words that name alerts.
 fn of_alerts(note: Note) -> Note {
     let text = |key: &str| note.data.get(key).and_then(|text| text.as_str()).unwrap_or_default();
+    let number = |key: &str| note.data.get(key).and_then(|most| most.as_u64()).unwrap_or_default() as usize;
     match &note.code {
         code if *code == expectation::codes::comparison_missing => says::alert_without_comparison(),
-        code if *code == expectation::codes::units_differ => says::alert_units_differ(text("left"), text("right")),
-        code if *code == expectation::codes::expectation_too_long => {
-            let most = note.data.get("most").and_then(|most| most.as_u64()).unwrap_or_default();
-            says::alert_too_long(most as usize)
+        code if *code == expectation::codes::comparison_twice => says::alert_compares_twice(number("at")),
+        code if *code == expectation::codes::operand_expected && text("found") == "\"" => {
+            says::alert_quote_open(number("at"))
         }
+        code if *code == expectation::codes::expectation_too_long => says::alert_too_long(number("most")),
         _ => note,
     }
+}
+
+/// Sides of different units, with what a figure of this unit can be compared with.
+fn units_differ(note: &Note, figure: CheckUnit) -> Note {
+    let text = |key: &str| note.data.get(key).and_then(|text| text.as_str()).unwrap_or_default();
+    let (left, right) = (text("left"), text("right"));
+    let cure = match figure {
+        CheckUnit::Bytes => "give a size, as in 1 GiB, or a part of other memory, as in 0.1 x memory.total_bytes",
+        CheckUnit::Ns => "give a time, as in 120 ns or 2 ms",
+        CheckUnit::BytesPerSecond => "give a rate, as in 30 GB/s",
+        CheckUnit::Hz => "give a clock, as in 3 GHz",
+        CheckUnit::Number => "give a share, as in 5 % or 0.05, or a number of events, as in 100/s",
+        CheckUnit::TransfersPerSecond => "give a number of transfers, as in 4800 MT/s",
+    };
+    says::alert_units_differ(left, right, cure)
 }

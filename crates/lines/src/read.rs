@@ -11,7 +11,10 @@ pub const MOST_BYTES: u64 = 1 << 30;
 
 /// The whole lines of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lines(Vec<u8>);
+pub struct Lines {
+    text: Vec<u8>,
+    is_cut: bool,
+}
 
 impl Lines {
     /// Reads a file, without its lock: what its writer appends meanwhile may be missing.
@@ -34,13 +37,20 @@ impl Lines {
 
     /// The whole lines of these bytes of a file.
     pub fn of_bytes(mut text: Vec<u8>) -> Self {
-        text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
-        Self(text)
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let is_cut = whole < text.len();
+        text.truncate(whole);
+        Self { text, is_cut }
+    }
+
+    /// Whether a line without an end is behind the whole ones: its writer was killed, or still writes it.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Bytes of the whole lines; 0 where no line is whole.
     pub fn bytes(&self) -> u64 {
-        self.0.len() as u64
+        self.text.len() as u64
     }
 
     /// The first line, which says what the others are; empty where no line is whole.
@@ -56,7 +66,7 @@ impl Lines {
 
     /// Lines that hold anything.
     fn numbered(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        let lines = self.0.split_inclusive(|byte| *byte == b'\n').enumerate();
+        let lines = self.text.split_inclusive(|byte| *byte == b'\n').enumerate();
         lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(at, line)| (at + 1, line))
     }
 }

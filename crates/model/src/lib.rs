@@ -85,7 +85,8 @@ pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};
 pub use page::PageKind;
 pub use placed::{
-    PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee, PlacedPart, PlacedPoint, PlacedTime,
+    PLACED_SCHEMA, Placed, PlacedAt, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee, PlacedOther, PlacedPart,
+    PlacedPoint, PlacedTime,
 };
 pub use plan::{
     Effort, Plan, PlanPage, PlanPart, Published, PublishedFigure, PublishedPoint, Request, Scope, Step, StopRule,

@@ -18,6 +18,10 @@ pub struct Placed {
     pub command: String,
     /// Where the rates of the program come from. They are of the whole machine: other work is in them.
     pub counters: CounterSourceId,
+    /// Bytes a second that memory moved before the command began, and that are subtracted from its rates; `None` if that was
+    /// not counted.
+    #[serde(default)]
+    pub idle_bytes_per_second: Option<f64>,
     /// The curves.
     pub on: PlacedCurves,
     /// The program, in the order of time.
@@ -111,13 +115,40 @@ pub struct PlacedPoint {
     pub read_share: Option<f64>,
     /// The place of the curve in [`PlacedCurves::curves`]: that of the nearest share of reads.
     pub curve: usize,
-    /// Latency of an access at this rate, read off the curve, in ns.
+    /// The curve on the other side of the program's share of reads, which has a part in what follows; `None` where only one
+    /// curve is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<PlacedOther>,
+    /// Latency of an access at this rate, read off the curves, in ns.
     pub ns: f64,
-    /// Whether the rate is beyond the end of the curve, so that `ns` is at least this.
+    /// Whether the rate is beyond the end of a curve, so that `ns` is at least this.
     pub beyond: bool,
     /// The part of the curve.
     pub part: PlacedPart,
     /// Bytes a second up to the knee, or up to the end of a curve without one; negative behind it.
+    pub head_room: f64,
+}
+
+/// The second of two curves between whose shares of reads a program lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlacedOther {
+    /// Its place in [`PlacedCurves::curves`].
+    pub curve: usize,
+    /// Its part in latency and head room, from 0 to 0.5; the nearest curve has the rest.
+    pub weight: f64,
+}
+
+/// What curves say of a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlacedAt {
+    /// Latency of an access, ns.
+    pub ns: f64,
+    /// Whether the rate is beyond the end of a curve, so that `ns` is at least this.
+    pub beyond: bool,
+    /// The part of the curve.
+    pub part: PlacedPart,
+    /// Bytes a second up to the knee, or up to the end of a curve without one.
     pub head_room: f64,
 }
 
@@ -136,13 +167,25 @@ pub struct PlacedTime {
 impl PlacedTime {
     /// The time of some points.
     pub fn of(points: &[PlacedPoint]) -> Self {
-        let of = |part| points.iter().filter(|point| point.part == part).map(|point| point.seconds).sum();
+        // The sum of no numbers is -0.
+        let of = |part| 0.0 + points.iter().filter(|point| point.part == part).map(|point| point.seconds).sum::<f64>();
         Self { below: of(PlacedPart::Below), near: of(PlacedPart::Near), past: of(PlacedPart::Past) }
     }
 
     /// All of it.
     pub fn all(&self) -> f64 {
         self.below + self.near + self.past
+    }
+}
+
+impl PlacedKnee {
+    /// The part of its curve at a rate.
+    fn part(self, rate: f64) -> PlacedPart {
+        match rate {
+            rate if rate > self.high => PlacedPart::Past,
+            rate if rate >= self.low => PlacedPart::Near,
+            _ => PlacedPart::Below,
+        }
     }
 }
 
@@ -161,14 +204,37 @@ impl PlacedCurve {
         Some((pair[0].1 + share * (pair[1].1 - pair[0].1), false))
     }
 
+    /// What the curve says of a rate; `None` of a curve without points.
+    pub fn at(&self, rate: f64) -> Option<PlacedAt> {
+        let ((ns, beyond), (part, head_room)) = (self.latency(rate)?, self.part(rate));
+        Some(PlacedAt { ns, beyond, part, head_room })
+    }
+
+    /// The same of a mix between those of this curve and another, whose part is `weight`: latency and knee lie on straight
+    /// lines between those of both. Where one has no knee, the parts are those of this curve.
+    pub fn at_between(&self, other: &Self, weight: f64, rate: f64) -> Option<PlacedAt> {
+        let between = |here: f64, there: f64| here + weight * (there - here);
+        let (here, there) = (self.at(rate)?, other.at(rate)?);
+        let knee = self.knee.zip(other.knee).map(|(here, there)| PlacedKnee {
+            at: between(here.at, there.at),
+            low: between(here.low, there.low),
+            high: between(here.high, there.high),
+        });
+        Some(PlacedAt {
+            ns: between(here.ns, there.ns),
+            beyond: here.beyond || there.beyond,
+            part: knee.map_or(here.part, |knee| knee.part(rate)),
+            head_room: between(here.head_room, there.head_room),
+        })
+    }
+
     /// The part of the curve at a rate, and the bytes a second up to the knee or the end.
     pub fn part(&self, rate: f64) -> (PlacedPart, f64) {
         let end = self.points.last().map_or(0.0, |point| point.0);
         let part = match self.knee {
-            Some(knee) if rate > knee.high => PlacedPart::Past,
-            Some(knee) if rate >= knee.low => PlacedPart::Near,
+            Some(knee) => knee.part(rate),
             None if rate > end => PlacedPart::Past,
-            _ => PlacedPart::Below,
+            None => PlacedPart::Below,
         };
         (part, self.knee.map_or(end, |knee| knee.at) - rate)
     }
@@ -191,6 +257,22 @@ mod tests {
         }
         assert_eq!((curve.latency(25.0), curve.latency(26.0)), (Some((300.0, false)), Some((300.0, true))));
         assert_eq!(PlacedCurve { points: Vec::new(), ..curve }.latency(1.0), None);
+    }
+
+    #[test]
+    fn between_two_curves_latency_and_knee_are_on_straight_lines() {
+        let reads = curve(Some(PlacedKnee { at: 20.0, low: 10.0, high: 25.0 }));
+        let points = vec![(0.0, 110.0), (10.0, 200.0), (12.0, 400.0)];
+        let knee = Some(PlacedKnee { at: 10.0, low: 6.0, high: 12.0 });
+        let writes = PlacedCurve { mix: "1:1".into(), read_share: 0.5, points, knee, ..reads.clone() };
+        let at = |weight, rate| reads.at_between(&writes, weight, rate).unwrap();
+        assert_eq!((at(0.0, 10.0), at(1.0, 10.0)), (reads.at(10.0).unwrap(), writes.at(10.0).unwrap()));
+        let half = at(0.5, 10.0);
+        assert_eq!((half.ns, half.beyond, half.part, half.head_room), (150.0, false, PlacedPart::Near, 5.0));
+        assert_eq!(at(0.5, 7.0).part, PlacedPart::Below, "the knee begins at 8");
+        assert!(at(0.25, 13.0).beyond, "one of both curves has no point there");
+        let straight = PlacedCurve { knee: None, ..writes };
+        assert_eq!(reads.at_between(&straight, 0.5, 10.0).unwrap().part, PlacedPart::Near);
     }
 
     #[test]

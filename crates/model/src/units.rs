@@ -20,6 +20,15 @@ pub const MIB: u64 = 1 << 20;
 /// One GiB in bytes.
 pub const GIB: u64 = 1 << 30;
 
+impl Bytes {
+    /// The size as one types it for an option, without loss: `16K`, `130M`, `1000`.
+    pub fn typed(self) -> String {
+        let units = [(GIB, "G"), (MIB, "M"), (KIB, "K")];
+        let whole = units.into_iter().find(|(scale, _)| self.0 > 0 && self.0.is_multiple_of(*scale));
+        whole.map_or_else(|| self.0.to_string(), |(scale, unit)| format!("{}{unit}", self.0 / scale))
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scale, unit) = match self.0 {
@@ -175,6 +184,13 @@ pub fn total(values: impl IntoIterator<Item = u64>) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_size_is_typed_without_loss() {
+        let typed =
+            [0, 1000, 16 << 10, (130 << 20) + 512, 130 << 20, 3 << 30, 4 << 40].map(|bytes| Bytes(bytes).typed());
+        assert_eq!(typed, ["0", "1000", "16K", "136315392", "130M", "3G", "4096G"]);
+    }
 
     #[test]
     fn accepts_what_people_type() {

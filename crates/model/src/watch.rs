@@ -46,6 +46,9 @@ pub struct WatchSample {
     pub time: String,
     /// Seconds since the sample before, which its rates are over; `None` in the first.
     pub seconds: Option<f64>,
+    /// Name of the simulated machine whose numbers these are; absent on a real one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<String>,
     /// Stalls of the system's tasks.
     pub psi: WatchPressure,
     /// The control group of tiermark; `None` without control groups of version 2.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ratatui::text::{Line, Span};
 use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
-use tiermark_report::watch_time;
+use tiermark_report::{short_number as short, watch_time};
 
 use crate::glyphs::{Ink, Look};
 
@@ -14,12 +14,13 @@ pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
 /// the cells scatter by.
 const NOTABLE: f64 = 1.5;
 /// Columns of the text before a sparkline.
-const TEXT: usize = 45;
+const TEXT: usize = 50;
 
-/// A line: its name, its figure, how that is written, and whether less is better.
+/// A line: its name, its figure, the memory that its measurement uses, how that is written, and whether less is better.
 struct Row {
     name: &'static str,
     of: fn(&WatchActive) -> Option<WatchBest>,
+    bytes: fn(&WatchActive) -> Option<u64>,
     text: fn(f64) -> String,
     less_is_better: bool,
 }
@@ -27,23 +28,24 @@ struct Row {
 const fn row(
     name: &'static str,
     of: fn(&WatchActive) -> Option<WatchBest>,
+    bytes: fn(&WatchActive) -> Option<u64>,
     text: fn(f64) -> String,
     less_is_better: bool,
 ) -> Row {
-    Row { name, of, text, less_is_better }
+    Row { name, of, bytes, text, less_is_better }
 }
 
 const ROWS: [Row; 10] = [
-    row("clock GHz", |a| a.clock, |hz| format!("{:.2}", hz / 1e9), false),
-    row("L1 ns", |a| a.l1.latency, format_ns, true),
-    row("L1 GB/s", |a| a.l1.bandwidth, format_gbs, false),
-    row("L2 ns", |a| a.l2.latency, format_ns, true),
-    row("L3 ns", |a| a.l3.latency, format_ns, true),
-    row("L3 lasts", |a| a.l3.lasts, watch_time, false),
-    row("L3 kept %", |a| a.l3.kept, |share| format!("{:.0}", share * 100.0), false),
-    row("DRAM ns", |a| a.dram.latency, format_ns, true),
-    row("DRAM GB/s", |a| a.dram.bandwidth, format_gbs, false),
-    row("ping ns", slowest_ping, format_ns, true),
+    row("clock GHz", |a| a.clock, |_| None, |hz| format!("{:.2}", hz / 1e9), false),
+    row("L1 ns", |a| a.l1.latency, |a| a.l1.latency_bytes, format_ns, true),
+    row("L1 GB/s", |a| a.l1.bandwidth, |a| a.l1.bandwidth_bytes, format_gbs, false),
+    row("L2 ns", |a| a.l2.latency, |a| a.l2.latency_bytes, format_ns, true),
+    row("L3 ns", |a| a.l3.latency, |a| a.l3.latency_bytes, format_ns, true),
+    row("L3 lasts", |a| a.l3.lasts, |a| a.l3.kept_bytes, watch_time, false),
+    row("L3 kept %", |a| a.l3.kept, |a| a.l3.kept_bytes, |share| format!("{:.0}", share * 100.0), false),
+    row("DRAM ns", |a| a.dram.latency, |a| a.dram.latency_bytes, format_ns, true),
+    row("DRAM GB/s", |a| a.dram.bandwidth, |a| a.dram.bandwidth_bytes, format_gbs, false),
+    row("ping ns", slowest_ping, |_| None, format_ns, true),
 ];
 
 /// The slowest round trip between two cpus.
@@ -78,26 +80,33 @@ pub(crate) fn lines(
     columns: usize,
     look: Look,
 ) -> Vec<Line<'static>> {
-    let head = format!(" {:<10}{:>8}{:>8}{:>8}{:>9}", "", "now", "best", "record", "of best");
+    let head = format!(" {:<9}{:>6}{:>8}{:>8}{:>8}{:>9}", "", "size", "now", "best", "record", "of best");
     let mut lines = vec![Line::styled(head, look.style(Ink::Dim))];
     lines.extend(ROWS.iter().enumerate().map(|(at, row)| {
         let room = columns.saturating_sub(TEXT + 1);
-        line(row, (row.of)(active), look.spark(&history.of(at, room), f64::MIN_POSITIVE, room), look)
+        line(
+            row,
+            (row.of)(active),
+            (row.bytes)(active),
+            look.spark(&history.of(at, room), f64::MIN_POSITIVE, room),
+            look,
+        )
     }));
     lines.push(Line::raw(cpus(active, look)));
     lines.push(Line::styled(cost(sample, active, look), look.style(Ink::Dim)));
     lines
 }
 
-fn line(row: &Row, best: Option<WatchBest>, spark: String, look: Look) -> Line<'static> {
+fn line(row: &Row, best: Option<WatchBest>, bytes: Option<u64>, spark: String, look: Look) -> Line<'static> {
     let shown = |value: Option<f64>| value.map_or_else(|| look.absent(), row.text);
     let best = best.unwrap_or_default();
     let share = best.now.zip(best.capability).map(|(now, best)| now / best).filter(|share| share.is_finite());
     let notable = share.is_some_and(|share| if row.less_is_better { share >= NOTABLE } else { share <= 1.0 / NOTABLE });
     let text = format!(
-        "{}{:<10}{:>8}{:>8}{:>8}{:>9} ",
+        "{}{:<9}{:>6}{:>8}{:>8}{:>8}{:>9} ",
         if notable { "!" } else { " " },
         row.name,
+        bytes.map_or_else(String::new, |bytes| short(bytes as f64, 1024.0)),
         shown(best.now),
         shown(best.capability),
         shown(best.record),
@@ -120,10 +129,12 @@ fn cpus(active: &WatchActive, look: Look) -> String {
 fn cost(sample: &WatchSample, active: &WatchActive, look: Look) -> String {
     let percent = |share: Option<f64>| share.map_or_else(|| look.absent(), |share| format!("{:.2}", share * 100.0));
     let steal = percent(sample.cpu.and_then(|cpu| cpu.steal));
+    let memory = format!(", {} of memory", tiermark_model::Bytes(active.memory_bytes));
     format!(
-        " steal {steal} %; cost {} of {} % of a cpu, {} of memory",
+        " steal {steal} %; cost {} of {} % of a cpu{}",
         percent(sample.own.cpu_share.or(active.cost_share)),
         (active.budget * 1e4).round() / 1e2,
-        tiermark_model::Bytes(active.memory_bytes),
+        // What to do is worth more than what is taken.
+        active.interval_needed_seconds.map_or(memory, |needed| format!(": use --interval {needed} or longer")),
     )
 }

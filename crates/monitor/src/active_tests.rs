@@ -15,12 +15,25 @@ fn active(n: u32) -> WatchActive {
     WatchActive {
         cpu: 1,
         clock: best(3.4e9, 3.5e9),
-        l1: WatchCell { latency: best(1.2, 1.18), bandwidth: best(210e9, 214e9) },
-        l2: WatchCell { latency: best(4.1, 4.0), bandwidth: None },
-        l3: WatchShared { latency: best(17.0, 16.0), kept: best(0.97, 0.98), lasts: best(0.0123 / slow, 0.0130) },
+        l1: WatchCell {
+            latency: best(1.2, 1.18),
+            bandwidth: best(210e9, 214e9),
+            latency_bytes: Some(16 << 10),
+            bandwidth_bytes: Some(16 << 10),
+        },
+        l2: WatchCell { latency: best(4.1, 4.0), latency_bytes: Some(192 << 10), ..WatchCell::default() },
+        l3: WatchShared {
+            latency: best(17.0, 16.0),
+            latency_bytes: Some(8 << 20),
+            kept_bytes: Some(8 << 20),
+            kept: best(0.97, 0.98),
+            lasts: best(0.0123 / slow, 0.0130),
+        },
         dram: WatchCell {
             latency: recorded(best(95.0 * slow, 94.0), 91.0),
             bandwidth: recorded(best(18e9 / slow, 18.5e9), 19e9),
+            latency_bytes: Some(128 << 20),
+            bandwidth_bytes: Some(128 << 20),
         },
         pings: vec![WatchPing { pair: "0-1".into(), now: Some(58.0), age_seconds: Some(0.0), capability: Some(55.0) }],
         clusters: vec!["0-1".parse().unwrap(), "2-3".parse().unwrap()],
@@ -29,6 +42,7 @@ fn active(n: u32) -> WatchActive {
         budget: 0.01,
         cost_share: Some(0.0081),
         memory_bytes: 192 << 20,
+        ..WatchActive::default()
     }
 }
 
@@ -43,6 +57,16 @@ fn what_is_measured_takes_the_place_of_nodes_on_a_small_screen() {
     let text = drawn(&monitor(), LEAST, true);
     assert!(text.contains("pressure") && !text.contains("hit/s"), "{text}");
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_simulated_machine_and_an_interval_that_is_too_short_are_said() {
+    let mut monitor = Monitor::new("every 0.2 s");
+    let found = WatchActive { interval_needed_seconds: Some(0.7), ..active(20) };
+    monitor.add(WatchSample { active: Some(found), simulated: Some("synth".into()), ..sample(20) }, None);
+    let text = drawn(&monitor, LEAST, true);
+    assert!(text.starts_with("SIMULATED  tiermark watch"), "{text}");
+    assert!(text.contains("of 1 % of a cpu: use --interval 0.7 or longer"), "{text}");
 }
 
 #[test]

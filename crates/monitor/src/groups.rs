@@ -22,8 +22,9 @@ pub(crate) fn lines(
     let head = format!(" {:<width$} {:>7} {:>7} {:>9} {:>7}", "", "memory", "waits%", "traffic/s", "local%");
     let mut lines = vec![Line::styled(head, look.style(Ink::Dim))];
     if groups.is_empty() {
-        let text = " no control group of version 2 with a memory controller, and no group of resctrl";
-        lines.push(Line::styled(text, look.style(Ink::Dim)));
+        for text in [" no control group of version 2 with a memory controller,", " and no group of resctrl"] {
+            lines.push(Line::styled(text, look.style(Ink::Dim)));
+        }
     }
     let fit = room.saturating_sub(1).max(1);
     let first = scroll.min(groups.len().saturating_sub(fit));

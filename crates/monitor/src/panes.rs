@@ -158,7 +158,10 @@ fn title(monitor: &Monitor, sample: &WatchSample, look: Look) -> Line<'static> {
     if let Some(share) = sample.own.cpu_share {
         text.push_str(&format!("  own cost {:.2} % of a cpu", share * 100.0));
     }
-    let mut spans = vec![Span::styled(text, look.style(Ink::Head))];
+    // First, since the name of a recording may be longer than a line.
+    let simulated = sample.simulated.as_ref().map(|_| Span::styled("SIMULATED  ", look.style(Ink::Alarm)));
+    let mut spans: Vec<Span<'_>> = simulated.into_iter().collect();
+    spans.push(Span::styled(text, look.style(Ink::Head)));
     if monitor.is_paused() {
         spans.push(Span::styled("  PAUSED", look.style(Ink::Alarm)));
     }

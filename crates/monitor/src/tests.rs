@@ -34,6 +34,7 @@ pub(crate) fn sample(n: u32) -> WatchSample {
     };
     let psi = WatchPressure { memory: Some(stalls(2.0 * wave)), io: Some(stalls(0.0)), cpu: None };
     WatchSample {
+        simulated: None,
         time: format!("2026-11-25T14:20:{:02}.000Z", n % 60),
         seconds: Some(1.0),
         group: Some(WatchGroup { path: "/user.slice".into(), psi: psi.clone() }),
@@ -223,6 +224,15 @@ fn alerts_are_lines_and_alarms_come_first() {
     let large = drawn(&monitor, (100, 30), true);
     let lines: Vec<&str> = large.lines().collect();
     assert_eq!(lines[lines.len() - 3..lines.len() - 1], [alarm, " alert cpu.steal > 5 %: not reported"]);
+}
+
+#[test]
+fn a_system_without_groups_says_so_on_a_screen_of_the_least_size() {
+    let mut monitor = Monitor::new("every 1 s");
+    monitor.add(WatchSample { groups: Vec::new(), ..sample(3) }, None);
+    monitor.act(Action::Groups);
+    let text = drawn(&monitor, LEAST, true);
+    assert!(text.contains("with a memory controller,") && text.contains("and no group of resctrl"), "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_model::messages::placed as says;
 use tiermark_model::{
     BoxKind, IdSet, Labels, Machine, NodeId, Note, Observation, PlacedAxis, PlacedCurve, PlacedCurves, PlacedKnee,
-    PlacedPoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
+    PlacedOther, PlacedPoint, Purpose, Refusal, Run, RunCounters, Traffic, TrafficSum, WatchSample,
 };
 
 use crate::loaded::pauses::{LoadPoint, knee_of, monotone, rising};
@@ -19,6 +19,10 @@ const SYSTEM: &str = "system";
 /// Difference between the share of reads of a program and of its curve from which on a note says so: curves of mixes whose
 /// shares differ by a sixth (read, 2:1) have knees some 10 % apart.
 const MIX_APART: f64 = 0.1;
+
+/// Part of what fits below the knee from which on the traffic before a command is not that of an idle machine, which moves
+/// some 100 MB/s a socket.
+const BUSY: f64 = 0.1;
 
 /// A point of a curve with the observation behind it.
 type Seen<'a> = (LoadPoint, &'a Observation);
@@ -152,13 +156,45 @@ pub fn notes(on: &PlacedCurves, points: &[PlacedPoint]) -> Vec<Note> {
         notes.push(says::mix_not_counted());
     }
     let apart = |point: &PlacedPoint| {
-        let curve = on.curves.get(point.curve)?;
+        // Between two curves nothing is far from what was measured.
+        let curve = on.curves.get(point.curve).filter(|_| point.other.is_none())?;
         point.read_share.map(|share| (share - curve.read_share).abs()).filter(|apart| *apart > MIX_APART)
     };
     let seconds: f64 = points.iter().filter(|point| apart(point).is_some()).map(|point| point.seconds).sum();
     if let Some(widest) = points.iter().filter_map(apart).reduce(f64::max) {
         notes.push(says::mix_far_from_curve(widest, seconds));
     }
+    notes.extend(between(on, points));
+    notes
+}
+
+/// A note that names the pairs of curves between which points lie, most seconds first.
+fn between(on: &PlacedCurves, points: &[PlacedPoint]) -> Option<Note> {
+    let mut pairs: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for point in points {
+        let Some(other) = point.other else { continue };
+        let mix = |at: usize| on.curves.get(at).map(|curve| curve.mix.as_str());
+        let (a, b) = mix(point.curve).zip(mix(other.curve))?;
+        *pairs.entry((a.min(b), a.max(b))).or_default() += point.seconds;
+    }
+    let mut sorted: Vec<((&str, &str), f64)> = pairs.into_iter().collect();
+    sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let seconds = sorted.iter().map(|(_, seconds)| seconds).sum();
+    let names: Vec<String> = sorted.iter().map(|((a, b), _)| format!("{a} and {b}")).collect();
+    (!names.is_empty()).then(|| says::between_curves(&names.join("; "), seconds))
+}
+
+/// What the traffic before the command says: so much of it is subtracted.
+pub fn idle_notes(on: &PlacedCurves, idle: &Traffic, machine: &Machine) -> Vec<Note> {
+    let Some(rate) = idle.whole().total.map(|total| total / idle.seconds).filter(|rate| rate.is_finite()) else {
+        return Vec::new();
+    };
+    let mut notes = vec![says::idle_subtracted(rate / 1e9, idle.seconds)];
+    let fits = on.curves.iter().map(|curve| curve.part(0.0).1).filter(|room| *room > 0.0).reduce(f64::min);
+    let nodes = by_node(idle, machine).unwrap_or_default();
+    let busiest = nodes.values().filter_map(|sum| sum.total).map(|total| total / idle.seconds).reduce(f64::max);
+    let part = busiest.zip(fits).map(|(rate, room)| rate / room);
+    notes.extend(part.filter(|part| *part > BUSY).map(says::busy_before_command));
     notes
 }
 
@@ -197,14 +233,19 @@ fn on_curve(
     // Without a share of reads, the reads: the mix of every first curve.
     let away = |curve: &PlacedCurve| (curve.read_share - read_share.unwrap_or(1.0)).abs();
     let fits = |curve: &PlacedCurve| curve.node.is_none_or(|own| own == node);
-    let (at, curve) = on
-        .curves
-        .iter()
-        .enumerate()
-        .filter(|(_, curve)| fits(curve))
-        .min_by(|(_, a), (_, b)| away(a).total_cmp(&away(b)))?;
-    let (ns, beyond) = curve.latency(rate)?;
-    let (part, head_room) = curve.part(rate);
+    let all = || on.curves.iter().enumerate().filter(|(_, curve)| fits(curve));
+    let (at, curve) = all().min_by(|(_, a), (_, b)| away(a).total_cmp(&away(b)))?;
+    // The nearest on the other side of the share of reads, if there is one.
+    let is_across = |own: &PlacedCurve, share: f64| (own.read_share - share) * (curve.read_share - share) < 0.0;
+    let across = read_share.and_then(|share| {
+        all().filter(|(_, own)| is_across(own, share)).min_by(|(_, a), (_, b)| away(a).total_cmp(&away(b)))
+    });
+    let other =
+        across.map(|(place, own)| (own, PlacedOther { curve: place, weight: away(curve) / (away(curve) + away(own)) }));
+    let found = match other {
+        Some((own, PlacedOther { weight, .. })) => curve.at_between(own, weight, rate)?,
+        None => curve.at(rate)?,
+    };
     Some(PlacedPoint {
         time: sample.time.clone(),
         seconds,
@@ -212,10 +253,11 @@ fn on_curve(
         bytes_per_second: rate,
         read_share,
         curve: at,
-        ns,
-        beyond,
-        part,
-        head_room,
+        other: other.map(|(_, other)| other),
+        ns: found.ns,
+        beyond: found.beyond,
+        part: found.part,
+        head_room: found.head_room,
     })
 }
 

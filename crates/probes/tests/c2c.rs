@@ -7,16 +7,10 @@ use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::messages::rules;
 
-use tiermark_engine::{Event, Host, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
 use tiermark_probes::c2c::C2c;
-
-struct Deaf;
-
-impl Sink for Deaf {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 fn request(effort: Effort, max_seconds: Option<f64>, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds, ..Scope::default() };
@@ -34,7 +28,7 @@ fn server() -> Synth {
 
 fn run(synth: &Synth, request: &Request) -> (Experiment, f64) {
     let mut host = host(synth);
-    let experiment = run_experiment(&C2c, request, &mut host, &mut Deaf).unwrap();
+    let experiment = run_experiment(&C2c, request, &mut host, &mut ()).unwrap();
     (experiment, host.now())
 }
 
@@ -78,7 +72,7 @@ fn a_guests_relations_are_its_hypervisors_word() {
     let medians = |machine: Machine| -> Vec<Vec<Note>> {
         let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
         let request = request(Effort::Quick, None, serde_json::Value::Null);
-        let findings = run_experiment(&C2c, &request, &mut host, &mut Deaf).unwrap().findings;
+        let findings = run_experiment(&C2c, &request, &mut host, &mut ()).unwrap().findings;
         let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.is(Labels::STATISTIC, "median");
         findings.iter().filter(median).map(|f| f.notes.clone()).collect()
     };
@@ -225,7 +219,7 @@ fn preemption_is_seen_and_does_not_move_the_median() {
     let options = SimOptions { preemptions_per_second: 100.0, ..SimOptions::default() };
     let mut host = SimHost::new(Synth { smt: 1, ..Synth::default() }.machine().unwrap(), Vec::new(), options);
     let request = request(Effort::Quick, None, serde_json::Value::Null);
-    let experiment = run_experiment(&C2c, &request, &mut host, &mut Deaf).unwrap();
+    let experiment = run_experiment(&C2c, &request, &mut host, &mut ()).unwrap();
     let labels = [(Labels::RELATION, "LLC"), (Labels::STATISTIC, "median")];
     assert!((value(&experiment, "c2c.relation", &labels) / 60.0 - 1.0).abs() < 0.03);
     assert!(experiment.observations.iter().any(|o| o.disturbance.involuntary_switches > 0));

@@ -3,15 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use serde_json::json;
-use tiermark_engine::{Event, SimCounters, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{SimCounters, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
-
-struct Deaf;
-
-impl Sink for Deaf {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 /// Observations of a probe on two sockets whose memory and links are counted.
 fn counted(probe: &str, scope: Scope, params: serde_json::Value, counters: SimCounters) -> Vec<Observation> {
@@ -22,7 +16,7 @@ fn counted(probe: &str, scope: Scope, params: serde_json::Value, counters: SimCo
     let request =
         Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
     let probe = tiermark_probes::find(probe).unwrap();
-    run_experiment(probe, &request, &mut host, &mut Deaf).unwrap().observations
+    run_experiment(probe, &request, &mut host, &mut ()).unwrap().observations
 }
 
 const PLAIN: SimCounters = SimCounters { remote_writes: 1.0, idle: 3e8 };

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Ceilings, Event, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Ceilings, Lab, Probe, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
@@ -11,12 +11,6 @@ use tiermark_probes::{loaded::Loaded, scale::Scale};
 
 /// Seeds of noise under which every number must come out.
 const SEEDS: std::ops::Range<u64> = 1..21;
-
-struct Deaf;
-
-impl Sink for Deaf {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 /// Two sockets.
 fn server(cores: u32, smt: u32) -> Machine {
@@ -37,7 +31,7 @@ fn request(probe: &str, effort: Effort, seed: u64, params: serde_json::Value) ->
 fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
     let options = SimOptions { seed: request.seed, noise: 0.005, ceilings, ..SimOptions::default() };
     let mut host = SimHost::new(machine.clone(), kernels(), options);
-    run_experiment(probe, request, &mut host, &mut Deaf).unwrap()
+    run_experiment(probe, request, &mut host, &mut ()).unwrap()
 }
 
 fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
@@ -146,7 +140,7 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let request = request("loaded-latency", Effort::Standard, 1, params);
     let options = SimOptions { seed: 1, noise: 0.0, ceilings, ..SimOptions::default() };
     let mut host = SimHost::new(machine, kernels(), options);
-    let experiment = run_experiment(&Loaded, &request, &mut host, &mut Deaf).unwrap();
+    let experiment = run_experiment(&Loaded, &request, &mut host, &mut ()).unwrap();
     let local = |metric: &str, findings: &[Finding]| -> Note {
         let found = findings.iter().find(|f| f.metric.name() == metric && f.labels.is(Labels::PLACE, "local")).unwrap();
         found.notes[0].clone()

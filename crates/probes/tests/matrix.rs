@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use tiermark_engine::{Event, Lab, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Lab, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::messages::plan::codes;
 use tiermark_model::messages::{memory, setup};
@@ -214,15 +214,9 @@ fn a_sample_has_a_row_and_a_memory_of_each_kind() {
     assert_eq!(cells(&sample, "latency").iter().map(|(_, to)| *to).collect::<Vec<_>>(), [0, 2, 4, 8]);
 }
 
-struct Silent;
-
-impl Sink for Silent {
-    fn event(&mut self, _: &Event<'_>) {}
-}
-
 fn run(machine: Machine, effort: Effort, params: Value) -> Experiment {
     let mut host = SimHost::new(machine, kernels(), SimOptions::default());
-    run_experiment(find("matrix").unwrap(), &request(effort, params), &mut host, &mut Silent).unwrap()
+    run_experiment(find("matrix").unwrap(), &request(effort, params), &mut host, &mut ()).unwrap()
 }
 
 fn value(run: &Experiment, op: &str, from: &str, to: u64) -> f64 {

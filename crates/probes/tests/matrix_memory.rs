@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
 use serde_json::{Value, json};
-use tiermark_engine::{Event, Lab, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Lab, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{memory, plan, rules};
 use tiermark_model::{
@@ -25,15 +25,9 @@ fn planned(machine: &Machine, params: Value) -> Result<Plan, Refusal> {
     find("matrix").unwrap().plan(&request(params), Lab { machine, bench: &bench() })
 }
 
-struct Silent;
-
-impl Sink for Silent {
-    fn event(&mut self, _: &Event<'_>) {}
-}
-
 fn run(machine: Machine, params: Value) -> Experiment {
     let mut host = SimHost::new(machine, bench().kernels, SimOptions::default());
-    run_experiment(find("matrix").unwrap(), &request(params), &mut host, &mut Silent).unwrap()
+    run_experiment(find("matrix").unwrap(), &request(params), &mut host, &mut ()).unwrap()
 }
 
 /// Two sockets of four cores.

@@ -3,17 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{ComesAndGoes, Event, Neighbours, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{ComesAndGoes, Neighbours, Probe, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::Purpose;
 use tiermark_model::*;
 use tiermark_probes::{background::Background, loaded::Loaded, matrix::Matrix};
-
-struct Quiet;
-
-impl Sink for Quiet {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 const BUSY: Option<ComesAndGoes> = Some(ComesAndGoes { share: 0.7, lasts: 0.3 });
 
@@ -25,7 +19,7 @@ fn run(probe: &dyn Probe, sockets: u32, neighbours: Neighbours, seed: u64, param
     let (probe_id, effort) = (probe.about().id.into(), Effort::Quick);
     let request =
         Request { probe: probe_id, scope: Scope::default(), effort, precision: None, seed, params, part: None };
-    run_experiment(probe, &request, &mut host, &mut Quiet).unwrap()
+    run_experiment(probe, &request, &mut host, &mut ()).unwrap()
 }
 
 #[test]

@@ -2,16 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Event, Neighbours, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Neighbours, Probe, SimCache, SimCore, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Request, Scope};
 use tiermark_probes::residency::Residency;
-
-struct Quiet;
-
-impl Sink for Quiet {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 /// Two cores that declare 48 KiB, 1 MiB and 64 MiB.
 fn machine() -> Machine {
@@ -35,7 +29,7 @@ fn request(effort: Effort, params: serde_json::Value) -> Request {
 fn findings(effort: Effort, options: SimOptions) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), Vec::new(), options);
     let asked = request(effort, serde_json::Value::Null);
-    run_experiment(&Residency, &asked, &mut host, &mut Quiet).unwrap().findings
+    run_experiment(&Residency, &asked, &mut host, &mut ()).unwrap().findings
 }
 
 fn evicting(seed: u64, half_life_ms: f64) -> SimOptions {
@@ -102,7 +96,7 @@ fn a_partition_is_told_from_contention() {
 fn ranges_that_closer_caches_hold_are_refused() {
     let asked = request(Effort::Quick, serde_json::json!({ "sizes": [2 * MIB, 8 * MIB] }));
     let mut host = SimHost::new(machine(), Vec::new(), SimOptions::default());
-    let done = run_experiment(&Residency, &asked, &mut host, &mut Quiet).unwrap();
+    let done = run_experiment(&Residency, &asked, &mut host, &mut ()).unwrap();
     assert_eq!(done.plan.refused[0].code, tiermark_model::messages::plan::codes::range_within_inner_cache);
     assert!(done.observations.iter().all(|seen| seen.labels.number(Labels::SIZE) >= Some(8 * MIB)));
     let mut blind = machine();

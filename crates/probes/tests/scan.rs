@@ -4,17 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_engine::{ComesAndGoes, Event, Host, Lab, Neighbours, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{ComesAndGoes, Host, Lab, Neighbours, Probe, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::{plan as plans, scan as says};
 use tiermark_model::*;
 use tiermark_probes::scan::Scan;
-
-struct Deaf;
-
-impl Sink for Deaf {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 /// Two nodes of 12 GiB.
 fn host(options: SimOptions) -> SimHost {
@@ -30,7 +24,7 @@ fn request(scope: Scope, chunk: Option<u64>) -> Request {
 }
 
 fn run(options: SimOptions) -> Experiment {
-    run_experiment(&Scan, &request(Scope::default(), None), &mut host(options), &mut Deaf).unwrap()
+    run_experiment(&Scan, &request(Scope::default(), None), &mut host(options), &mut ()).unwrap()
 }
 
 fn plan(scope: Scope, chunk: Option<u64>) -> Result<Plan, Refusal> {
@@ -75,7 +69,7 @@ fn other_work_in_the_shared_cache_and_on_the_channels_is_no_slow_region() {
 #[test]
 fn every_region_has_memory_of_its_own_and_both_numbers_of_it() {
     let mut host = host(SimOptions { keep_bytes: 2 << 30, ..SimOptions::default() });
-    let experiment = run_experiment(&Scan, &request(Scope::default(), None), &mut host, &mut Deaf).unwrap();
+    let experiment = run_experiment(&Scan, &request(Scope::default(), None), &mut host, &mut ()).unwrap();
     let regions: BTreeSet<u64> =
         experiment.observations.iter().map(|o| o.labels.number(Labels::REGION).unwrap()).collect();
     assert!(regions.len() > 16, "{regions:?}");

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Event, Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{
@@ -10,12 +10,6 @@ use tiermark_model::{
     Request, Scope,
 };
 use tiermark_probes::{background, geometry, granularity, mlp, tlb};
-
-struct Quiet;
-
-impl Sink for Quiet {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 /// Two cores that declare 48 KiB, 2 MiB and 64 MiB.
 fn machine() -> Machine {
@@ -42,7 +36,7 @@ fn request(probe: &str, params: serde_json::Value) -> Request {
 
 fn findings(probe: &dyn Probe, params: serde_json::Value, options: SimOptions) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), kernels(), options);
-    run_experiment(probe, &request(probe.about().id, params), &mut host, &mut Quiet).unwrap().findings
+    run_experiment(probe, &request(probe.about().id, params), &mut host, &mut ()).unwrap().findings
 }
 
 /// The finding of a name and a tier (empty: without one).
@@ -112,7 +106,7 @@ fn ways_that_nobody_knows_make_no_size_up() {
     machine.caches.iter_mut().for_each(|cache| cache.ways = Some(0));
     let mut host = SimHost::new(machine, kernels(), noisy(2, SimCore::default()));
     let asked = request("geometry", serde_json::Value::Null);
-    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut Quiet).unwrap().findings;
+    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut ()).unwrap().findings;
     for tier in ["L2", "L3"] {
         let size = find(&found, "geometry.size", tier);
         let bounds = size.interval.unwrap();
@@ -125,7 +119,7 @@ fn siblings_share_what_other_cores_do_not() {
     let synth = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 2, l1_bytes: 48 * KIB, ..Synth::default() };
     let mut host = SimHost::new(synth.machine().unwrap(), kernels(), noisy(2, SimCore::default()));
     let asked = request("geometry", serde_json::Value::Null);
-    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut Quiet).unwrap().findings;
+    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut ()).unwrap().findings;
     for (relation, tier, shared) in
         [("sibling", "L1", true), ("sibling", "L2", true), ("same L3", "L1", false), ("same L3", "L3", true)]
     {
@@ -147,7 +141,7 @@ fn base_pages_resolve_the_first_level_and_say_why_not_the_second() {
     let mut request = request("geometry", params);
     request.scope.page = Some(tiermark_model::PageKind::Base);
     let mut host = SimHost::new(machine(), kernels(), noisy(2, SimCore::default()));
-    let found = run_experiment(&geometry::Geometry, &request, &mut host, &mut Quiet).unwrap().findings;
+    let found = run_experiment(&geometry::Geometry, &request, &mut host, &mut ()).unwrap().findings;
     assert_eq!(find(&found, "geometry.size", "L1").value, Some((48 * KIB) as f64));
     let l2 = find(&found, "geometry.ways", "L2");
     assert!(l2.value.is_none() && l2.noted(&codes::ways_need_huge_pages).is_some(), "{l2:?}");
@@ -192,7 +186,7 @@ fn misses_in_flight_are_those_of_the_core() {
 fn derived_again(probe: &dyn Probe, change: impl Fn(&mut Observation)) -> Vec<Finding> {
     let mut host = SimHost::new(machine(), kernels(), noisy(1, SimCore::default()));
     let request = request(probe.about().id, serde_json::Value::Null);
-    let mut seen = run_experiment(probe, &request, &mut host, &mut Quiet).unwrap().observations;
+    let mut seen = run_experiment(probe, &request, &mut host, &mut ()).unwrap().observations;
     seen.iter_mut().for_each(change);
     probe.derive(&request, Lab { machine: host.machine(), bench: host.bench() }, &seen)
 }
@@ -273,7 +267,7 @@ fn a_neighbour_is_measured_beside_memory_of_a_chosen_node() {
         let mut host = SimHost::new(synth.machine().unwrap(), kernels(), SimOptions::default());
         let mut asked = request("background", serde_json::Value::Null);
         asked.scope.mem_node = Some(node);
-        let found = run_experiment(&background::Background, &asked, &mut host, &mut Quiet).unwrap().findings;
+        let found = run_experiment(&background::Background, &asked, &mut host, &mut ()).unwrap().findings;
         assert!(find(&found, "background.latency", name).value.is_some());
     }
 }

@@ -2,16 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Event, Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Finding, KIB, KernelInfo, Labels, MIB, PageKind, Request, Scope};
 use tiermark_probes::{background::Background, bandwidth::Bandwidth, latency::Latency, mlp::Mlp};
-
-struct Quiet;
-
-impl Sink for Quiet {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 /// What a probe finds on two cores that declare 48 KiB, 1.25 MiB and 40 MiB.
 fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
@@ -30,7 +24,7 @@ fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
     let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
     let request = Request { probe: probe_id, scope, effort, precision: None, seed, params, part: None };
-    run_experiment(probe, &request, &mut host, &mut Quiet).unwrap().findings
+    run_experiment(probe, &request, &mut host, &mut ()).unwrap().findings
 }
 
 fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {

@@ -46,14 +46,19 @@ pub(crate) fn header(run: &Run, style: &Style) -> String {
 pub(crate) fn remarks(run: &Run, style: &Style) -> String {
     let mut out = String::new();
     if let Some(name) = &run.simulated {
-        let text = format!("SIMULATED machine '{name}': numbers from a model, nothing was measured");
-        out.push_str(&hanging("! ", &text, Ink::Warn, style));
+        out.push_str(&simulated(name, style));
     }
     if !run.complete {
         let text = "INCOMPLETE: the run was stopped; this report has its results up to then";
         out.push_str(&hanging("! ", text, Ink::Bad, style));
     }
     out
+}
+
+/// The line that says that a machine is simulated.
+pub(crate) fn simulated(name: &str, style: &Style) -> String {
+    let text = format!("SIMULATED machine '{name}': numbers from a model, nothing was measured");
+    hanging("! ", &text, Ink::Warn, style)
 }
 
 /// What the measuring stands on: clock, own cost, versions.

@@ -97,5 +97,5 @@ pub use tidy::{csv, json_rows};
 pub use tuning::{change_rows, tuning};
 pub use watch::{
     WatchedCommand, short as short_number, watch_alarm, watch_alert_value, watch_csv, watch_csv_columns,
-    watch_exposition, watch_heading, watch_line, watch_summary, watch_time,
+    watch_exposition, watch_heading, watch_line, watch_simulated, watch_summary, watch_time,
 };

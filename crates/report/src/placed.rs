@@ -36,7 +36,9 @@ pub fn placed(placed: &Placed, style: &Style) -> String {
 
 /// The curves that the program was on, most seconds first, and the program on them.
 fn drawn(placed: &Placed, style: &Style) -> String {
-    let on = |at: usize| placed.points.iter().filter(|point| point.curve == at).map(|point| point.seconds).sum::<f64>();
+    let uses =
+        |point: &&PlacedPoint, at: usize| point.curve == at || point.other.is_some_and(|other| other.curve == at);
+    let on = |at: usize| placed.points.iter().filter(|point| uses(point, at)).map(|point| point.seconds).sum::<f64>();
     let mut used: Vec<(usize, &PlacedCurve)> = placed.on.curves.iter().enumerate().collect();
     used.sort_by(|a, b| on(b.0).total_cmp(&on(a.0)));
     used.retain(|(at, _)| on(*at) > 0.0);
@@ -112,6 +114,11 @@ fn table(placed: &Placed, style: &Style) -> String {
 fn busiest(placed: &Placed, style: &Style) -> Option<String> {
     let point = placed.points.iter().min_by(|a, b| a.head_room.total_cmp(&b.head_room))?;
     let curve = placed.on.curves.get(point.curve)?;
+    let other = point.other.and_then(|other| placed.on.curves.get(other.curve));
+    let on = match other {
+        Some(other) => format!("between the curves of {} and {}", name(curve), name(other)),
+        None => format!("on the curve of {}", name(curve)),
+    };
     let to = if curve.knee.is_some() { "the knee" } else { "the end of the curve, which has no knee" };
     let unit = style.rate_unit();
     let far = rate(point.head_room.abs(), style);
@@ -121,9 +128,8 @@ fn busiest(placed: &Placed, style: &Style) -> Option<String> {
     let node = point.node.map_or_else(String::new, |node| format!(" of node {node}"));
     let at_least = if point.beyond { "at least " } else { "" };
     Some(format!(
-        "Busiest at {time} UTC: {} {unit}{node} on the curve of {}, {at_least}{} ns an access, {room}",
+        "Busiest at {time} UTC: {} {unit}{node} {on}, {at_least}{} ns an access, {room}",
         rate(point.bytes_per_second, style),
-        name(curve),
         nanoseconds(point.ns)
     ))
 }
@@ -134,7 +140,7 @@ fn notes(placed: &Placed, style: &Style) -> String {
         PlacedAxis::Useful => "useful bytes",
     };
     let key = format!(
-        "ns = read off the curve of the nearest share of reads; near = between the measured points beside the knee; \
+        "ns = read off the curves of the nearest shares of reads; near = between the measured points beside the knee; \
          rates of the curves = {axis}; source of counters = {}",
         placed.counters.name()
     );
@@ -176,6 +182,7 @@ mod tests {
                 bytes_per_second: rate,
                 read_share: Some(0.95),
                 curve: 0,
+                other: None,
                 ns,
                 beyond,
                 part,
@@ -185,7 +192,15 @@ mod tests {
         let points: Vec<PlacedPoint> =
             [10e9, 20e9, 30e9, 65e9, 85e9, 120e9].into_iter().zip(1..).map(|(rate, at)| point(at, rate)).collect();
         let time = PlacedTime::of(&points);
-        Placed { command: "redis-server".into(), counters: CounterSourceId::Perf, on, points, time, notes: Vec::new() }
+        Placed {
+            command: "redis-server".into(),
+            counters: CounterSourceId::Perf,
+            on,
+            points,
+            time,
+            idle_bytes_per_second: Some(2e8),
+            notes: Vec::new(),
+        }
     }
 
     #[test]
@@ -195,6 +210,15 @@ mod tests {
         insta::assert_snapshot!(text);
         let plain = placed(&program(), &Style { unicode: false, ..Style::default() });
         assert!(plain.is_ascii(), "{plain}");
+    }
+
+    #[test]
+    fn a_moment_between_two_curves_names_both() {
+        let mut program = program();
+        let other = Some(tiermark_model::PlacedOther { curve: 1, weight: 0.2 });
+        program.points.iter_mut().for_each(|point| point.other = other);
+        let text = placed(&program, &Style::default());
+        assert!(text.contains("between the curves of read and") && text.contains("1:1"), "{text}");
     }
 
     #[test]

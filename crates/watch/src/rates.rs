@@ -23,6 +23,7 @@ pub fn sample(time: String, before: Option<&Reading>, now: &Reading, page_bytes:
     WatchSample {
         time,
         seconds: span.map(|span| span.0),
+        simulated: None,
         psi: stalls(&now.psi, before.map(|before| &before.psi), span),
         group,
         cpu: cpu(before, now, span),

@@ -52,7 +52,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with = "replay")]
     pub(crate) prometheus: Option<SocketAddr>,
     /// Write the samples to a new file, a line each, for --replay
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    #[arg(long, value_name = "FILE", value_parser = record_file, conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
     /// Show a recording: on the screen as fast as it was, in a pipe at once
     #[arg(long, value_name = "FILE", conflicts_with = "interval")]
@@ -71,8 +71,8 @@ pub(crate) struct WatchArgs {
     pub(crate) budget: f64,
     /// Raise an alarm: 'cpu.steal > 5 % for 30s' (repeatable); exit code 3
     ///
-    /// A comparison of figures, which have the names of --csv, and how long it must hold. An alarm is reported on standard error,
-    /// on the screen, and in each output format.
+    /// A comparison of figures, which have the names of --csv, and how long it must hold: 30s, 5 min or 1h (a number
+    /// alone is of seconds). An alarm is reported on standard error, on the screen, and in each output format.
     #[arg(long, value_name = "EXPR", value_parser = alert)]
     pub(crate) alert: Vec<Alert>,
     /// Show COUNT groups of tasks of each kind: most memory, longest stalls, most traffic
@@ -113,6 +113,14 @@ fn budget(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "use 0.1 to 20 percent of one cpu, as in 1%".into())
 }
 
+/// A recording has a head, and is kept whole if the program is killed: a pipe can have neither.
+fn record_file(text: &str) -> Result<PathBuf, String> {
+    if text == "-" {
+        return Err("a recording is a file; --json prints the samples on standard output".into());
+    }
+    Ok(PathBuf::from(text))
+}
+
 fn alert(text: &str) -> Result<Alert, String> {
     Alert::parse(text).map_err(|note| note.to_string())
 }
@@ -138,6 +146,7 @@ mod tests {
         assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
         assert!(address("server").is_err() && address("70000").is_err());
         assert_eq!((interval("1s"), interval("0.1"), interval("1h")), (Ok(1.0), Ok(0.1), Ok(3600.0)));
+        assert_eq!((record_file("-").is_err(), record_file("r.jsonl")), (true, Ok(PathBuf::from("r.jsonl"))));
         assert!(interval("0.05").is_err() && interval("2h").is_err() && interval("x").is_err());
     }
 }

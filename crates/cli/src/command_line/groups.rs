@@ -1,6 +1,7 @@
 //! The groups in which the help lists the commands.
 
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
 
 use clap::CommandFactory;
 
@@ -68,6 +69,15 @@ pub(crate) fn overview() -> String {
 
 /// Commands that fit on a line of 80 columns, beside the heading.
 const NAMED_ON_A_LINE: usize = 6;
+
+/// Columns of the help in a pipe, as of reports; clap takes 100.
+const PIPED: usize = 80;
+
+/// The command line with the width of its help: that of the terminal, or what COLUMNS says.
+pub(crate) fn command_here() -> clap::Command {
+    let is_known = io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some();
+    if is_known { command() } else { command().term_width(PIPED) }
+}
 
 /// The command line, with its commands grouped in the help. What only `--help` says is named by `-h`.
 pub(crate) fn command() -> clap::Command {

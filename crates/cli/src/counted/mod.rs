@@ -25,7 +25,7 @@ use crate::counters::{Beside, open_counters};
 use crate::output::Failure;
 
 /// Time over which the idle machine is watched. An idle server moves some 100 MB/s a socket, in bursts of some ms.
-const IDLE: Duration = Duration::from_millis(500);
+pub(crate) const IDLE: Duration = Duration::from_millis(500);
 
 /// The counters, which all rigs of a host share.
 struct Meter {

@@ -165,12 +165,8 @@ fn counted(loses_at: Option<u64>) -> StepTraffic {
         params,
         part: None,
     };
-    struct Deaf;
-    impl tiermark_engine::Sink for Deaf {
-        fn event(&mut self, _: &tiermark_engine::Event<'_>) {}
-    }
     let probe = tiermark_probes::find("bandwidth").unwrap();
-    let experiment = run_experiment(probe, &request, &mut host, &mut Deaf).unwrap();
+    let experiment = run_experiment(probe, &request, &mut host, &mut ()).unwrap();
     experiment.observations.into_iter().find_map(|seen| seen.traffic).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! A machine of two cpus, documents that are drawn from the visits of one run, and slower ones.
 
-use tiermark_engine::{About, Event, Lab, Probe, SimHost, SimOptions, Sink, Subject, reanalyse, run_experiment};
+use tiermark_engine::{About, Lab, Probe, SimHost, SimOptions, Subject, reanalyse, run_experiment};
 use tiermark_model::*;
 use tiermark_stats::Rng;
 
@@ -36,12 +36,6 @@ impl Probe for All {
         };
         seen.iter().map(finding).collect()
     }
-}
-
-struct Deaf;
-
-impl Sink for Deaf {
-    fn event(&mut self, _: &Event<'_>) {}
 }
 
 /// A chase, or reads, of so many threads.
@@ -133,7 +127,7 @@ pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
         doc: String::new(),
     };
     let mut host = SimHost::new(machine.clone(), vec![kernel], options);
-    run_experiment(&All { steps: steps() }, &request(), &mut host, &mut Deaf).unwrap()
+    run_experiment(&All { steps: steps() }, &request(), &mut host, &mut ()).unwrap()
 }
 
 /// An experiment of these steps and their visits, with its estimates.

@@ -1,8 +1,15 @@
 //! Counters of a simulated machine: what its memories and links carry, as counters of the hardware would see it.
 
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, LinkTraffic, Machine, NodeId, Traffic};
+use std::time::Duration;
 
+use tiermark_model::{
+    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, LinkTraffic, Machine, NodeId, Role, StepTraffic, ThreadSetup, Traffic,
+};
+
+use super::model::WORD;
 use super::traffic::{Ceilings, Demand, Name, Roads, memory_rate, socket_of};
+use super::{SimRig, World};
+use crate::host::{Shot, ThreadShot};
 
 /// Channels of each simulated node.
 const CHANNELS: u32 = 2;
@@ -96,6 +103,26 @@ impl Roads {
             }
         }
         counted
+    }
+}
+
+impl SimRig {
+    /// What the counters of the machine saw of a shot; `None` if it has none.
+    pub(super) fn counted(&self, shot: &Shot, demands: &[Demand], budget: Duration) -> Option<StepTraffic> {
+        let World { machine, options, .. } = &*self.world;
+        let counters = options.counters.as_ref()?;
+        // Accesses of a chase use a word each, as its demand says.
+        let word = |thread: &ThreadSetup| if matches!(thread.role, Role::Chase { .. }) { WORD } else { 1.0 };
+        let done = |thread: &ThreadShot| thread.per_block * thread.stamps_ns.len().saturating_sub(1) as f64;
+        let useful: Vec<f64> =
+            shot.threads.iter().zip(&self.setup.threads).map(|(own, setup)| done(own) * word(setup)).collect();
+        let seconds = budget.as_secs_f64();
+        let mut counted = self.speeds.roads().counted(demands, &useful, seconds, (counters, machine));
+        let rest = counters.at_rest(machine, &options.ceilings, seconds).boxes;
+        let is_counted = |idle: &BoxTraffic| counted.boxes.iter().any(|own| own.place == idle.place);
+        let idle: Vec<BoxTraffic> = rest.into_iter().filter(|idle| !is_counted(idle)).collect();
+        counted.boxes.extend(idle);
+        Some(StepTraffic { counted, ..StepTraffic::default() })
     }
 }
 

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bench, BoxTraffic, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, OsCall, Overheads, PageKind,
-    PlacementProof, PrimitiveInfo, Refusal, Role, Setup, StepTraffic, ThreadSetup, deal,
+    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, OsCall, Overheads, PageKind, PlacementProof,
+    PrimitiveInfo, Refusal, Role, Setup, ThreadSetup, deal,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};
@@ -27,7 +27,7 @@ use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
 pub use caches::{SimCache, SimCore};
 pub use counted::SimCounters;
-use model::{SpeedModel, WORD};
+use model::SpeedModel;
 use neighbours::Level;
 pub use neighbours::{ComesAndGoes, Neighbours, Visitor};
 use tiermark_stats::Rng;
@@ -324,20 +324,7 @@ impl Rig for SimRig {
             let clean_ns = per_block * luck / pace * slow;
             shot.threads.push(simulate_thread(&mut self.rng, options, thread.cpu, per_block, clean_ns, budget_ns));
         }
-        if let Some(counters) = &options.counters {
-            let useful: Vec<f64> =
-                shot.threads.iter().map(|t| t.per_block * t.stamps_ns.len().saturating_sub(1) as f64).collect();
-            // Accesses of a chase use a word each, as its demand says.
-            let word = |thread: &ThreadSetup| if matches!(thread.role, Role::Chase { .. }) { WORD } else { 1.0 };
-            let useful: Vec<f64> = useful.iter().zip(&self.setup.threads).map(|(done, t)| done * word(t)).collect();
-            let seconds = budget.as_secs_f64();
-            let mut counted = self.speeds.roads().counted(&demands, &useful, seconds, (counters, &self.world.machine));
-            let rest = counters.at_rest(&self.world.machine, &options.ceilings, seconds).boxes;
-            let is_counted = |idle: &BoxTraffic| counted.boxes.iter().any(|own| own.place == idle.place);
-            let idle: Vec<BoxTraffic> = rest.into_iter().filter(|idle| !is_counted(idle)).collect();
-            counted.boxes.extend(idle);
-            shot.traffic = Some(StepTraffic { counted, ..StepTraffic::default() });
-        }
+        shot.traffic = self.counted(&shot, &demands, budget);
         self.world.pass(seconds);
         self.world.used.set(self.world.used.get() + seconds * threads as f64);
         self.read_at = self.world.now.get();

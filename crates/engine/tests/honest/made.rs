@@ -1,6 +1,6 @@
 //! A machine of two cpus, the steps that are measured on it, and the measuring.
 
-use tiermark_engine::{About, Event, Lab, Probe, SimHost, SimOptions, Sink, Subject, run_experiment};
+use tiermark_engine::{About, Lab, Probe, SimHost, SimOptions, Subject, run_experiment};
 use tiermark_model::*;
 
 /// Seconds of a run.
@@ -22,12 +22,6 @@ impl Probe for All {
     fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
         Vec::new()
     }
-}
-
-struct Deaf;
-
-impl Sink for Deaf {
-    fn event(&mut self, _: &Event<'_>) {}
 }
 
 /// Latency and read of every tier, by one cpu and by two.
@@ -121,5 +115,5 @@ pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
         part: None,
     };
     let mut host = SimHost::new(machine.clone(), vec![kernel()], options);
-    run_experiment(&All, &request, &mut host, &mut Deaf).unwrap()
+    run_experiment(&All, &request, &mut host, &mut ()).unwrap()
 }

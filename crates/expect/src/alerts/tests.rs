@@ -29,7 +29,7 @@ fn latency(visited: Option<(f64, f64)>) -> WatchSample {
         capability: Some(100.0),
         record: None,
     });
-    let dram = WatchCell { latency: best, bandwidth: None };
+    let dram = WatchCell { latency: best, ..WatchCell::default() };
     WatchSample {
         seconds: Some(1.0),
         active: Some(WatchActive { dram, ..WatchActive::default() }),
@@ -93,6 +93,44 @@ fn mistakes_name_the_character_and_the_cure() {
     assert!(said("steal > 5 %").ends_with("did you mean 'cpu.steal'?"), "{}", said("steal > 5 %"));
     assert!(said("cpu.steal > 20").ends_with("write 20 %"), "{}", said("cpu.steal > 20"));
     assert!(said("cpu.steal < 5 ns").contains("the left side is a number, the right side a time"));
+}
+
+#[test]
+fn each_mistake_has_its_own_cure() {
+    let cures = [
+        ("memory.available_bytes < 10 %", "a part of other memory, as in 0.1 x memory.total_bytes"),
+        ("10 % > memory.available_bytes", "a part of other memory, as in 0.1 x memory.total_bytes"),
+        ("dram.latency > 2", "give a time, as in 120 ns"),
+        ("dram.bandwidth < 30", "give a rate, as in 30 GB/s"),
+        ("clock < 3", "give a clock, as in 3 GHz"),
+        ("vm.faults > 3 GB", "give a share, as in 5 % or 0.05, or a number of events"),
+        ("5 % < cpu.steal < 10 %", "character 17: compare once; give the second limit in an --alert of its own"),
+        ("dram.latency > 1.5 x capabilty", "did you mean 'capability'?"),
+        ("dram.latency > 1.5 x recrod", "did you mean 'record'?"),
+        ("swaps./dev/vda2.used_bytes > 1 GiB", "stands in quotes: '\"swaps./dev/sda2.used_bytes\" > 1 GiB'"),
+        ("\"swaps./dev/vda2.used_bytes > 1 GiB", "character 1: the quote has no end"),
+        ("cpu.steal > 5 % for 500 ms", "'500 ms' is not a time: write seconds, minutes or hours"),
+        ("cpu.steal > 5 % for 0s", "is not a time"),
+        ("cpu.steal > 5 % for ", "is not a time"),
+        ("cpu.steal > 5 x", "expected a number or a name"),
+        ("cpu.steal cpu.busy > 5 %", "character 11: expected x, / or one of"),
+    ];
+    for (text, cure) in cures {
+        let said = Alert::parse(text).unwrap_err().to_string();
+        assert!(said.contains(cure) && !said.contains("expectation"), "{text}: {said}");
+    }
+}
+
+#[test]
+fn times_are_written_as_people_write_them() {
+    let seconds = |time: &str| Alert::parse(&format!("cpu.steal > 5 % for {time}")).unwrap().seconds();
+    let all = [("30", 30.0), ("30s", 30.0), ("1 s", 1.0), ("1.5 sec", 1.5), ("5 min", 300.0), ("5m", 300.0)];
+    for (time, expected) in all.into_iter().chain([("2 minutes", 120.0), ("1h", 3600.0), ("1 hour", 3600.0)]) {
+        assert_eq!(seconds(time), expected, "{time}");
+    }
+    // A path may have spaces, and `for` in its name.
+    let path = Alert::parse("\"swaps./my swap for all.used_bytes\" > 1 GiB for 1 min").unwrap();
+    assert_eq!((path.figures().collect::<Vec<_>>(), path.seconds()), (vec!["swaps./my swap for all.used_bytes"], 60.0));
 }
 
 #[test]

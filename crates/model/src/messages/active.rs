@@ -13,4 +13,27 @@ messages! {
     /// A measurement that failed while it ran.
     Refusal active_failed(cell: &str, why: &str):
         { format!("{cell} in watch --active") }, { why }, "the other measurements go on";
+
+    /// A budget of which reading the system leaves too little. Percent of a cpu: what it takes, the budget, one that would do.
+    Refusal active_budget_spent(interval: f64, percent: [f64; 3], needed: f64):
+        "visits in watch --active",
+        { format!("reading the system every {interval} s takes {:.2} % of a cpu{}", percent[0], spent(percent)) },
+        { format!("use --interval {needed} or longer, or --budget {}%", (percent[2] * 10.0).round() / 10.0) };
+
+    /// Capabilities at the start of a watch.
+    Note active_capability_later(budget: f64, interval: f64):
+        "capabilities are not known yet: each needs 60 undisturbed windows in 5 visits, at --budget 1% and --interval 1s about a minute for caches and several for memory (here {budget}% and {interval}s)";
+
+    /// Figures that no saved run has.
+    Note active_without_record(figures: &str, commands: &str):
+        "no saved run of this machine has a trusted number of {figures}, which would be the record: run {commands} while the machine is idle";
+}
+
+/// What is wrong with a share of the budget, in percent.
+fn spent([share, budget, _]: [f64; 3]) -> String {
+    if share > budget {
+        format!(", so the budget of {budget} % does not hold and no cell is visited")
+    } else {
+        format!(" of the budget of {budget} %, so cells are rarely visited")
+    }
 }

@@ -19,7 +19,7 @@ messages! {
 
     /// A time behind `for` that is none.
     Note alert_time_wrong(at: usize, text: &str):
-        "character {at}: '{text}' is not a time: write, for example, for 30s or for 5m";
+        "character {at}: '{text}' is not a time: write seconds, minutes or hours, as in for 30s, for 5 min or for 1h";
 
     /// `capability` or `record` without exactly one figure that has one.
     Note alert_reference_unclear(at: usize, word: &str):
@@ -30,8 +30,18 @@ messages! {
         "{name} is a share of at most 100 %, and {number} is more: write {number} %";
 
     /// Two sides that cannot be compared.
-    Note alert_units_differ(left: &str, right: &str):
-        "the left side is {left}, the right side {right}: give a number its unit, as in 120 ns, 30 GB/s, 1 GiB or 5 %";
+    Note alert_units_differ(left: &str, right: &str, cure: &str):
+        "the left side is {left}, the right side {right}: {cure}";
+
+    /// Several comparisons in one alert.
+    Note alert_compares_twice(at: usize): "character {at}: compare once; give the second limit in an --alert of its own";
+
+    /// A name with signs that end a word, outside of quotes.
+    Note alert_name_unquoted(at: usize, example: &str):
+        "character {at}: a name with other signs than letters, digits, '.', '_' and '-' stands in quotes: '\"{example}\" > 1 GiB'";
+
+    /// A quote without its end.
+    Note alert_quote_open(at: usize): "character {at}: the quote has no end: write \" behind the name";
 }
 
 /// The name that was probably meant: one that ends so, or one that is near.

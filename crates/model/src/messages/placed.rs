@@ -27,9 +27,25 @@ messages! {
     Note mix_not_counted():
         "reads and writes are not counted separately: the program is placed on the curve with the most reads";
 
+    /// What memory moved before the command.
+    Note idle_subtracted(gbs: f64, seconds: f64):
+        "before the command began, memory moved {gbs:.2} GB/s for {seconds} s: so much idle traffic is subtracted from its rates";
+
+    /// Traffic before the command that is more than an idle machine's.
+    Note busy_before_command(part: f64):
+        { format!("the machine was not idle before the command: the traffic that is subtracted is {:.0} % of what fits below the knee, so that latency is higher and head room smaller than shown; watch the command on an idle machine", part * 100.0) };
+
+    /// Idle traffic that could not be counted.
+    Note idle_not_subtracted(source: &str):
+        "{source} counts in intervals of its own, which do not resolve the moment before the command: idle traffic counts as the command's";
+
+    /// Traffic of a mix between those of two curves.
+    Note between_curves(curves: &str, seconds: f64):
+        "for {seconds:.0} s the program's share of reads was between those of two curves ({curves}): latency and head room are interpolated, linearly in the share of reads";
+
     /// Traffic of a mix that has no curve.
     Note mix_far_from_curve(apart: f64, seconds: f64):
-        "for {seconds:.0} s the program's share of reads was up to {apart:.2} away from that of the nearest curve, so that latency and head room are less certain; `tiermark loaded-latency --mix` measures curves of other mixes";
+        "for {seconds:.0} s the program's share of reads was up to {apart:.2} away from those of all curves, so that latency and head room are less certain; `tiermark loaded-latency --mix` measures curves of other mixes";
 
     /// Curves of all nodes at once.
     Note curve_of_all_nodes():

@@ -34,6 +34,15 @@ pub struct WatchActive {
     pub budget: f64,
     /// Cpu time of the measurements since the sample before, as a share of one cpu.
     pub cost_share: Option<f64>,
+    /// Seconds between samples that would leave half of the budget to the measurements; `None` where enough of it is left.
+    #[serde(default)]
+    pub interval_needed_seconds: Option<f64>,
+    /// Figures of latency and bandwidth whose capability is not known yet.
+    #[serde(default)]
+    pub without_capability: Vec<String>,
+    /// Figures of latency and bandwidth that no saved run of this machine has measured.
+    #[serde(default)]
+    pub without_record: Vec<String>,
     /// Memory that the measurements hold.
     pub memory_bytes: u64,
 }
@@ -59,9 +68,15 @@ pub struct WatchCell {
     /// Time of an access that waits for the one before, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<WatchBest>,
+    /// Memory that the accesses go through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_bytes: Option<u64>,
     /// Bytes a second that one thread reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<WatchBest>,
+    /// Memory that it reads again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth_bytes: Option<u64>,
 }
 
 /// A cache that is shared with others.
@@ -71,12 +86,18 @@ pub struct WatchShared {
     /// Time of an access that waits for the one before, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<WatchBest>,
+    /// Memory that the accesses go through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_bytes: Option<u64>,
     /// Share of lines, read at the visit before, that it still holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<WatchBest>,
     /// Seconds after which it has lost half of the lines that were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lasts: Option<WatchBest>,
+    /// The range of which it is seen what is still held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_bytes: Option<u64>,
 }
 
 /// A pair of cpus.
@@ -105,12 +126,12 @@ impl WatchActive {
     /// One that has every number, with pairs of this name.
     pub(super) fn whole(pair: &str) -> Self {
         let best = Some(WatchBest::default());
-        let cell = WatchCell { latency: best, bandwidth: best };
+        let cell = WatchCell { latency: best, latency_bytes: Some(0), bandwidth: best, bandwidth_bytes: Some(0) };
         Self {
             clock: best,
             l1: cell,
-            l2: WatchCell { latency: best, bandwidth: None },
-            l3: WatchShared { latency: best, kept: best, lasts: best },
+            l2: WatchCell { latency: best, latency_bytes: Some(0), ..WatchCell::default() },
+            l3: WatchShared { latency: best, latency_bytes: Some(0), kept: best, lasts: best, kept_bytes: Some(0) },
             dram: cell,
             pings: vec![WatchPing { pair: pair.to_owned(), ..WatchPing::default() }],
             ..Self::default()
@@ -122,12 +143,12 @@ impl WatchActive {
 pub(super) fn kind(path: &[String]) -> WatchKind {
     let (of, last) = (path.iter().rev().nth(1).map_or("", String::as_str), path.last().map_or("", String::as_str));
     match (of, last) {
-        (_, "age_seconds") | ("lasts", _) => WatchKind::Seconds,
+        (_, "age_seconds" | "interval_needed_seconds") | ("lasts", _) => WatchKind::Seconds,
         ("latency" | "pings", _) => WatchKind::Nanoseconds,
         ("bandwidth", _) => WatchKind::BytesPerSecond,
         ("clock", _) => WatchKind::Hertz,
         ("kept", _) | (_, "budget" | "cost_share") => WatchKind::Share,
-        (_, "memory_bytes") => WatchKind::Bytes,
+        (_, last) if last.ends_with("_bytes") => WatchKind::Bytes,
         _ => WatchKind::Count,
     }
 }

@@ -1,6 +1,6 @@
 //! How long a shared cache keeps what was read.
 
-use tiermark_model::{WatchBest, WatchShared};
+use tiermark_model::WatchShared;
 use tiermark_stats::Side;
 
 use super::series::Series;
@@ -62,8 +62,8 @@ impl Lasting {
         self.wait = if kept > 0.5 { (self.wait + 1).min(WAITS.len()) } else { self.wait.saturating_sub(1) };
     }
 
-    pub(super) fn shown(&self, at: f64, latency: Option<WatchBest>) -> WatchShared {
-        WatchShared { latency, kept: Some(self.kept.best(at)), lasts: Some(self.lasts.best(at)) }
+    pub(super) fn shown(&self, at: f64) -> WatchShared {
+        WatchShared { kept: Some(self.kept.best(at)), lasts: Some(self.lasts.best(at)), ..WatchShared::default() }
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
                     lasting.look_again(at, of(wait), (20.0, 100.0), wait);
                 }
             }
-            let shown = lasting.shown(20.0, None);
+            let shown = lasting.shown(20.0);
             let lasts = shown.lasts.and_then(|lasts| lasts.now).unwrap();
             assert!((lasts / half - 1.0).abs() < 1e-6, "{lasts} {half}");
             assert!(shown.kept.and_then(|kept| kept.now).unwrap() <= LEAST);
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(lasting.lasts.now(), None);
         lasting.look(0.0, 20.0, (20.0, 100.0), 1.0);
         assert_eq!(lasting.wait(), None);
-        let shown = lasting.shown(0.0, None);
+        let shown = lasting.shown(0.0);
         assert_eq!(shown.kept.and_then(|kept| kept.now), Some(1.0));
         assert!(shown.lasts.and_then(|lasts| lasts.now).unwrap() > 13.0);
         // What cannot be told apart says nothing.

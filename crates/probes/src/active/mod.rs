@@ -6,8 +6,10 @@
 
 mod cells;
 mod lasting;
+mod overhead;
 mod pings;
 mod purse;
+mod said;
 mod series;
 
 use std::time::Duration;
@@ -16,11 +18,12 @@ use tiermark_engine::accounting::StepAccounting;
 use tiermark_engine::analyse::analyse;
 use tiermark_engine::{Fault, Host, Lab, Rig, Shot};
 use tiermark_model::messages::active as says;
-use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest};
+use tiermark_model::{Machine, Metric, Refusal, Step, Unit, WatchActive, WatchBest, WatchShared};
 use tiermark_stats::Side;
 
 use cells::{Cells, Figure, Planned, cells};
 use lasting::Lasting;
+use overhead::Overhead;
 use pings::Pings;
 use purse::Purse;
 use series::Series;
@@ -57,7 +60,10 @@ pub struct Active {
     lasting: Lasting,
     pings: Pings,
     purse: Purse,
-    budget: f64,
+    overhead: Overhead,
+    /// Whether the user knows that too little of the budget is left for the cells.
+    told: bool,
+    options: Options,
     shot: Duration,
     cpu: u32,
     next: usize,
@@ -74,6 +80,8 @@ struct Cell {
     /// `None` once it failed.
     rig: Option<Box<dyn Rig>>,
     series: Series,
+    /// Memory that it takes.
+    bytes: u64,
     /// Expected cpu time of a visit, seconds.
     cost: f64,
     /// When the last visit ended.
@@ -94,7 +102,9 @@ impl Active {
             lasting: Lasting::new(options.interval),
             pings: Pings::new(pinged),
             purse: Purse::new(options.budget, options.interval),
-            budget: options.budget,
+            overhead: Overhead::new(options.budget),
+            told: false,
+            options,
             shot: Duration::from_secs_f64(shot_seconds(&options, cells.len())),
             cpu,
             next: 0,
@@ -129,6 +139,8 @@ impl Active {
         if let Some((_, used)) = self.last {
             let dearest = self.cells.iter().map(|cell| cell.cost).fold(0.0, f64::max);
             self.purse.earn(passed.unwrap_or_default(), before - used, dearest);
+            self.overhead.add(passed.unwrap_or_default(), before - used);
+            self.judge_overhead();
         }
         let mut visits = 0;
         for _ in 0..self.cells.len() {
@@ -226,11 +238,18 @@ impl Active {
         let of = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.best(at));
         let is_visited = |figure: Figure| self.cells.iter().any(|cell| cell.figure == figure && cell.rig.is_some());
         let latency = |level| of(Figure::Latency(level));
-        let cell =
-            |level| tiermark_model::WatchCell { latency: latency(level), bandwidth: of(Figure::Bandwidth(level)) };
-        let mut looks = of(Figure::Kept).map(|_| self.lasting.shown(at, latency(Some(3))));
-        if let Some(looks) = looks.as_mut().filter(|_| !is_visited(Figure::Kept)) {
-            (looks.kept, looks.lasts) = (looks.kept.map(WatchBest::not_now), looks.lasts.map(WatchBest::not_now));
+        let bytes = |figure: Figure| self.cells.iter().find(|cell| cell.figure == figure).map(|cell| cell.bytes);
+        let cell = |level| tiermark_model::WatchCell {
+            latency: latency(level),
+            latency_bytes: bytes(Figure::Latency(level)),
+            bandwidth: of(Figure::Bandwidth(level)),
+            bandwidth_bytes: bytes(Figure::Bandwidth(level)),
+        };
+        let mut l3 = of(Figure::Kept).map_or_else(WatchShared::default, |_| self.lasting.shown(at));
+        (l3.latency, l3.latency_bytes) = (latency(Some(3)), bytes(Figure::Latency(Some(3))));
+        l3.kept_bytes = bytes(Figure::Kept);
+        if !is_visited(Figure::Kept) {
+            (l3.kept, l3.lasts) = (l3.kept.map(WatchBest::not_now), l3.lasts.map(WatchBest::not_now));
         }
         let pinged = is_visited(Figure::Pings);
         WatchActive {
@@ -239,14 +258,17 @@ impl Active {
                 .filter(|best: &WatchBest| best.now.is_some() && is_visited(Figure::Latency(Some(1)))),
             l1: cell(Some(1)),
             l2: cell(Some(2)),
-            l3: looks.unwrap_or(tiermark_model::WatchShared { latency: latency(Some(3)), kept: None, lasts: None }),
+            l3,
             dram: cell(None),
             pings: if pinged { self.pings.pairs(at) } else { Vec::new() },
             clusters: if pinged { self.pings.clusters().to_vec() } else { Vec::new() },
             moves: self.pings.moves,
             visits,
-            budget: self.budget,
+            budget: self.options.budget,
             cost_share,
+            interval_needed_seconds: self.overhead.excess().map(|excess| excess.interval),
+            without_capability: self.without(|best| best.capability),
+            without_record: self.without(|best| best.record),
             memory_bytes: self.memory_bytes,
         }
     }
@@ -265,6 +287,7 @@ impl Cell {
             accounting: StepAccounting::of(step),
             rig: Some(rig),
             series: Series::new(side, record),
+            bytes: step.setup.total_bytes().0,
             cost: 0.0,
             seen: host.now(),
         }

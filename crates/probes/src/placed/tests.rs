@@ -131,13 +131,51 @@ fn a_program_is_on_the_curve_of_the_nearest_mix() {
     let reads = at(40.0, 0.0);
     assert_eq!((on.curves[reads.curve].mix.as_str(), reads.ns, reads.part), ("read", 104.0, PlacedPart::Below));
     assert_eq!((reads.seconds, reads.bytes_per_second, reads.read_share), (2.0, 40e9, Some(1.0)));
-    let writes = at(27.0, 13.0);
-    assert_eq!((on.curves[writes.curve].mix.as_str(), writes.ns), ("1:1", 112.0));
+    let writes = at(20.0, 20.0);
+    assert_eq!((on.curves[writes.curve].mix.as_str(), writes.other, writes.ns), ("1:1", None, 112.0));
     let past = at(130.0, 0.0);
     assert_eq!((past.ns, past.beyond, past.part), (400.0, true, PlacedPart::Past));
     assert!(past.head_room < 0.0);
     assert_eq!(placed(&on, &sample(0.0, &[(0, 0.0, 0.0)])), None, "no time has passed");
     assert_eq!(placed(&on, &WatchSample::default()), None, "nothing is counted");
+}
+
+#[test]
+fn between_two_mixes_latency_is_interpolated_in_the_share_of_reads() {
+    let all = [points("read", 100, 1.0, None), points("1:1", 50, 0.5, None), points("1:1.nt", 50, 0.5, None)].concat();
+    let on = curves_of(&all).unwrap();
+    let at = |read: f64| placed(&on, &sample(1.0, &[(0, read * 40e9, (1.0 - read) * 40e9)])).unwrap();
+    // At 40 GB/s, curves of all reads and of two thirds of them have 104 and 112 ns, and their knees lie 1:2.
+    let [reads, mixed] = [1.0, 2.0 / 3.0].map(at);
+    assert_eq!((reads.other, reads.ns), (None, 104.0));
+    assert!((mixed.ns - 112.0).abs() < 1e-9);
+    for (share, weight) in [(0.95, 0.15), (0.75, 0.25)] {
+        let point = at(share);
+        let other = point.other.unwrap();
+        let mixes = [point.curve, other.curve].map(|curve| on.curves[curve].mix.clone());
+        assert_eq!(mixes, if share > 0.9 { ["read", "1:1"] } else { ["1:1", "read"] });
+        assert!((other.weight - weight).abs() < 1e-9, "{other:?}");
+        let part = (1.0 - share) * 3.0;
+        assert!((point.ns - (104.0 + part * 8.0)).abs() < 1e-9, "{point:?}");
+        let room = reads.head_room + part * (mixed.head_room - reads.head_room);
+        assert!((point.head_room - room).abs() < 1.0, "{point:?}");
+        let said = notes(&on, &[point]).into_iter().next().unwrap();
+        assert!(said.code == "between_curves" && said.to_string().contains("(1:1 and read)"), "{said}");
+    }
+    // Where reads are not counted, and beyond the last mix, one curve is used.
+    assert_eq!(at(0.3).other, None);
+}
+
+#[test]
+fn traffic_before_the_command_is_named_and_that_of_a_busy_machine_is_doubted() {
+    let on = curves_of(&points("read", 100, 1.0, None)).unwrap();
+    let codes = |rate: f64| {
+        let notes = idle_notes(&on, &traffic(0.5, &[(0, rate / 2.0, 0.0)]), &machine(2, 1));
+        notes.into_iter().map(|note| note.code.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(0.1e9), ["idle_subtracted"]);
+    assert_eq!(codes(30e9), ["idle_subtracted", "busy_before_command"]);
+    assert!(idle_notes(&on, &Traffic::default(), &machine(2, 1)).is_empty());
 }
 
 #[test]

@@ -39,9 +39,15 @@ fn cost(sample: &WatchSample) -> Option<f64> {
 
 /// A time in at most six characters: `0.85ms`, `12.3ms`, `1.50s`.
 pub fn watch_time(seconds: f64) -> String {
+    let (number, unit) = time(seconds);
+    number + unit
+}
+
+/// A time as a number of its unit.
+pub(super) fn time(seconds: f64) -> (String, &'static str) {
     match seconds {
-        seconds if seconds < 0.1 => format!("{}ms", format_ns(seconds * 1e3)),
-        seconds if seconds < 1.0 => format!("{:.0}ms", seconds * 1e3),
-        seconds => format!("{}s", format_ns(seconds)),
+        seconds if seconds < 0.1 => (format_ns(seconds * 1e3), "ms"),
+        seconds if seconds < 1.0 => (format!("{:.0}", seconds * 1e3), "ms"),
+        seconds => (format_ns(seconds), "s"),
     }
 }

@@ -50,16 +50,32 @@ fn columns(sample: &WatchSample) -> Vec<&'static Column> {
     COLUMNS.iter().filter(|(head, ..)| !REPLACED.contains(head)).chain(&traffic::COLUMNS).collect()
 }
 
+/// The columns that fit. Later ones are left out: a cut number looks like another one.
+fn fitting(sample: &WatchSample, style: &Style) -> Vec<&'static Column> {
+    let mut used = 0;
+    let all = columns(sample).into_iter();
+    all.take_while(|(_, width, _)| {
+        used += width + usize::from(used > 0);
+        used <= style.width
+    })
+    .collect()
+}
+
+/// The line that says that no number is of a real machine.
+pub fn watch_simulated(name: &str, style: &Style) -> String {
+    crate::header::simulated(name, style)
+}
+
 /// The heading of the text lines of a sample and those after it.
 pub fn watch_heading(first: &WatchSample, style: &Style) -> String {
-    let line = columns(first).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
+    let line = fitting(first, style).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
     style.paint(crate::style::Ink::Head, &line)
 }
 
 /// A sample in one line.
 pub fn watch_line(sample: &WatchSample, style: &Style) -> String {
     let cell = |(_, width, of): &&Column| right(&of(sample).unwrap_or_else(|| style.absent().to_owned()), *width);
-    columns(sample).iter().map(cell).collect::<Vec<_>>().join(" ")
+    fitting(sample, style).iter().map(cell).collect::<Vec<_>>().join(" ")
 }
 
 /// The stalls since the sample before, or the kernel's mean over 10 s in the first.

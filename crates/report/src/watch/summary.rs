@@ -2,7 +2,8 @@
 
 use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
 
-use super::short;
+use super::active::time;
+use super::{short, watch_simulated};
 use crate::number::seconds;
 use crate::style::Style;
 use crate::table::{Align, Cell, Table};
@@ -44,10 +45,14 @@ const ROWS: [Row; 20] = [
 ];
 
 /// The same of `--active`.
-const ACTIVE_ROWS: [Row; 6] = [
+const ACTIVE_ROWS: [Row; 10] = [
+    ("clock", "active.clock.now", WatchKind::Hertz),
+    ("L1 latency", "active.l1.latency.now", WatchKind::Nanoseconds),
     ("L1 bandwidth", "active.l1.bandwidth.now", WatchKind::BytesPerSecond),
+    ("L2 latency", "active.l2.latency.now", WatchKind::Nanoseconds),
     ("L3 latency", "active.l3.latency.now", WatchKind::Nanoseconds),
     ("L3 keeps of a range", "active.l3.kept.now", WatchKind::Share),
+    ("L3 lasts", "active.l3.lasts.now", WatchKind::Seconds),
     ("DRAM latency", "active.dram.latency.now", WatchKind::Nanoseconds),
     ("DRAM bandwidth", "active.dram.bandwidth.now", WatchKind::BytesPerSecond),
     ("cost of measuring", "active.cost_share", WatchKind::Share),
@@ -58,6 +63,8 @@ const ACTIVE_ROWS: [Row; 6] = [
 pub struct WatchedCommand<'a> {
     /// The command as one types it.
     pub command: &'a str,
+    /// Name of the simulated machine that it ran beside; `None` on a real one.
+    pub simulated: Option<&'a str>,
     /// Seconds from its start to its end.
     pub seconds: f64,
     /// Cpu time that it and its children used, in seconds; `None` if unknown.
@@ -80,24 +87,44 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
     let counted = TRAFFIC.into_iter().filter(|(_, name, _)| life.of(name).is_some());
 
     let measured = if life.of("active.visits").is_some() { &ACTIVE_ROWS[..] } else { &[] };
-    for (words, name, kind) in counted.chain(ROWS).chain(measured.iter().copied()) {
-        match life.of(name).filter(|figure| figure.mean().is_some()) {
-            None => unknown.push(words.to_owned()),
-            Some(figure) if figure.most == 0.0 => zero.push(words.to_owned()),
+    let fixed = counted.chain(ROWS).chain(measured.iter().copied());
+    let rows = fixed.map(|(words, name, kind)| (words.to_owned(), name.to_owned(), kind)).chain(pings(life));
+    for (words, name, kind) in rows {
+        match life.of(&name).filter(|figure| figure.mean().is_some()) {
+            None => unknown.push(words),
+            Some(figure) if figure.most == 0.0 => zero.push(words),
             Some(figure) => {
                 // Rates of memory are decimal everywhere, sizes of what is swapped are not.
                 let base = if name.starts_with("traffic") { 1000.0 } else { 1024.0 };
-                table.row(row(words, kind, base, &figure, style));
+                table.row(row(&words, kind, base, &figure, style));
             }
         }
     }
-    let mut out = hanging("", &head, crate::style::Ink::Head, style) + &table.render(style);
+    let simulated = watched.simulated.map_or_else(String::new, |name| watch_simulated(name, style));
+    let mut out = simulated + &hanging("", &head, crate::style::Ink::Head, style) + &table.render(style);
     for (what, words) in [("Always 0", zero), ("Not reported by this system", unknown)] {
         if !words.is_empty() {
             out.push_str(&hanging("", &format!("{what}: {}", words.join("; ")), crate::style::Ink::Dim, style));
         }
     }
     out
+}
+
+/// Rows of the pairs of cpus that answered each other fastest and slowest: a move of cpus lies between both.
+fn pings(life: &WatchLife) -> Vec<(String, String, WatchKind)> {
+    let pair = |name: &str| name.strip_prefix("active.pings.")?.strip_suffix(".now").map(str::to_owned);
+    let pairs = life.all().filter_map(|(name, figure)| Some((figure.mean()?, pair(name)?)));
+    let mut pairs: Vec<(f64, String)> = pairs.collect();
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ends = match &pairs[..] {
+        [] => Vec::new(),
+        [only] => vec![only],
+        [first, .., last] => vec![first, last],
+    };
+    let row = |(_, pair): &(f64, String)| {
+        (format!("ping of cpus {pair}"), format!("active.pings.{pair}.now"), WatchKind::Nanoseconds)
+    };
+    ends.into_iter().map(row).collect()
 }
 
 fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style: &Style) -> Vec<Cell> {
@@ -111,7 +138,11 @@ fn row(words: &str, kind: WatchKind, base: f64, figure: &WatchLifeFigure, style:
         WatchKind::BytesPerSecond => format!("{}/s", amount(value, base)),
         WatchKind::Nanoseconds => format!("{} ns", tiermark_model::format_ns(value)),
         WatchKind::Hertz => format!("{:.2} GHz", value / 1e9),
-        WatchKind::PerSecond | WatchKind::Seconds | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
+        WatchKind::Seconds => {
+            let (number, unit) = time(value);
+            format!("{number} {unit}")
+        }
+        WatchKind::PerSecond | WatchKind::Count => format!("{}/s", short(value, 1000.0)),
     };
     let total = match kind {
         // Of a rate that is measured now and then, there is none.

@@ -80,7 +80,8 @@ fn a_summary_has_means_ends_and_totals() {
     let mut life = WatchLife::default();
     life.add(&WatchSample { seconds: None, vm: WatchRates::default(), psi: WatchPressure::default(), ..sample() });
     life.add(&sample());
-    let watched = WatchedCommand { command: "make -j8", seconds: 2.1, cpu_seconds: Some(1.5), samples: 2 };
+    let watched =
+        WatchedCommand { command: "make -j8", simulated: None, seconds: 2.1, cpu_seconds: Some(1.5), samples: 2 };
     let text = watch_summary(&watched, &life, &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
@@ -147,7 +148,7 @@ fn prometheus_gets_each_channel_and_link_by_direction() {
 fn a_summary_begins_with_the_traffic() {
     let mut life = WatchLife::default();
     life.add(&counted());
-    let watched = WatchedCommand { command: "x", seconds: 2.0, cpu_seconds: None, samples: 1 };
+    let watched = WatchedCommand { command: "x", simulated: None, seconds: 2.0, cpu_seconds: None, samples: 1 };
     let text = watch_summary(&watched, &life, &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("total memory traffic 25 GB/s 25 GB/s 25 GB/s 50 GB busiest channel 52.1 %"), "{text}");
@@ -182,10 +183,10 @@ fn measurements_have_columns_of_their_own() {
     let best = |now: f64| Some(WatchBest { now: Some(now), ..WatchBest::default() });
     let active = WatchActive {
         clock: best(3.456e9),
-        l1: WatchCell { latency: best(1.25), bandwidth: best(210.4e9) },
-        l2: WatchCell { latency: best(4.0), bandwidth: None },
-        l3: WatchShared { latency: best(16.6), kept: None, lasts: best(0.0123) },
-        dram: WatchCell { latency: best(131.0), bandwidth: best(9.87e9) },
+        l1: WatchCell { latency: best(1.25), bandwidth: best(210.4e9), ..WatchCell::default() },
+        l2: WatchCell { latency: best(4.0), bandwidth: None, ..WatchCell::default() },
+        l3: WatchShared { latency: best(16.6), kept: None, lasts: best(0.0123), ..WatchShared::default() },
+        dram: WatchCell { latency: best(131.0), bandwidth: best(9.87e9), ..WatchCell::default() },
         pings: vec![WatchPing { pair: "0-1".into(), now: Some(331.0), ..WatchPing::default() }],
         moves: 12,
         cost_share: Some(0.0095),
@@ -201,10 +202,27 @@ fn measurements_have_columns_of_their_own() {
     assert_eq!([5e-5, 0.25, 2.0, 130.0].map(watch_time), ["0.05ms", "250ms", "2.00s", "130s"]);
     let mut life = WatchLife::default();
     life.add(&sample);
-    let watched = WatchedCommand { command: "make", seconds: 2.0, cpu_seconds: None, samples: 1 };
+    let watched = WatchedCommand { command: "make", simulated: None, seconds: 2.0, cpu_seconds: None, samples: 1 };
     let summary = words(&watch_summary(&watched, &life, &Style::default()));
     assert!(summary.contains("DRAM bandwidth 9.87 GB/s 9.87 GB/s 9.87 GB/s –"), "{summary}");
     assert!(summary.contains("DRAM latency 131 ns 131 ns 131 ns –"), "{summary}");
+    for row in [
+        "clock 3.46 GHz 3.46",
+        "L1 latency 1.25 ns",
+        "L2 latency 4.00 ns",
+        "L3 lasts 12.3 ms",
+        "ping of cpus 0-1 331 ns",
+    ] {
+        assert!(summary.contains(row), "{row} in {summary}");
+    }
+    assert_eq!(summary.matches("ping of cpus").count(), 1, "one pair is the fastest and the slowest");
+    // What does not fit is left out, not cut.
+    let narrow = Style { width: 60, ..Style::default() };
+    let lines = [watch_heading(&sample, &narrow), watch_line(&sample, &narrow)];
+    assert_eq!(lines.each_ref().map(|line| line.chars().count()), [56, 56], "{lines:?}");
+    assert!(lines[0].ends_with("DRAM") && lines[1].ends_with("131"), "{lines:?}");
+    let simulated = WatchedCommand { simulated: Some("synth:cores=2"), ..watched };
+    assert!(watch_summary(&simulated, &life, &Style::default()).starts_with("! SIMULATED machine 'synth:cores=2'"));
     let exposed = watch_exposition(&sample);
     for line in [
         "tiermark_watch_active_dram_latency_now_seconds 0.000000131",

@@ -50,6 +50,10 @@ impl Cells {
         let active = Active::prepare(host.as_mut(), options, &best)?;
         let mut cells = Self { host, active, interval: args.interval, simulated, on_screen };
         cells.tell_notices(false);
+        if !on_screen {
+            let notes = cells.active.notes(!simulated);
+            notes.iter().for_each(|note| tell(format_args!("tiermark: note: {note}")));
+        }
         Ok(cells)
     }
 

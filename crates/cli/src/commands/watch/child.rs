@@ -35,9 +35,11 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let mut life = WatchLife::default();
     let mut samples = 0;
+    let mut simulated = None;
     let mut sample = |taker: &mut Taker| {
         match taker.take() {
             Ok(Some(sample)) => {
+                simulated.clone_from(&sample.simulated);
                 life.add(&sample);
                 if let Some(on_curve) = &mut on_curve {
                     on_curve.add(&sample);
@@ -64,7 +66,8 @@ pub(super) fn run(
     let seconds = begun.elapsed().as_secs_f64();
     sample(taker);
     let command = args.command.iter().map(|word| shell::word(word)).collect::<Vec<_>>().join(" ");
-    let watched = WatchedCommand { command: &command, seconds, cpu_seconds: cpu_seconds(), samples };
+    let simulated = simulated.as_deref();
+    let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
     tell(tiermark_report::watch_summary(&watched, &life, &plain(args)).trim_end());
     if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
         tell("Memory traffic is not counted: `tiermark list counters` says why");

@@ -1,11 +1,12 @@
 //! The traffic of memory and links beside the samples, where a source of counters opens.
 
+use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use tiermark_counters::{Chosen, CounterSource, SimCounters, SimRate, Snapshot, traffic};
 use tiermark_machine::Root;
-use tiermark_model::{CounterSourceId, Machine, Note, Refusal, WatchSample};
+use tiermark_model::{CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
 
 use crate::args::watch::WatchArgs;
 use crate::args::{CounterUse, Simulation};
@@ -88,6 +89,19 @@ impl Counted {
     /// Which source it is.
     pub(super) fn id(&self) -> CounterSourceId {
         self.source.id()
+    }
+
+    /// What the machine does during this time; `None` of a source that does not resolve it, or cannot be read.
+    pub(super) fn idle(&mut self, time: Duration) -> Option<Traffic> {
+        if !self.source.is_immediate() {
+            return None;
+        }
+        let before = self.source.read().ok()?;
+        // The time of simulated counters is that of their readings.
+        if self.source.id() != CounterSourceId::Simulated {
+            thread::sleep(time);
+        }
+        Some(traffic(&before, &self.source.read().ok()?))
     }
 
     /// Adds the traffic since the sample before to a sample, and the cpu time of reading the counters to its cost.

@@ -4,7 +4,7 @@ use tiermark_machine::Root;
 use tiermark_model::messages::placed as says;
 use tiermark_model::{
     CounterSourceId, Machine, Note, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint, PlacedTime, Run,
-    WatchSample,
+    Traffic, WatchSample,
 };
 use tiermark_report::Sheet;
 
@@ -13,6 +13,7 @@ use super::counted::Counting;
 use crate::args::Simulation;
 use crate::args::watch::WatchArgs;
 use crate::commands::report::open_page;
+use crate::counted::IDLE;
 use crate::output::{Destination, Failure, document, style, tell};
 use crate::{kept, target};
 
@@ -24,6 +25,8 @@ pub(super) struct OnCurve {
     points: Vec<PlacedPoint>,
     /// Whether a sample had traffic of unknown nodes.
     lacks_nodes: bool,
+    /// What memory moved before the command.
+    idle: Option<Traffic>,
     notes: Vec<Note>,
     json: Option<Destination>,
     page: Option<Destination>,
@@ -39,15 +42,16 @@ impl OnCurve {
         args: &WatchArgs,
         root: &Root,
         simulation: &Simulation,
-        counting: &Counting,
+        counting: &mut Counting,
     ) -> Result<Option<Self>, Failure> {
         let Some(name) = &args.curve else { return Ok(None) };
-        let run = kept::run_of_probes(name)?;
-        let on = tiermark_probes::placed::curves_of(&run)?;
-        let Some(counted) = &counting.counted else {
+        // Without counters no run will do.
+        let Some(counted) = &mut counting.counted else {
             let why = counting.refused.first().map(|refusal| format!("{}: {}", refusal.what, refusal.why));
             return Err(says::curve_without_counters(&why.unwrap_or_default()).into());
         };
+        let run = kept::run_of_probes(name)?;
+        let on = tiermark_probes::placed::curves_of(&run)?;
         let machine = match &simulation.simulate {
             Some(_) => target::captured_machine(root)?,
             None => target::this_machine()?,
@@ -65,6 +69,11 @@ impl OnCurve {
         notes.iter().take(1).filter(|note| note.code == "curve_of_another_machine").for_each(|note| {
             tell(format_args!("tiermark: warning: {note}"));
         });
+        let idle = counted.idle(IDLE);
+        match &idle {
+            Some(idle) => notes.extend(tiermark_probes::placed::idle_notes(&on, idle, &machine)),
+            None => notes.push(says::idle_not_subtracted(counted.id().name())),
+        }
         let json = args.curve_json.as_deref().map(Destination::open).transpose()?;
         let page = args.curve_html.as_deref().map(open_page).transpose()?;
         Ok(Some(Self {
@@ -73,6 +82,7 @@ impl OnCurve {
             machine,
             points: Vec::new(),
             lacks_nodes: false,
+            idle,
             notes,
             json,
             page,
@@ -81,7 +91,10 @@ impl OnCurve {
 
     /// Takes in a sample.
     pub(super) fn add(&mut self, sample: &WatchSample) {
-        self.points.extend(tiermark_probes::placed::place(&self.on, sample, &self.machine));
+        let without_idle = |traffic: &Traffic| self.idle.as_ref().map(|idle| traffic.minus(idle));
+        let own = sample.traffic.as_ref().and_then(without_idle).or_else(|| sample.traffic.clone());
+        let own = WatchSample { traffic: own, ..sample.clone() };
+        self.points.extend(tiermark_probes::placed::place(&self.on, &own, &self.machine));
         self.lacks_nodes = self.lacks_nodes || tiermark_probes::placed::lacks_nodes(sample, &self.machine);
     }
 
@@ -97,6 +110,7 @@ impl OnCurve {
         let placed = Placed {
             command: command.to_owned(),
             counters: self.counters,
+            idle_bytes_per_second: self.idle.as_ref().and_then(|idle| idle.rate()).map(|(rate, _)| rate),
             on: self.on,
             time: PlacedTime::of(&self.points),
             points: self.points,

@@ -35,6 +35,8 @@ pub(super) struct Live {
     interval: Duration,
     next: Instant,
     page_bytes: u64,
+    /// Name of the simulated machine.
+    simulated: Option<String>,
     /// What `--active` measures.
     cells: Option<Cells>,
     /// Whether samples wait for their time; those of a simulated machine do on the screen only.
@@ -56,10 +58,16 @@ impl Live {
             source: Source::new(root).with_groups(groups),
             counted,
             before: None,
+            simulated: None,
             interval: Duration::from_secs_f64(interval),
             next: Instant::now(),
             page_bytes: rustix::param::page_size() as u64,
         }
+    }
+
+    /// The same of a simulated machine, if it is one.
+    pub(super) fn of_simulated(self, name: Option<String>) -> Self {
+        Self { simulated: name, ..self }
     }
 }
 
@@ -78,6 +86,7 @@ impl Feed for Live {
         let simulated = self.cells.as_ref().and_then(|cells| cells.simulated_time(&mut reading));
         let time = simulated.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
         let mut taken = sample(time, self.before.as_ref(), &reading, self.page_bytes);
+        taken.simulated.clone_from(&self.simulated);
         taken.active = self.cells.as_mut().map(Cells::round);
         self.before = Some(reading);
         if let Some(counted) = &mut self.counted {

@@ -18,6 +18,7 @@ use tiermark_model::{Document, Exit, WATCH_SCHEMA, WatchSample};
 
 use crate::args::watch::WatchArgs;
 use crate::args::{Simulation, View};
+use crate::counters::refuse_contradiction;
 use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::{harmless, target};
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if let Some(alert) = args.alert.iter().find(|alert| alert.needs_active() && !args.active && args.replay.is_none()) {
         return Err(Failure::usage(format!("--alert '{}' needs --active, which measures its figure", alert.text())));
     }
+    refuse_contradiction(&args.counting)?;
     let root = simulation.simulate.as_deref().map_or_else(|| Ok(Root::live()), target::tree)?;
     let on_screen =
         args.command.is_empty() && !(args.text || args.json || args.csv || args.quiet) && io::stdout().is_terminal();
@@ -53,12 +55,13 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if let Some(why) = about_counters.first().filter(|_| read_by_people && counting.counted.is_none()) {
         tell(format_args!("tiermark: note: memory traffic is not counted: {why}"));
     }
-    let on_curve = OnCurve::open(args, &root, simulation, &counting)?;
+    let on_curve = OnCurve::open(args, &root, simulation, &mut counting)?;
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
         None => {
             let cells = args.active.then(|| Cells::open(args, simulation, &stop, on_screen)).transpose()?;
-            Box::new(Live::new(&root, args.interval, args.groups, counting.counted.take(), cells, on_screen))
+            let live = Live::new(&root, args.interval, args.groups, counting.counted.take(), cells, on_screen);
+            Box::new(live.of_simulated(simulation.simulate.clone()))
         }
     };
     let alarms = Alarms::new(&args.alert, feed.interval(), on_screen);
@@ -161,6 +164,12 @@ impl<'a> Printer<'a> {
         let first = self.lines == 0;
         let heading = self.lines.is_multiple_of(HEADING_EVERY);
         self.lines += 1;
+        if let Some(name) = sample.simulated.as_deref().filter(|_| first && !self.args.json) {
+            let style = style(self.view);
+            let said = tiermark_report::watch_simulated(name, &style);
+            // CSV and nothing have no place for it.
+            if self.args.quiet || self.args.csv { tell(said.trim_end()) } else { print(said.trim_end())? }
+        }
         if self.args.quiet {
             Ok(())
         } else if self.args.json {

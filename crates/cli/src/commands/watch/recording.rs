@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tiermark_lines::{Appender, Lines, Survives};
 use tiermark_model::{WATCH_RECORDING_SCHEMA, WatchHead, WatchSample};
 
-use crate::output::{Failure, unwritten};
+use crate::output::{Failure, tell, unwritten};
 use crate::shell;
 
 /// Writes a recording.
@@ -26,6 +26,8 @@ impl Recorder {
             _ => Failure::usage(format!("--record '{name}': {error}; choose another file")),
         };
         let path: PathBuf = std::path::absolute(file).map_err(unusable)?;
+        // As of every output, the directory is the user's: one with a mistake in its name must not be made.
+        path.parent().map_or(Ok(()), |directory| std::fs::metadata(directory).map(drop)).map_err(unusable)?;
         let (started, _) = shell::started_and_id();
         let head = WatchHead { schema: WATCH_RECORDING_SCHEMA.to_owned(), started, interval_seconds };
         let file = Appender::create(&path, Survives::Kill, &head).map_err(unusable)?;
@@ -39,14 +41,20 @@ impl Recorder {
 }
 
 /// Reads a recording: its samples, and the interval at which they were taken, in seconds. A last line without an end is
-/// left out: its writer was killed.
+/// left out, with a warning.
 pub(super) fn read(file: &Path) -> Result<(Vec<WatchSample>, f64), Failure> {
     let name = file.display();
     let lines =
         Lines::read(file).map_err(|error| Failure::usage(format!("'{name}': {error}; name a file of --record")))?;
     let wrong = |why: String| Failure::usage(format!("'{name}' {why}"));
     let interval = head(&lines).map_err(wrong)?.interval_seconds;
-    Ok((samples(&lines).map_err(wrong)?, interval))
+    let samples = samples(&lines).map_err(wrong)?;
+    if lines.is_cut() {
+        tell(format_args!(
+            "tiermark: warning: '{name}' ends in a half-written line, which is left out: its writer was killed, or still writes it"
+        ));
+    }
+    Ok((samples, interval))
 }
 
 fn head(lines: &Lines) -> Result<WatchHead, String> {
