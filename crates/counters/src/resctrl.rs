@@ -225,7 +225,7 @@ impl<F: GroupFiles> CounterSource for Resctrl<F> {
                 });
             }
         }
-        Ok(Snapshot { at, readings, lost, ..Snapshot::default() })
+        Ok(Snapshot { at, readings, lost })
     }
 }
 
