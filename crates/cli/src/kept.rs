@@ -5,11 +5,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, malformed, parse};
-use tiermark_model::Run;
+use tiermark_lines::Lines;
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 use tiermark_model::messages::documents as says;
+use tiermark_model::{Run, WATCH_RECORDING_SCHEMA};
 
 use crate::output::{Failure, tell};
 use crate::{orphans, shell};
@@ -155,8 +157,23 @@ pub(crate) fn under_way(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// What the first line of a file tells of the others.
+#[derive(Deserialize)]
+struct FirstLine {
+    schema: Option<String>,
+    run_header: Option<IgnoredAny>,
+}
+
+/// Why a file of lines is no run: it is one of `capacity` that has not ended, or of something else.
 fn not_finished(path: &Path) -> Failure {
-    Failure::usage(says::capacity_run_unfinished(&path.display().to_string(), &shell::quoted(path)))
+    let first = Lines::read(path).ok().and_then(|lines| serde_json::from_slice::<FirstLine>(lines.head()).ok());
+    let (schema, header) = first.map_or((None, None), |first| (first.schema, first.run_header));
+    let (name, quoted) = (path.display().to_string(), shell::quoted(path));
+    Failure::usage(match (schema.as_deref(), header) {
+        (Some(WATCH_RECORDING_SCHEMA), _) => says::recording_is_no_run(&name, &quoted),
+        (_, Some(_)) => says::capacity_run_unfinished(&name, &quoted),
+        _ => says::lines_are_no_run(&name),
+    })
 }
 
 /// A saved run of probes, by what a user calls it.

@@ -46,6 +46,16 @@ fn a_healthy_machine_yields_no_alarm() {
 }
 
 #[test]
+fn one_node_is_not_told_to_measure_remote_memory() {
+    let found = explained(&["survey", "--quick", "--simulate", SHAPES[1]]);
+    let unjudged = found["unjudged"].as_array().unwrap();
+    for rule in ["limit-link", "mixed-helps", "remote-slower"] {
+        let own = unjudged.iter().find(|one| one["rule"] == rule).unwrap();
+        assert!(own["command"].is_null() && own["why"]["code"] == "needs_two_nodes", "{own}");
+    }
+}
+
+#[test]
 fn limits_that_the_user_states_name_what_limits() {
     let ceilings = ["--sim-memory=60", "--sim-link=25"];
     let found = explained(&[&["scale", "--simulate", SERVER][..], &ceilings].concat());

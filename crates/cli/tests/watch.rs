@@ -74,6 +74,12 @@ fn a_recording_gives_the_same_lines() {
     assert!(said.contains("exists"), "{said}");
     std::fs::write(user.path("other"), "{}\n").unwrap();
     assert!(user.run(&["watch", "--replay=other"]).expect(2).err.contains("no recording"));
+    // Nor is a recording a run, of whatever kind.
+    std::fs::write(user.path("empty.jsonl"), "\n").unwrap();
+    for command in ["explain", "show", "check"] {
+        assert!(user.run(&[command, "night.jsonl"]).expect(2).err.contains("tiermark watch --replay=night.jsonl"));
+        assert!(user.run(&[command, "empty.jsonl"]).expect(2).err.contains("neither a run"));
+    }
     user.run(&["watch", "--replay=/no/such/file"]).expect(2);
     user.run(&["watch", "--replay=night.jsonl", "--prometheus=0"]).expect(2);
 }

@@ -95,7 +95,9 @@ fn this_machine_gives_something() {
     // A cell may wait for its turn; the first one never does.
     assert!(number(&last, "/active/l1/latency/now") > 0.0 && number(&last, "/active/visits") >= 0.0, "{last}");
     assert!(number(&last, "/active/memory_bytes") > 0.0);
-    assert!(number(&last, "/active/l1/latency_bytes") < number(&last, "/active/l2/latency_bytes"));
+    // Some guests hide their caches.
+    let l2 = last.pointer("/active/l2/latency_bytes").and_then(Value::as_f64);
+    assert!(l2.is_none_or(|l2| number(&last, "/active/l1/latency_bytes") < l2));
 }
 
 #[test]

@@ -88,7 +88,9 @@ impl Alert {
     /// # Errors
     /// The first mistake, with its character and what to write instead.
     pub fn parse(text: &str) -> Result<Self, Note> {
-        let (condition, seconds) = match text.rfind(FOR) {
+        // A name in quotes may have the word in it.
+        let unquoted = text.rfind('"').map_or(0, |quote| quote + 1);
+        let (condition, seconds) = match text[unquoted..].rfind(FOR).map(|at| unquoted + at) {
             None => (text, 0.0),
             Some(at) => {
                 let (condition, time) = (&text[..at], text[at + FOR.len()..].trim());

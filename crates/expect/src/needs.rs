@@ -1,11 +1,13 @@
 //! What a machine must be for a limit to say anything about it.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{Machine, Note};
+use tiermark_model::{Machine, Node, Note};
 
 /// What a machine must be for an expectation to be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
+    /// Memory on two nodes: one has no remote memory.
+    TwoNodes,
     /// Two sockets: among more, some are not linked directly, and traffic takes two links.
     TwoSockets,
     /// One node a socket: of several, some memory of the other socket is farther than the rest.
@@ -16,7 +18,8 @@ pub enum Need {
 
 impl Need {
     /// All, with their names in files.
-    pub const ALL: [(&'static str, Self); 3] = [
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("two-nodes", Self::TwoNodes),
         ("two-sockets", Self::TwoSockets),
         ("whole-sockets", Self::WholeSockets),
         ("one-module-a-channel", Self::OneModuleAChannel),
@@ -30,6 +33,10 @@ impl Need {
     /// Why a limit says nothing about a machine; `None` if the machine is what it needs.
     pub fn lacks(self, machine: &Machine) -> Option<Note> {
         match self {
+            Self::TwoNodes => {
+                let with_memory = |node: &&Node| node.memory_bytes.is_none_or(|bytes| bytes > 0);
+                (machine.nodes.iter().filter(with_memory).count() < 2).then(says::needs_two_nodes)
+            }
             Self::TwoSockets => {
                 let sockets = machine.sockets().len();
                 (sockets != 2).then(|| says::needs_two_sockets(sockets))

@@ -1,6 +1,6 @@
 //! Curves of latency over bandwidth: how much load memory takes before its accesses wait.
 
-use tiermark_model::{Confidence, Finding, Grade, Labels, Observation, Purpose, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Grade, Labels, Observation, Purpose, Quantity, Run};
 
 use crate::facts::{Fact, Scene, SceneKind};
 use crate::measured::known;
@@ -12,22 +12,29 @@ const LOAD: &str = "load";
 /// The least load that a point at half of the most may be far from: a curve without points there says nothing about its middle.
 const HALF: std::ops::RangeInclusive<f64> = 0.4..=0.6;
 
+/// The most of the highest rate that the lightest load may be: beyond, accesses may wait already.
+const LIGHT: f64 = 0.3;
+
 /// A scene of each curve.
 pub(crate) fn curves(run: &Run) -> Vec<Scene> {
-    let most = run.findings().filter(|finding| finding.metric == Quantity::LoadedMost).take(MOST);
-    most.filter_map(|finding| curve(finding, run)).collect()
+    let mut scenes = Vec::new();
+    for experiment in &run.experiments {
+        let most = experiment.findings.iter().filter(|finding| finding.metric == Quantity::LoadedMost);
+        scenes.extend(most.take(MOST - scenes.len().min(MOST)).filter_map(|finding| curve(finding, experiment)));
+    }
+    scenes
 }
 
 /// What tells one curve from another.
 fn is_of_same_curve(one: &Labels, other: &Labels) -> bool {
-    [Labels::PLACE, Labels::NODE, Labels::MIX].iter().all(|key| one.0.get(*key) == other.0.get(*key))
+    [Labels::PLACE, Labels::NODE, Labels::MIX, Labels::PAGE].iter().all(|key| one.0.get(*key) == other.0.get(*key))
 }
 
-fn curve(most: &Finding, run: &Run) -> Option<Scene> {
+fn curve(most: &Finding, experiment: &Experiment) -> Option<Scene> {
     let labels = &most.labels;
     let (rate, _) = known(most)?;
     let of = |metric: Quantity| {
-        let mut found = run.findings().filter(|finding| finding.metric == metric);
+        let mut found = experiment.findings.iter().filter(|finding| finding.metric == metric);
         found.find(|finding| is_of_same_curve(&finding.labels, labels))
     };
     let (idle, how) = of(Quantity::LoadedUnloaded).and_then(known)?;
@@ -38,27 +45,33 @@ fn curve(most: &Finding, run: &Run) -> Option<Scene> {
     let scene = Scene::new(SceneKind::Loaded, Some(format!("latency under load, {mix}, {place} memory{node}")));
     let mut scene = scene.word("distance", place).word("access", mix);
     scene = scene.with(Fact::Used, rate, Confidence::Measured, &steps).with(Fact::Latency, idle, how, &steps);
-    let knee = of(Quantity::LoadedKnee);
+    let knee = of(Quantity::LoadedKnee).filter(|knee| knee.verdict.grade <= Grade::Bound);
     // A curve that was measured and has no bend takes all load that there is.
     let at = knee.and_then(|knee| if knee.value.is_none() { Some(rate) } else { known(knee).map(|(at, _)| at) });
     if let Some((knee, at)) = knee.zip(at) {
         let steps: Vec<&str> = knee.evidence.iter().map(String::as_str).collect();
         scene = scene.with(Fact::KneeShare, at / rate, Confidence::Measured, &steps);
     }
-    if let Some((seen, ns)) = at_half(rate, labels, run) {
-        scene = scene.with(Fact::HalfLatency, ns, Confidence::Measured, &[&seen.step]);
+    let points = points(rate, labels, experiment);
+    // The idle chase may hit caches that any load takes away: that is no waiting.
+    let light = points.iter().filter(|(share, ..)| *share <= LIGHT).min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, ns, seen)) = light {
+        scene = scene.with(Fact::LightLatency, *ns, Confidence::Measured, &[&seen.step]);
+    }
+    let half = points.iter().filter(|(share, ..)| HALF.contains(share));
+    if let Some((_, ns, seen)) = half.min_by(|a, b| (a.0 - 0.5).abs().total_cmp(&(b.0 - 0.5).abs())) {
+        scene = scene.with(Fact::HalfLatency, *ns, Confidence::Measured, &[&seen.step]);
     }
     Some(scene)
 }
 
-/// The point of a curve that is nearest to half of its most, and its latency.
-fn at_half<'a>(most: f64, labels: &Labels, run: &'a Run) -> Option<(&'a Observation, f64)> {
+/// The trusted points of a curve: their share of its highest rate, and their latency in ns.
+fn points<'a>(most: f64, labels: &Labels, experiment: &'a Experiment) -> Vec<(f64, f64, &'a Observation)> {
     let load = |seen: &Observation| seen.parts.iter().find(|part| part.name == LOAD).and_then(|part| part.value);
-    let points = run.observations().filter(|seen| {
+    let points = experiment.observations.iter().filter(|seen| {
         let is_sharp = seen.verdict.grade == Grade::Trusted;
         seen.labels.is_for(Purpose::Load) && is_of_same_curve(&seen.labels, labels) && is_sharp
     });
-    let near = points.filter_map(|seen| Some((load(seen)? / most, seen))).filter(|(share, _)| HALF.contains(share));
-    let (_, seen) = near.min_by(|(a, _), (b, _)| (a - 0.5).abs().total_cmp(&(b - 0.5).abs()))?;
-    seen.value.filter(|ns| ns.is_finite() && *ns > 0.0).map(|ns| (seen, ns))
+    let point = |seen: &'a Observation| Some((load(seen)? / most, seen.value?, seen));
+    points.filter_map(point).filter(|(share, ns, _)| share.is_finite() && ns.is_finite() && *ns > 0.0).collect()
 }

@@ -56,6 +56,7 @@ facts! {
     Slower = "slower", Number, "times the median latency or time";
     KneeShare = "knee.share", Share, "of its highest rate from which latency rises steeply";
     HalfLatency = "half.latency", Ns, "latency at about half of the highest rate";
+    LightLatency = "light.latency", Ns, "latency at the lightest load";
     ShareOfMemory = "share.of.memory", Share, "of the memory's size is swapped out";
     Marks = "marks", Number, "faults";
 }

@@ -48,6 +48,10 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
             }
         }
     }
+    for found in &mut explanation.found {
+        // The advice is about this run, which may not be the last one.
+        found.advice = found.advice.replace("show last", &format!("show {name}"));
+    }
     explanation
 }
 

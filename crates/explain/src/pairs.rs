@@ -78,7 +78,9 @@ fn stores(one: &Measured<'_>, crew: &[&Measured<'_>]) -> Option<Scene> {
     }
     let gain = compared(cell.seen).filter(|_| cell.op == "write")?;
     let scene = Scene::new(SceneKind::Stores, Some(cell.place())).word("distance", cell.distance.word());
-    Some(scene.with(Fact::Gain, gain, Confidence::Measured, &[cell.step]))
+    // A bound may be one because its kernels were compared too rarely.
+    let rests_on = if cell.is_bound { Confidence::Hint } else { Confidence::Measured };
+    Some(scene.with(Fact::Gain, gain, rests_on, &[cell.step]))
 }
 
 /// Ordinary stores beside reads of the same memory, both in order.

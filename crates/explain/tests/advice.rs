@@ -26,11 +26,11 @@ fn more_threads_are_no_advice_where_every_core_is_in_use() {
     // Node 0 has 20 hardware threads on 10 cores.
     assert!(advice(&rising(8), "limit-misses").contains("use more threads"));
     let full = advice(&rising(20), "limit-misses");
-    assert!(full.starts_with("every core is in use") && !full.contains("more threads"), "{full}");
+    assert!(full.starts_with("every core of these nodes is in use") && !full.contains("more threads"), "{full}");
     // The run may have been allowed fewer cpus than there are.
     let mut allowed = rising(8);
     allowed.machine.allowed_cpus = (0..8 as CpuId).collect::<IdSet>();
-    assert!(advice(&allowed, "limit-misses").starts_with("every core is in use"));
+    assert!(advice(&allowed, "limit-misses").starts_with("every core of these nodes is in use"));
     // Random reads that leave the channels idle.
     let random = |threads: u64| {
         let mut made = made::run();
@@ -58,7 +58,7 @@ fn a_ramp_to_all_cores_leaves_no_thread_to_add() {
         made
     };
     assert!(advice(&ramp("0-7"), "limit-misses").contains("use more threads"));
-    assert!(advice(&ramp("0-19"), "limit-misses").starts_with("every core is in use"));
+    assert!(advice(&ramp("0-19"), "limit-misses").starts_with("every core of these nodes is in use"));
     // A ramp that another limit ended decides about this one.
     let found = explain("ramp", &ramp("0-19"));
     assert!(found.clear.iter().any(|rule| rule == "below-peak"), "{:?}", found.unjudged);

@@ -210,22 +210,27 @@ impl PlacedCurve {
         Some(PlacedAt { ns, beyond, part, head_room })
     }
 
-    /// The same of a mix between those of this curve and another, whose part is `weight`: latency and knee lie on straight
-    /// lines between those of both. Where one has no knee, the parts are those of this curve.
+    /// The same of a mix between those of this curve and another, whose part is `weight`: its end and its knee lie on straight lines
+    /// between those of both, and so does its latency at the same share of the end. Where only one has a knee, the end of the other
+    /// stands for it.
     pub fn at_between(&self, other: &Self, weight: f64, rate: f64) -> Option<PlacedAt> {
         let between = |here: f64, there: f64| here + weight * (there - here);
-        let (here, there) = (self.at(rate)?, other.at(rate)?);
-        let knee = self.knee.zip(other.knee).map(|(here, there)| PlacedKnee {
-            at: between(here.at, there.at),
-            low: between(here.low, there.low),
-            high: between(here.high, there.high),
+        let (here, there) = (self.points.last()?.0, other.points.last()?.0);
+        let end = between(here, there);
+        let share = if end > 0.0 { rate / end } else { 0.0 };
+        let ns = between(self.latency(share * here)?.0, other.latency(share * there)?.0);
+        let knee = self.knee.or(other.knee).map(|_| {
+            let of = |curve: &Self, end: f64| curve.knee.unwrap_or(PlacedKnee { at: end, low: end, high: end });
+            let (here, there) = (of(self, here), of(other, there));
+            let (low, high) = (between(here.low, there.low), between(here.high, there.high));
+            PlacedKnee { at: between(here.at, there.at), low, high }
         });
-        Some(PlacedAt {
-            ns: between(here.ns, there.ns),
-            beyond: here.beyond || there.beyond,
-            part: knee.map_or(here.part, |knee| knee.part(rate)),
-            head_room: between(here.head_room, there.head_room),
-        })
+        let part = match knee {
+            Some(knee) => knee.part(rate),
+            None if rate > end => PlacedPart::Past,
+            None => PlacedPart::Below,
+        };
+        Some(PlacedAt { ns, beyond: rate > end, part, head_room: knee.map_or(end, |knee| knee.at) - rate })
     }
 
     /// The part of the curve at a rate, and the bytes a second up to the knee or the end.
@@ -267,12 +272,15 @@ mod tests {
         let writes = PlacedCurve { mix: "1:1".into(), read_share: 0.5, points, knee, ..reads.clone() };
         let at = |weight, rate| reads.at_between(&writes, weight, rate).unwrap();
         assert_eq!((at(0.0, 10.0), at(1.0, 10.0)), (reads.at(10.0).unwrap(), writes.at(10.0).unwrap()));
-        let half = at(0.5, 10.0);
-        assert_eq!((half.ns, half.beyond, half.part, half.head_room), (150.0, false, PlacedPart::Near, 5.0));
+        // It ends at 18.5, half-way between 25 and 12: half of that is 12.5 of the one and 6 of the other.
+        let half = at(0.5, 9.25);
+        assert_eq!((half.ns, half.beyond, half.part, half.head_room), (137.0, false, PlacedPart::Near, 5.75));
         assert_eq!(at(0.5, 7.0).part, PlacedPart::Below, "the knee begins at 8");
-        assert!(at(0.25, 13.0).beyond, "one of both curves has no point there");
+        // Beyond the end of one curve, below that of the mix.
+        assert!(!at(0.25, 13.0).beyond && at(0.25, 13.0).ns < 150.0 && at(0.25, 22.0).beyond);
         let straight = PlacedCurve { knee: None, ..writes };
-        assert_eq!(reads.at_between(&straight, 0.5, 10.0).unwrap().part, PlacedPart::Near);
+        let at = |rate| reads.at_between(&straight, 0.5, rate).unwrap();
+        assert_eq!((at(10.0).part, at(12.0).part, at(12.0).head_room), (PlacedPart::Below, PlacedPart::Near, 4.0));
     }
 
     #[test]

@@ -18,7 +18,7 @@ messages! {
     Refusal active_budget_spent(interval: f64, percent: [f64; 3], needed: f64):
         "visits in watch --active",
         { format!("reading the system every {interval} s takes {:.2} % of a cpu{}", percent[0], spent(percent)) },
-        { format!("use --interval {needed} or longer, or --budget {}%", (percent[2] * 10.0).round() / 10.0) };
+        { longer_or_more(needed, percent[2]) };
 
     /// Capabilities at the start of a watch.
     Note active_capability_later(budget: f64, interval: f64):
@@ -27,6 +27,15 @@ messages! {
     /// Figures that no saved run has.
     Note active_without_record(figures: &str, commands: &str):
         "no saved run of this machine has a trusted number of {figures}, which would be the record: run {commands} while the machine is idle";
+}
+
+/// The highest budget that the command takes, in percent of a cpu.
+const MOST_BUDGET: f64 = 20.0;
+
+/// An interval or a budget that would do.
+fn longer_or_more(interval: f64, percent: f64) -> String {
+    let more = format!(", or --budget {}%", (percent * 10.0).round() / 10.0);
+    format!("use --interval {interval} or longer{}", if percent > MOST_BUDGET { "" } else { &more })
 }
 
 /// What is wrong with a share of the budget, in percent.

@@ -111,6 +111,9 @@ messages! {
     Note needs_two_sockets(sockets: usize):
         "links and distances are compared on machines of two sockets only; sockets of this one: {sockets}";
 
+    /// A limit on memory of another node.
+    Note needs_two_nodes(): "this machine has memory on one node only";
+
     /// A limit that holds for machines of one node a socket.
     Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
 

@@ -83,6 +83,14 @@ messages! {
     Refusal capacity_run_unfinished(path: &str, quoted: &str):
         "{path}", "it is an unfinished capacity run", "to continue it: tiermark capacity --resume={quoted}";
 
+    /// A recording where a run is wanted; `quoted`: its path as a shell takes it.
+    Refusal recording_is_no_run(path: &str, quoted: &str):
+        "{path}", "it is a recording of `tiermark watch`, and no run", "to see it: tiermark watch --replay={quoted}";
+
+    /// Lines of nothing that this program writes, where a run is wanted.
+    Refusal lines_are_no_run(path: &str):
+        "{path}", "it is neither a run nor an unfinished capacity run", "name a run document (tiermark list runs)";
+
     /// A run that no directory took; `attempts`: each directory with the system's answer.
     Refusal no_place_for_run(attempts: &[(String, String)]):
         "saving the run",

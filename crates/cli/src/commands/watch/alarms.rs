@@ -64,6 +64,8 @@ impl Alarms {
             Exit::Done | Exit::Command(0) | Exit::Interrupted | Exit::HungUp | Exit::Terminated if self.raised => {
                 Exit::Regression
             }
+            // No alarm is no answer of an alert that was never judged.
+            Exit::Done | Exit::Command(0) if self.missing.names().next().is_some() => Exit::Partial,
             ended => ended,
         }
     }
