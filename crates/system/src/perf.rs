@@ -150,6 +150,24 @@ mod tests {
         assert!(after.counts.iter().zip(&before.counts).all(|(after, before)| after > before));
     }
 
+    /// An event source that the kernel numbers at boot: the time-stamp counter of `msr`, which guests have too.
+    #[test]
+    fn a_source_numbered_by_the_kernel_counts() {
+        let source = "/sys/bus/event_source/devices/msr";
+        let text = |file: &str| std::fs::read_to_string(format!("{source}/{file}")).ok();
+        let (Some(kind), Some("event=0x00")) = (text("type"), text("events/tsc").as_deref().map(str::trim)) else {
+            return;
+        };
+        let event = PerfEvent { kind: kind.trim().parse().unwrap(), ..CLOCK };
+        let mut backend = PerfBackend::new();
+        let Ok(group) = backend.open(&event, None) else { return };
+        let before = backend.read(group).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+        let after = backend.read(group).unwrap();
+        // 5 ms at 100 MHz, the slowest of such counters.
+        assert!(after.counts[0] - before.counts[0] > 500_000, "{before:?} {after:?}");
+    }
+
     #[test]
     fn what_the_kernel_lacks_is_an_error() {
         let mut backend = PerfBackend::new();
