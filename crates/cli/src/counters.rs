@@ -155,7 +155,7 @@ fn known_or_empty<S: CounterSource>(path: &Path, source: S) -> Result<S, Refusal
     Err(says::counts_unreadable(&path.display().to_string(), &why))
 }
 
-/// Refuses a source of counters where none is to be read.
+/// Refuses `--counters-from` beside `--counters off`.
 ///
 /// # Errors
 /// A [`Failure`] of usage that names both options.

@@ -108,7 +108,7 @@ impl<R: Read> LikwidFile<R> {
         }
     }
 
-    /// Whether what was read so far has a table of likwid: another file has none.
+    /// Whether a table of likwid was read so far: files of other programs contain no such table.
     pub fn has_tables(&self) -> bool {
         self.has_tables
     }

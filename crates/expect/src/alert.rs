@@ -65,7 +65,7 @@ fn time_of(text: &str) -> Option<f64> {
     let (number, unit) = text.split_at(text.find(char::is_alphabetic).unwrap_or(text.len()));
     let (_, scale) = TIMES.into_iter().find(|(units, _)| units.contains(&unit))?;
     let seconds = number.trim_end().parse::<f64>().ok()? * scale;
-    // Where it is no time of a clock, it is none here.
+    // The limits of every other time that a user types hold here too.
     parse_seconds(&seconds.to_string()).ok()
 }
 

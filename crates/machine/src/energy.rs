@@ -42,7 +42,7 @@ impl Energy {
             let energy = OpenFile::new(root, format!("{path}/energy_uj"));
             Some(Zone { energy, range_uj: root.value(&format!("{path}/max_energy_range_uj"))? })
         };
-        // A sum without one of them is none.
+        // If one cannot be read, the sum is not known.
         let mut own = Self(zones.iter().map(zone).collect::<Option<_>>()?);
         own.read().map(|_| own)
     }

@@ -31,7 +31,7 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
         // All nodes of the socket: a channel of another one would be silent.
         let nodes = nodes_of_socket(host.machine(), socket);
         let streams: Option<Vec<_>> = OPS.iter().map(|op| stream(host, socket, nodes.clone(), op)).collect();
-        // Both or none: counts of one direction say nothing of the other. A socket without allowed cpus or free memory has none.
+        // A correct count of reads does not show that writes are counted. No stream runs on a socket without allowed cpus or memory.
         let Some(streams) = streams else { continue };
         for (kernel, seen) in streams {
             let useful = seen.useful.unwrap_or(0.0);

@@ -107,7 +107,7 @@ impl Roads {
 }
 
 impl SimRig {
-    /// What the counters of the machine saw of a shot; `None` if it has none.
+    /// What the simulated counters saw of a shot; `None` if the machine has no counters.
     pub(super) fn counted(&self, shot: &Shot, demands: &[Demand], budget: Duration) -> Option<StepTraffic> {
         let World { machine, options, .. } = &*self.world;
         let counters = options.counters.as_ref()?;

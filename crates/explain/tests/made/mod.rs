@@ -294,7 +294,7 @@ pub(crate) fn with(change: &Change) -> Run {
     made
 }
 
-/// The only problem of the first document is this one, and the second has none.
+/// The first document has this problem and no other; the second has no problem.
 pub(crate) fn differ(rule: &str, fault: &Change, near_miss: &Change) {
     let found = explain("fault", &with(fault));
     assert_eq!(problems(&found), [rule], "{:#?}", found.found);
