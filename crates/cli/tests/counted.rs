@@ -21,6 +21,10 @@ fn useful_bytes_stand_beside_those_on_the_channels() {
     let out = user.run(&[&command[..], &op, &["--json"]].concat()).expect(0).json();
     assert_eq!(out["counters"]["source"], "simulated");
     assert_eq!(out["counters"]["check"]["faults"].as_array().unwrap().len(), 0, "{}", out["counters"]);
+    let links = &out["counters"]["check"]["links"];
+    for way in ["sent", "received"] {
+        assert!((links[way]["ratio"].as_f64().unwrap() - 1.0).abs() < 0.01 && links[way]["fault"].is_null(), "{links}");
+    }
     let seen = observations(&out).find(|seen| seen["traffic"].is_object()).unwrap();
     let counted = &seen["traffic"]["counted"];
     let sum = |of: &str| counted["boxes"].as_array().unwrap().iter().map(|own| own[of].as_f64().unwrap()).sum::<f64>();
@@ -28,7 +32,7 @@ fn useful_bytes_stand_beside_those_on_the_channels() {
     assert!((read / useful - 1.0).abs() < 1e-6 && (write / useful - 2.0).abs() < 1e-6, "{counted}");
     let text = user.run(&[&command[..], &op].concat()).expect(0).out;
     let at = text.find("Traffic of memory, counted by simulated").unwrap_or_else(|| panic!("{text}"));
-    for word in ["idle machine: 0.30", "saw 1.00 of its bytes", "3.00", "2.00"] {
+    for word in ["idle machine: 0.30", "saw 1.00 of its bytes", "known stream between sockets", "3.00", "2.00"] {
         assert!(text[at..].contains(word), "{word} in:\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -2,7 +2,7 @@
 
 use crate::family::Of;
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, Note, Traffic};
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, LinkCheck, Note, Traffic, WayCheck, amplification};
 
 /// Factors by which counters are wrong for a known reason: events of one of two sub-channels or of one of three message
 /// classes, a burst of half a line, two sources or two sockets added.
@@ -29,6 +29,17 @@ pub struct KnownStream {
     pub write: f64,
     /// Channels with modules; `None` if that is not known.
     pub channels: Option<usize>,
+}
+
+/// A stream of one socket through the memory of the only other one, by what the links between them carry.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KnownCrossing {
+    /// The socket with the memory, which sends.
+    pub from: u32,
+    /// The socket that reads.
+    pub to: u32,
+    /// Bytes that it reads.
+    pub bytes: f64,
 }
 
 /// What is wrong with counters.
@@ -96,6 +107,8 @@ fn bytes_of(of: Of) -> &'static str {
     match of {
         Of::Read => "bytes read",
         Of::Write => "bytes written",
+        Of::Sent => "bytes sent over links",
+        Of::Received => "bytes received over links",
         _ => "bytes read and written",
     }
 }
@@ -126,6 +139,20 @@ pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
     let known = ratios.into_iter().filter(|(.., known)| *known > 0.0);
     faults.extend(known.filter_map(|(of, counted, known)| of_ratio(of, counted / known)));
     faults
+}
+
+/// Compares the links during streams between two sockets with those streams, each way that is counted. `None` if neither is.
+pub fn check_links(streams: &[(Traffic, KnownCrossing)]) -> Option<LinkCheck> {
+    let known: f64 = streams.iter().map(|(_, stream)| stream.bytes).sum();
+    // A sum over links that lacks one for a part of the streams is none.
+    let way = |of: Of, counted: &dyn Fn(&Traffic, &KnownCrossing) -> Option<f64>| -> Option<WayCheck> {
+        let sum: Option<f64> = streams.iter().map(|(traffic, stream)| counted(traffic, stream)).sum();
+        let ratio = amplification(sum, known)?;
+        Some(WayCheck { ratio, fault: of_ratio(of, ratio).map(|fault| fault.note()) })
+    };
+    let sent = way(Of::Sent, &|traffic, stream| traffic.over_links(stream.from, |link| link.sent));
+    let received = way(Of::Received, &|traffic, stream| traffic.over_links(stream.to, |link| link.received));
+    (sent.is_some() || received.is_some()).then_some(LinkCheck { sent, received })
 }
 
 /// A box that counted what it cannot carry, or not all the time.

@@ -32,7 +32,7 @@ mod survey;
 mod traffic;
 
 pub use backend::{Backend, GroupCounts, GroupId, OPEN_FLAGS, PerfEvent, READ_FORMAT};
-pub use calibrate::{Fault, KnownStream, check_known};
+pub use calibrate::{Fault, KnownCrossing, KnownStream, check_known, check_links};
 pub use cores::Cores;
 pub use family::{Count, Family, Of, Unit, families, family_of};
 pub use finding::Finding;

@@ -10,7 +10,9 @@ use tiermark_model::{CounterMark, StepTraffic, Traffic, TrafficSum, amplificatio
 
 use common::{EACCES, Fake, cpus, intel, open, source};
 use proptest::prelude::*;
-use tiermark_counters::{CounterSource, Fault, Finding, KnownStream, Of, PerfSource, check_known, traffic};
+use tiermark_counters::{
+    CounterSource, Fault, Finding, KnownCrossing, KnownStream, Of, PerfSource, check_known, check_links, traffic,
+};
 use tiermark_machine::Root;
 
 const IMC: &[(&str, &str)] = &[("event", "config:0-7"), ("umask", "config:8-15")];
@@ -276,6 +278,46 @@ fn silent_and_phantom_channels_are_named() {
         memory.count(11, 0x0f04, 0, 10_000_000);
     });
     assert_eq!(still.iter().filter_map(unit).next(), name("uncore_imc_1"), "{still:?}");
+}
+
+/// What the check says of links that count so many of the slots of 100 million lines, sent and received.
+fn between_sockets(sent: u64, received: u64) -> tiermark_model::LinkCheck {
+    let mut memory = Memory::new();
+    let mut streams = Vec::new();
+    for (from, to) in [(0, 1), (1, 0)] {
+        let seen = memory.during(|memory| {
+            memory.count(20, 0x0f02, from * 4, sent * 1_000_000);
+            memory.count(20, 0x0f03, to * 4, received * 1_000_000);
+            memory.pass();
+        });
+        streams.push((seen, KnownCrossing { from, to, bytes: 100e6 * LINE }));
+    }
+    check_links(&streams).unwrap()
+}
+
+#[test]
+fn links_are_compared_with_streams_between_two_sockets() {
+    // Nine slots a line, and some lines that prefetchers brought for nothing.
+    let right = between_sockets(900, 930);
+    let ratios = [&right.sent, &right.received].map(|way| way.as_ref().unwrap().ratio);
+    assert!(near(Some(ratios[0]), 1.0) && near(Some(ratios[1]), 93.0 / 90.0), "{ratios:?}");
+    assert!([&right.sent, &right.received].iter().all(|way| way.as_ref().unwrap().fault.is_none()));
+    // One message class of three; and a link that counts nothing.
+    let wrong = between_sockets(300, 0);
+    let faults = [&wrong.sent, &wrong.received].map(|way| way.as_ref().unwrap().fault.as_ref().unwrap());
+    assert_eq!(faults.map(|fault| fault.code.as_str()), ["counts_by_factor", "counts_off"]);
+    assert!(faults[0].text.contains("bytes sent over links"), "{}", faults[0].text);
+    // A way that is wrong is left out, and the other is not.
+    let mut memory = Memory::new();
+    let half = tiermark_model::LinkCheck { received: right.received, ..wrong };
+    let mut seen = memory.during(|memory| memory.count(20, 0x0f03, 0, 9_000));
+    seen.remove_wrong(&half);
+    assert!(seen.links.iter().all(|link| link.sent.is_none()) && near(seen.links[0].received, 64_000.0), "{seen:?}");
+    // A link that was not counted, and counters without links.
+    seen.missing = vec![seen.links.remove(0).place];
+    let crossing = KnownCrossing { from: 1, to: 0, bytes: 1e9 };
+    assert_eq!(check_links(&[(seen, crossing)]), None);
+    assert_eq!(check_links(&[(Traffic::default(), crossing)]), None);
 }
 
 /// Granite Rapids: a burst of either sub-channel is counted by an event of its own.

@@ -1,4 +1,4 @@
-//! Sources of counters of memory traffic.
+//! Sources of counters of memory traffic, and how far the counts of a run can be trusted.
 
 use serde::{Deserialize, Serialize};
 
@@ -130,4 +130,73 @@ pub struct CounterBox {
     pub name: String,
     /// Sockets that it is counted on.
     pub sockets: Vec<u32>,
+}
+
+/// The counters of a run: who counted, and how far the counts can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunCounters {
+    /// The source; `none` if none opened.
+    pub source: CounterSourceId,
+    /// What it sees. It sees nothing else.
+    pub sees: Vec<CounterSight>,
+    /// Sources that are preferred and did not open.
+    pub passed_over: Vec<PassedOver>,
+    /// Counts compared with a stream of known bytes; `None` if that was not done.
+    pub check: Option<CounterCheck>,
+    /// What was found on the way.
+    pub notes: Vec<Note>,
+}
+
+impl RunCounters {
+    /// Whether figures may rest on the counts: a known stream was counted as it was, and by more than a lower bound.
+    pub fn can_be_trusted(&self) -> bool {
+        let agrees = self.check.as_ref().is_some_and(|check| check.faults.is_empty());
+        agrees && !self.sees.contains(&CounterSight::LowerBound)
+    }
+}
+
+/// A source that did not open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PassedOver {
+    /// Which it is.
+    pub source: CounterSourceId,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// Counts beside a stream whose bytes are known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CounterCheck {
+    /// Bytes that the stream read and wrote.
+    pub known: f64,
+    /// Bytes that were counted meanwhile, without those of the idle machine; `None` if no box counted.
+    pub counted: Option<f64>,
+    /// What is wrong. Empty: the counts can be trusted.
+    pub faults: Vec<Note>,
+    /// Links beside streams between sockets; `None` if no link is counted, or there are not exactly two sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkCheck>,
+}
+
+/// Counts of links beside streams of each of two sockets through the memory of the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LinkCheck {
+    /// What sockets sent; `None` if that is not counted.
+    pub sent: Option<WayCheck>,
+    /// What sockets received; `None` if that is not counted.
+    pub received: Option<WayCheck>,
+}
+
+/// One way over links beside a stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WayCheck {
+    /// Bytes counted for each byte of the stream.
+    pub ratio: f64,
+    /// What is wrong. Then this way is not counted in the run.
+    pub fault: Option<Note>,
 }

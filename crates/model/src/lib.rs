@@ -58,7 +58,10 @@ pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
     FactDifference, Obstacle, Tenancy, less_is_better,
 };
-pub use counters::{CounterBox, CounterSight, CounterSourceId, CounterSourceInfo};
+pub use counters::{
+    CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,
+    WayCheck,
+};
 #[cfg(feature = "schema")]
 pub use documents::schemas;
 pub use documents::{
@@ -102,8 +105,8 @@ pub use setup::{ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, Thread
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
 pub use traffic::{
-    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterCheck, CounterMark, LinkTraffic, PassedOver, RunCounters,
-    StepTraffic, Traffic, TrafficSum, amplification,
+    BoxKind, BoxPlace, BoxTraffic, CHANNEL_BYTES, CounterMark, LinkTraffic, StepTraffic, Traffic, TrafficSum,
+    amplification,
 };
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size, total};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::RunCounters;
 use crate::health::RunHealth;
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
@@ -11,7 +12,7 @@ use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
 use crate::refusal::Warning;
 use crate::state::{Drift, State};
-use crate::traffic::{RunCounters, Traffic};
+use crate::traffic::Traffic;
 use crate::units::total;
 use crate::verdict::Grade;
 

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counters::{CounterSight, CounterSourceId};
+use crate::counters::{LinkCheck, WayCheck};
 use crate::idset::NodeId;
-use crate::refusal::{Note, Refusal};
 
 /// Bytes that one transfer of a memory channel carries: 64 data bits. A tick of its clock has two transfers, so that a
 /// line of 64 bytes takes four ticks.
@@ -221,6 +220,23 @@ impl Traffic {
         nodes.map(|node| (node, self.sum(|place| place.node == Some(node)))).collect()
     }
 
+    /// The sum of one way over all links of a socket; `None` if a link was not counted, or there is none.
+    pub fn over_links(&self, socket: u32, way: impl Fn(&LinkTraffic) -> Option<f64>) -> Option<f64> {
+        let is_here = |place: &BoxPlace| place.kind == BoxKind::Link && place.socket == Some(socket);
+        let is_whole = !self.missing.iter().any(is_here);
+        let links: Vec<f64> = self.links.iter().filter(|link| is_here(&link.place)).map(way).collect::<Option<_>>()?;
+        (is_whole && !links.is_empty()).then(|| links.iter().sum())
+    }
+
+    /// Removes the ways over links that a check found wrong.
+    pub fn remove_wrong(&mut self, check: &LinkCheck) {
+        let is_right = |way: &Option<WayCheck>| way.as_ref().is_none_or(|way| way.fault.is_none());
+        for link in &mut self.links {
+            link.sent = link.sent.filter(|_| is_right(&check.sent));
+            link.received = link.received.filter(|_| is_right(&check.received));
+        }
+    }
+
     /// Adds the traffic of another time. A box that either lacks is left out: its sum would be of a part of the time.
     pub fn add(&mut self, other: &Self) {
         let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
@@ -297,14 +313,6 @@ pub struct StepTraffic {
     pub joules: Option<f64>,
 }
 
-impl RunCounters {
-    /// Whether figures may rest on the counts: a known stream was counted as it was, and by more than a lower bound.
-    pub fn can_be_trusted(&self) -> bool {
-        let agrees = self.check.as_ref().is_some_and(|check| check.faults.is_empty());
-        agrees && !self.sees.contains(&CounterSight::LowerBound)
-    }
-}
-
 impl StepTraffic {
     /// Adds the traffic of another shot. One in which a box was not counted, or not all the time, only adds what is wrong: neither its
     /// bytes nor its useful ones count.
@@ -339,42 +347,4 @@ impl StepTraffic {
     pub fn amplification(&self) -> Option<f64> {
         amplification(self.counted.whole().total, self.useful?)
     }
-}
-
-/// The counters of a run: who counted, and how far the counts can be trusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunCounters {
-    /// The source; `none` if none opened.
-    pub source: CounterSourceId,
-    /// What it sees. It sees nothing else.
-    pub sees: Vec<CounterSight>,
-    /// Sources that are preferred and did not open.
-    pub passed_over: Vec<PassedOver>,
-    /// Counts compared with a stream of known bytes; `None` if that was not done.
-    pub check: Option<CounterCheck>,
-    /// What was found on the way.
-    pub notes: Vec<Note>,
-}
-
-/// A source that did not open.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PassedOver {
-    /// Which it is.
-    pub source: CounterSourceId,
-    /// Why.
-    pub refusal: Refusal,
-}
-
-/// Counts beside a stream whose bytes are known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CounterCheck {
-    /// Bytes that the stream read and wrote.
-    pub known: f64,
-    /// Bytes that were counted meanwhile, without those of the idle machine; `None` if no box counted.
-    pub counted: Option<f64>,
-    /// What is wrong. Empty: the counts can be trusted.
-    pub faults: Vec<Note>,
 }

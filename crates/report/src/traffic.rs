@@ -1,7 +1,7 @@
 //! What counters of the hardware saw beside the numbers of a run: useful bytes against bytes on channels and links.
 
 use tiermark_model::{
-    BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkTraffic, Observation, Run, RunCounters,
+    BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
     StepTraffic, Traffic, Unit, count_of,
 };
 
@@ -76,7 +76,8 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     if !rest.is_empty() {
         out.push_str(&hanging("  ", &rest.join("; "), Ink::Dim, style));
     }
-    if of_memory.iter().any(|row| fullest(&row.traffic.counted).is_some()) {
+    let unchecked = counters.check.as_ref().is_none_or(|check| check.links.is_none());
+    if unchecked && of_memory.iter().any(|row| fullest(&row.traffic.counted).is_some()) {
         let text = "Counts of links were not compared with a known stream.";
         out.push_str(&hanging("  ", text, Ink::Dim, style));
     }
@@ -120,8 +121,23 @@ fn background(run: &Run, counters: &RunCounters, style: &Style) -> String {
         let text = format!("known stream: the counters saw {ratio}");
         out.push_str(&hanging("  ", &text, if check.faults.is_empty() { Ink::Plain } else { Ink::Bad }, style));
         out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None, style)));
+        out.extend(check.links.iter().map(|links| between_sockets(links, style)));
     }
     out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.text, None, style)));
+    out
+}
+
+/// Whether counts of links agree with streams between two sockets.
+fn between_sockets(links: &LinkCheck, style: &Style) -> String {
+    let ways = || [(&links.sent, "sent"), (&links.received, "received")].into_iter();
+    let seen = ways().filter_map(|(way, name)| Some(format!("{:.2} of its bytes {name}", way.as_ref()?.ratio)));
+    let text = format!("known stream between sockets: the counters saw {}", seen.collect::<Vec<_>>().join(", "));
+    let wrong: Vec<_> = ways().filter_map(|(way, name)| Some((way.as_ref()?.fault.as_ref()?, name))).collect();
+    let mut out = hanging("  ", &text, if wrong.is_empty() { Ink::Plain } else { Ink::Bad }, style);
+    for (fault, name) in wrong {
+        let text = format!("{}; what links {name} is left out", fault.text);
+        out.push_str(&bullet("!", Ink::Bad, &text, None, style));
+    }
     out
 }
 

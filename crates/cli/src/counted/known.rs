@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tiermark_counters::{BoxNodes, Fault, KnownStream, check_known, nodes_of};
+use tiermark_counters::{BoxNodes, Fault, KnownCrossing, KnownStream, check_known, check_links, nodes_of};
 use tiermark_engine::{Host, Rig, ThreadShot};
 use tiermark_model::{
-    Bytes, CounterCheck, CpuId, IdSet, KernelInfo, Layout, Machine, MemPolicy, Node, PageKind, RegionSetup, Role,
-    Setup, StepTraffic, StoreKind, ThreadSetup, Traffic,
+    Bytes, CounterCheck, CounterSight, CpuId, IdSet, KernelInfo, Layout, LinkCheck, Machine, MemPolicy, Node, PageKind,
+    RegionSetup, Role, Setup, StepTraffic, StoreKind, ThreadSetup, Traffic,
 };
 
 /// Threads of a stream: enough to be far above the background, few enough that no channel is full.
@@ -22,9 +22,9 @@ const SHOT: Duration = Duration::from_millis(10);
 /// A stream of ordinary loads, and one of ordinary stores: each on the memory of each socket.
 const OPS: [&str; 2] = ["read", "write"];
 
-/// Compares the counters of a host with streams on each socket. `None` if no stream could be run.
-pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
-    let mut check = CounterCheck { known: 0.0, counted: None, faults: Vec::new() };
+/// Compares the counters of a host, which see this, with streams on each socket. `None` if no stream could be run.
+pub(crate) fn check(host: &mut dyn Host, sees: &[CounterSight]) -> Option<CounterCheck> {
+    let mut check = CounterCheck { known: 0.0, counted: None, faults: Vec::new(), links: None };
     let mut ran = false;
     for socket in host.machine().sockets().iter().collect::<Vec<_>>() {
         let (mut known, mut counted) = ((0.0, 0.0), Traffic::default());
@@ -47,7 +47,25 @@ pub(crate) fn check(host: &mut dyn Host) -> Option<CounterCheck> {
         let own = counted.sum(|place| place.socket.is_none_or(|own| own == socket)).total;
         check.counted = own.map(|own| own + check.counted.unwrap_or(0.0)).or(check.counted);
     }
+    // Without counts of links the streams would be for nothing.
+    if ran && [CounterSight::LinkSent, CounterSight::LinkReceived].iter().any(|link| sees.contains(link)) {
+        check.links = links(host);
+    }
     ran.then_some(check)
+}
+
+/// Compares the links between two sockets with streams of each through the memory of the other. `None` if no way is counted, or
+/// there are not exactly two sockets: the road between two of more may lead over a third.
+fn links(host: &mut dyn Host) -> Option<LinkCheck> {
+    let sockets: Vec<u32> = host.machine().sockets().iter().collect();
+    let [one, other] = sockets[..] else { return None };
+    let mut streams = Vec::new();
+    for (from, to) in [(one, other), (other, one)] {
+        let nodes = nodes_of_socket(host.machine(), from);
+        let (_, seen) = stream(host, to, nodes, OPS[0])?;
+        streams.push((seen.counted, KnownCrossing { from, to, bytes: seen.useful? }));
+    }
+    check_links(&streams)
 }
 
 /// The channels with modules of one socket, where they are known and spread evenly.

@@ -16,8 +16,8 @@ use tiermark_counters::{BoxNodes, Chosen, CounterSource, Snapshot, traffic};
 use tiermark_engine::{Fault, Host, Rig, Shot};
 use tiermark_machine::{Energy, Root};
 use tiermark_model::{
-    Bench, CounterSight, CounterSourceId, KernelId, Machine, PassedOver, PlacementProof, Refusal, Role, RunCounters,
-    Setup, StepTraffic,
+    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, PassedOver, PlacementProof, Refusal, Role,
+    RunCounters, Setup, StepTraffic,
 };
 
 use crate::args::CountingArgs;
@@ -33,6 +33,8 @@ struct Meter {
     energy: Option<Energy>,
     /// The nodes of boxes that the source does not name.
     nodes: BoxNodes,
+    /// What is known of its links.
+    links: Option<LinkCheck>,
 }
 
 /// The counts at one moment.
@@ -57,6 +59,7 @@ impl Meter {
             .and_then(|energy| Some(energy.joules(before.energy.as_deref()?, after.energy.as_deref()?)));
         let mut counted = traffic(&before.counts, &after.counts);
         self.nodes.name(&mut counted);
+        self.links.iter().for_each(|check| counted.remove_wrong(check));
         Some(StepTraffic { useful: None, counted, joules })
     }
 }
@@ -71,7 +74,7 @@ pub(crate) struct Counted {
 impl Counted {
     /// Puts counters beside a host, and watches the idle machine.
     pub(crate) fn new(inner: Box<dyn Host>, source: Box<dyn CounterSource>, root: &Root) -> Self {
-        let mut meter = Meter { source, energy: Energy::open(root), nodes: BoxNodes::default() };
+        let mut meter = Meter { source, energy: Energy::open(root), nodes: BoxNodes::default(), links: None };
         let idle = meter.read().and_then(|before| {
             thread::sleep(IDLE);
             meter.since(&before)
@@ -81,10 +84,14 @@ impl Counted {
         Self { inner, meter: Rc::new(RefCell::new(meter)), bench }
     }
 
-    /// Names the nodes of boxes from now on.
-    fn name(&mut self, nodes: BoxNodes) {
-        self.bench.idle_traffic.iter_mut().for_each(|idle| nodes.name(idle));
-        self.meter.borrow_mut().nodes = nodes;
+    /// Names the nodes of boxes, and leaves out ways over links that are wrong, from now on.
+    fn refine(&mut self, nodes: BoxNodes, links: Option<LinkCheck>) {
+        if let Some(idle) = &mut self.bench.idle_traffic {
+            nodes.name(idle);
+            links.iter().for_each(|check| idle.remove_wrong(check));
+        }
+        let mut meter = self.meter.borrow_mut();
+        (meter.nodes, meter.links) = (nodes, links);
     }
 }
 
@@ -113,9 +120,9 @@ pub(crate) fn beside(
         )));
     }
     let mut host = Counted::new(host, source, root);
-    let check = known::check(&mut host);
+    let check = known::check(&mut host, &none.sees);
     let nodes = known::nodes(&mut host);
-    host.name(nodes);
+    host.refine(nodes, check.as_ref().and_then(|check| check.links.clone()));
     Ok((Box::new(host), RunCounters { check, notes, ..none }))
 }
 
@@ -129,8 +136,8 @@ pub(crate) fn simulated(host: &mut dyn Host) -> RunCounters {
         CounterSight::LinkSent,
         CounterSight::LinkReceived,
     ];
-    let (source, sees) = (CounterSourceId::Simulated, sees.to_vec());
-    RunCounters { source, sees, passed_over: Vec::new(), check: known::check(host), notes: Vec::new() }
+    let (source, check) = (CounterSourceId::Simulated, known::check(host, &sees));
+    RunCounters { source, sees: sees.to_vec(), passed_over: Vec::new(), check, notes: Vec::new() }
 }
 
 impl Host for Counted {

@@ -77,7 +77,7 @@ pub(crate) fn counters(faults: Vec<Note>) -> RunCounters {
         source: CounterSourceId::Perf,
         sees: Vec::new(),
         passed_over: Vec::new(),
-        check: Some(CounterCheck { known: 1e9, counted: Some(1e9), faults }),
+        check: Some(CounterCheck { known: 1e9, counted: Some(1e9), faults, links: None }),
         notes: Vec::new(),
     }
 }

@@ -73,7 +73,7 @@ fn trusted() -> RunCounters {
         source: CounterSourceId::Perf,
         sees: vec![CounterSight::Reads, CounterSight::Writes],
         passed_over: Vec::new(),
-        check: Some(CounterCheck { known: 1.0, counted: Some(1.0), faults: Vec::new() }),
+        check: Some(CounterCheck { known: 1.0, counted: Some(1.0), faults: Vec::new(), links: None }),
         notes: Vec::new(),
     }
 }
