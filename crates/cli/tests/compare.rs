@@ -5,7 +5,7 @@
 mod common;
 
 use common::User;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
 
@@ -67,6 +67,35 @@ fn a_gate_that_cannot_judge_is_not_passed() {
     let told = user.run(&["compare", "fast.json", "slow.json", "--fail-over", "5%"]).expect(3).err;
     assert!(told.contains("gate failed") && told.contains("64 MiB"), "{told}");
     assert!(user.run(&["compare", "fast.json", "fast.json"]).expect(0).err.contains("the same run"));
+}
+
+/// Numbers of busy guests are bounds, of which two say nothing about a change.
+#[test]
+fn a_gate_whose_numbers_are_all_unsure_is_not_passed() {
+    let user = measured();
+    for file in ["fast.json", "slow.json"] {
+        let mut run: Value = serde_json::from_slice(&std::fs::read(user.path(file)).unwrap()).unwrap();
+        for experiment in run["experiments"].as_array_mut().unwrap() {
+            for finding in experiment["findings"].as_array_mut().unwrap() {
+                finding["verdict"] =
+                    json!({"grade": "bound", "reasons": [{"reason": "too_few", "windows": 1, "visits": 1}]});
+            }
+        }
+        std::fs::write(user.path(file), run.to_string()).unwrap();
+    }
+    let told = user.run(&["compare", "fast.json", "slow.json", "--fail-over", "5%"]).expect(5).err;
+    assert!(told.contains("gate not judged") && told.contains("unsure") && told.contains("64 MiB"), "{told}");
+}
+
+#[test]
+fn a_gate_of_different_machines_does_not_fail() {
+    let user = measured();
+    let slow = std::fs::read_to_string(user.path("slow.json")).unwrap();
+    let run: Value = serde_json::from_str(&slow).unwrap();
+    let model = run["machine"]["cpu_model"]["name"].as_str().unwrap().to_owned();
+    std::fs::write(user.path("other.json"), slow.replace(&model, "Another processor")).unwrap();
+    let told = user.run(&["compare", "fast.json", "other.json", "--fail-over", "5%"]).expect(5).err;
+    assert!(told.contains("different machines"), "{told}");
 }
 
 #[test]

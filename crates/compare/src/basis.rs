@@ -3,10 +3,9 @@
 use tiermark_model::{Bytes, Observation, Obstacle, StateKind};
 use tiermark_stats::quantiles;
 
-/// Footprints that differ by less than this factor are the same: the finder of tiers puts a rung anywhere on a measured plateau.
-const ALIKE: f64 = 1.01;
 /// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an
-/// octave. Those of caches must be alike; larger ones are memory where no tier is named.
+/// octave. Those of caches must be the same, since a cache may be full within a percent; larger ones are memory where no
+/// tier is named.
 const MEMORY_BYTES: u64 = 32 << 20;
 const QUARTER_OCTAVE: f64 = 1.19;
 /// Round trips that differ by at least this factor show different states of the cpus, as within a run.
@@ -51,8 +50,7 @@ impl Basis<'_> {
             Some(tier) => tier.starts_with('L'),
             None => least <= MEMORY_BYTES,
         };
-        let reach = if is_cache { ALIKE } else { QUARTER_OCTAVE };
-        most as f64 <= least as f64 * reach
+        !is_cache && most as f64 <= least as f64 * QUARTER_OCTAVE
     }
 
     /// Whether both numbers are of one state of the cpus. A run that saw one state only does not name it: there the round

@@ -120,6 +120,13 @@ impl ComparedFigure {
     pub fn loss(&self) -> Option<f64> {
         (self.verdict == ChangeVerdict::Worse).then_some(self.change?.abs())
     }
+
+    /// How much it seems to have lost, where that is not sure; `None` if it is, or if it did not.
+    pub fn unsure_loss(&self) -> Option<f64> {
+        let change = self.change.filter(|_| matches!(self.verdict, ChangeVerdict::Unsure(_)))?;
+        let is_worse = (change > 0.0) == self.less_is_better()?;
+        (is_worse && change != 0.0).then_some(change.abs())
+    }
 }
 
 /// Whether less of a quantity is better: of times, with few exceptions. `None` of sizes, counts and shares.

@@ -68,10 +68,11 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let users = cache.cpus.intersection(cpus).len().max(1) as u64;
         let part = if cache.cpus.len() > 1 && cache.level > 1 { SHARED_PART } else { PRIVATE_PART };
         // Twice the level above, or it would answer; as much of its own level as that leaves room for.
-        let wanted = (bytes / part / users).max(2 * inner);
+        let wanted =
+            if users > 1 { even((bytes / part / users).max(2 * inner)) } else { (bytes / part).max(2 * inner) };
         let wanted = match tier {
             // Of a cache that others use as well each thread gets its part.
-            Some(tier) if users > 1 => wanted.min(tier.rung.max(2 * inner)),
+            Some(tier) if users > 1 => wanted.min(tier.rung.max(even(2 * inner))),
             Some(tier) => tier.rung,
             None => wanted,
         };
@@ -98,6 +99,13 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let (bytes, cpus) = (L1_BLIND, cpus.clone());
         ladder.tiers.push(Tier { name: "L1".into(), bytes, stream_bytes: bytes, node: None, cpus });
     }
+}
+
+/// The nearest footprint with two significant binary digits after the first, as sizes of caches have: 1, 1.25, 1.5 or 1.75 times a
+/// power of two. Two runs that find a cache's size some percent apart then measure with the same footprint.
+fn even(bytes: u64) -> u64 {
+    let quarter = (1u64 << bytes.max(4).ilog2()) / 4;
+    (bytes + quarter / 2) / quarter * quarter
 }
 
 /// The footprint of a stream in a cache of one core: the largest power of two up to half of it, where that lies on its plateau.
@@ -205,6 +213,16 @@ pub(crate) mod tests {
 
     fn names(ladder: &Ladder) -> Vec<(String, u64)> {
         ladder.tiers.iter().map(|t| (t.name.clone(), t.bytes)).collect()
+    }
+
+    #[test]
+    fn caches_found_some_percent_apart_give_one_footprint() {
+        for nice in [5 * MIB / 4, 3 * MIB / 2, 7 * MIB / 4, 2 * MIB, 5 * MIB / 2] {
+            for share in [0.95, 0.999, 1.0, 1.009, 1.05] {
+                assert_eq!(even((nice as f64 * share) as u64), nice, "{share} of {nice}");
+            }
+        }
+        assert_eq!([even(1), even(5), even(u64::from(u32::MAX))], [1, 5, 1 << 32]);
     }
 
     #[test]

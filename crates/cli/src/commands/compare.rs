@@ -69,12 +69,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
 /// The exit code of a gate, with its result in words. One that compared nothing is not open: after a change of methods it would be for
 /// ever. Nor is one that lacks what the first run measured, or whose runs are of different machines.
 fn gate(found: &Comparison, limit: f64) -> Exit {
-    let lost = names(found, |figure| figure.loss().is_some_and(|loss| loss > limit));
     let percent = limit * 100.0;
-    if !lost.is_empty() {
-        complain(&format!("gate failed: worse by more than {percent} %: {}", listed(&lost)));
-        return Exit::Regression;
-    }
     let other_machine = |other: &&Against| {
         let facts = [Fact::CpuModel, Fact::Simulated];
         other.facts.iter().any(|difference| facts.contains(&difference.fact))
@@ -86,11 +81,27 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         ));
         return Exit::Partial;
     }
+    let lost = names(found, |figure| figure.loss().is_some_and(|loss| loss > limit));
+    if !lost.is_empty() {
+        complain(&format!("gate failed: worse by more than {percent} %: {}", listed(&lost)));
+        return Exit::Regression;
+    }
     let count = |of: &dyn Fn(&&ComparedFigure) -> bool| {
         found.others.iter().map(|other| other.figures.iter().filter(of).count()).min().unwrap_or(0)
     };
     if count(&|figure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_))) == 0 {
         complain("gate not judged: no number of the runs can be compared; measure the first run again");
+        return Exit::Partial;
+    }
+    let unsure = names(found, |figure| figure.unsure_loss().is_some_and(|loss| loss > limit));
+    let is_sure = |figure: &&ComparedFigure| {
+        !matches!(figure.verdict, ChangeVerdict::NotComparable(_) | ChangeVerdict::Unsure(_))
+    };
+    if count(&is_sure) == 0 {
+        let seem = if unsure.is_empty() { String::new() } else { format!("; seem worse: {}", listed(&unsure)) };
+        complain(&format!(
+            "gate not judged: whether any number changed is unsure; measure longer, or when the machine is less busy{seem}"
+        ));
         return Exit::Partial;
     }
     let was_trusted =
@@ -113,6 +124,12 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
     if !doubtful.is_empty() {
         let text = listed(&doubtful);
         tell(format_args!("tiermark: warning: --fail-over does not judge numbers without a sound value: {text}"));
+    }
+    if !unsure.is_empty() {
+        tell(format_args!(
+            "tiermark: warning: these may be worse by more than {percent} %, which is not sure: {}",
+            listed(&unsure)
+        ));
     }
     tell(format_args!("tiermark: gate passed: nothing comparable is worse by more than {percent} %"));
     Exit::Done

@@ -169,9 +169,11 @@ fn power_of_two(bytes: u64) -> u64 {
 }
 
 /// The largest power of two up to `bytes` within `from..=to`, else the multiple of [`ROUND`], else `bytes`; `None` if none is
-/// within. Rounding lets runs whose curves end slightly differently use the same footprint.
+/// within. Rounding lets runs whose curves end slightly differently use the same footprint: half of a cache that is found a
+/// little smaller than it is would be the next smaller power, so that one just above counts as well.
 fn rounded(bytes: u64, from: u64, to: u64) -> Option<u64> {
-    [power_of_two(bytes), bytes / ROUND * ROUND, bytes].into_iter().find(|b| (from..=to).contains(b))
+    let just_above = power_of_two((bytes as f64 * RESOLVED) as u64);
+    [just_above, power_of_two(bytes), bytes / ROUND * ROUND, bytes].into_iter().find(|b| (from..=to).contains(b))
 }
 
 /// A cache that the curve shows no plateau of: measured just above the level below.
@@ -196,4 +198,19 @@ fn without_plateau(
     })?;
     let size = Size::NotResolved { low: below.holds, high: past.max(below.holds), why: WhyNot::NoPlateau };
     Some(FoundTier { level, plateau: None, ns, size, rung })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_a_cache_that_is_found_a_little_smaller_is_the_same_rung() {
+        for half in [15_900, 16 * KIB, 17_000] {
+            assert_eq!(rounded(half, 8 * KIB, 30 * KIB), Some(16 * KIB), "{half}");
+        }
+        // Not beyond the end of the plateau, and not far above.
+        assert_eq!(rounded(15_900, 8 * KIB, 16_000), Some(8 * KIB));
+        assert_eq!(rounded(12 * KIB, 8 * KIB, 30 * KIB), Some(8 * KIB));
+    }
 }

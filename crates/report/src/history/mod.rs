@@ -144,10 +144,23 @@ fn figures(history: &History, names: &FigureNames<'_>, style: &Style) -> String 
             "a change or a trend needs {FEWEST_VALUES} values that are not bounds, and more among many figures"
         ));
     }
+    if shown.iter().any(|figure| is_unsure(figure)) {
+        notes.push(
+            "unsure: the oldest and newest values differ, which may be chance among so many figures; \
+             `tiermark history FIGURE` judges one alone"
+                .to_owned(),
+        );
+    }
     if !notes.is_empty() {
         out.push_str(&hanging("  ", &notes.join("; "), Ink::Dim, style));
     }
     out
+}
+
+/// Whether its ends differ and no change or trend was found.
+fn is_unsure(figure: &FigureHistory) -> bool {
+    let is_open = figure.changes.is_empty() && figure.trend.is_none() && !is_short(figure);
+    is_open && ends_apart(figure).is_some_and(|apart| apart.abs() > APART)
 }
 
 /// What its values say together.
@@ -163,7 +176,9 @@ fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
         worse |= is_worse(figure, trend.change);
     }
     if words.is_empty() {
-        return Cell::inked(if is_short(figure) { "" } else { "no change" }, Ink::Dim);
+        let unsure = ends_apart(figure).filter(|_| is_unsure(figure));
+        let text = unsure.map_or_else(|| "no change".to_owned(), |apart| format!("unsure: {}", signed(apart)));
+        return Cell::inked(if is_short(figure) { String::new() } else { text }, Ink::Dim);
     }
     Cell::inked(words.join(style.glyph(" · ", ", ")), if worse { Ink::Bad } else { Ink::Good })
 }
@@ -174,6 +189,22 @@ const FEWEST_VALUES: usize = 10;
 /// Whether a figure has too few values to show a change.
 fn is_short(figure: &FigureHistory) -> bool {
     figure.points.iter().filter(|point| point.counts).count() < FEWEST_VALUES
+}
+
+/// Change between the oldest and the newest values that is not called none: `compare` takes less for no change.
+const APART: f64 = 0.03;
+
+/// How far the middle of the newest values lies from that of the oldest, relative.
+fn ends_apart(figure: &FigureHistory) -> Option<f64> {
+    let values: Vec<f64> = figure.points.iter().filter(|point| point.counts).map(|point| point.value).collect();
+    let middle = |values: &[f64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied()
+    };
+    let few = values.len().min(FEWEST_VALUES / 2);
+    let (oldest, newest) = (middle(&values[..few])?, middle(&values[values.len() - few..])?);
+    Some(newest / oldest - 1.0)
 }
 
 fn is_worse(figure: &FigureHistory, change: f64) -> bool {

@@ -122,3 +122,19 @@ fn any_document_has_a_report() {
         assert!(shown.lines().all(|line| crate::text::width(line) <= 80), "{shown}");
     }
 }
+
+/// A step that the correction for many figures hides is not called no change.
+#[test]
+fn a_figure_whose_ends_differ_is_unsure() {
+    let stepped = |to: f64| {
+        let mut own = figure(Quantity::Bandwidth, Unit::BytesPerSecond, 30e9);
+        (own.changes, own.trend) = (Vec::new(), None);
+        let first = own.points[0].clone();
+        let value = |at: u32| if at <= 8 { 30e9 } else { 30e9 * to };
+        own.points = (1..=16).map(|at| FigurePoint { run: run(at).id, value: value(at), ..first.clone() }).collect();
+        history(&History { figures: vec![own], ..example() }, &Style::default())
+    };
+    let told = stepped(0.63);
+    assert!(told.contains("unsure: -37.0 %") && !told.contains("no change"), "{told}");
+    assert!(stepped(1.01).contains("no change"));
+}
