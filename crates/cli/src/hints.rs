@@ -72,6 +72,9 @@ fn choice_of(argument: &str) -> Option<String> {
     if argument.contains("<PLAN>") {
         return Some("`tiermark plan list` lists the plans; a plan can also be a TOML file".to_owned());
     }
+    if argument.contains("<COMMAND>") {
+        return Some("name the command to watch behind --, as in tiermark watch --curve last -- make -j8".to_owned());
+    }
     let scenarios: Vec<&str> = built_in().iter().map(|(name, _)| *name).collect();
     argument.contains("<SCENARIO>").then(|| {
         format!("name {}, or a TOML file; `tiermark capacity --list` describes the scenarios", scenarios.join(", "))
@@ -155,6 +158,8 @@ mod tests {
             (&["latency", "-d0"], "`tiermark loaded-latency --delays 0`"),
             (&["bandwidth", "--op", "Scale"], "--op scale"),
             (&["bandwidth", "--op=read,Add"], "--op add"),
+            (&["watch", "--curve", "last"], "behind --"),
+            (&["watch", "--curve", "last", "--"], "behind --"),
         ] {
             let said = said(arguments);
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");

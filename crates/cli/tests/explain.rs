@@ -189,3 +189,23 @@ fn a_document_with_nothing_to_explain_is_refused() {
     assert!(User::new().run(&["explain"]).expect(2).err.contains("last"));
     assert!(user.run(&["explain", "no-such-run"]).expect(2).err.contains("no-such-run"));
 }
+
+#[test]
+fn a_rule_is_shown_by_its_name_and_other_words_are_refused() {
+    let user = User::new();
+    let one = user.run(&["explain", "--rules", "limit-link", "--json"]).expect(0).json();
+    let all = user.run(&["explain", "--rules", "--json"]).expect(0).json();
+    let of = |found: &Value| -> Vec<String> {
+        found["rules"].as_array().unwrap().iter().map(|rule| rule["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let alternatives = of(&all).iter().filter(|name| *name == "limit-link").count();
+    assert!(alternatives >= 1 && of(&one) == vec!["limit-link"; alternatives], "{one}");
+    let text = user.run(&["explain", "--rules", "limit-link"]).expect(0).out;
+    assert!(text.contains("limit-link") && !text.contains("missing-channels"), "{text}");
+    let unknown = user.run(&["explain", "--rules", "limit-lnik"]).expect(2).err;
+    assert!(unknown.contains("did you mean 'limit-link'?") && unknown.contains("explain --rules"), "{unknown}");
+    assert!(user.run(&["explain", "--rules", "run.json"]).expect(2).err.contains("tiermark explain RUN"));
+    // A run has no effect on the rules.
+    let beside = user.run(&["explain", "run.json", "--rules"]).expect(2).err;
+    assert!(beside.contains("--rules") && beside.contains("[RUN]"), "{beside}");
+}

@@ -276,3 +276,21 @@ fn memory_that_could_not_be_kept_is_warned_of_once() {
     let codes: Vec<&Value> = run["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
     assert!(allocations > 4 && !codes.contains(&&Value::from("memory_not_kept")), "{allocations}: {codes:?}");
 }
+
+/// `last` is the newest run, simulated or not, so whatever shows it says so above the numbers.
+#[test]
+fn a_run_of_a_simulated_machine_is_named_as_one() {
+    let user = User::new();
+    user.run(&["latency", "--sizes=16K", "--quick", "--simulate", GUEST, "-q"]).expect(0);
+    for (arguments, code) in [
+        (&["show"][..], 0),
+        (&["report", "--html", "-"], 0),
+        (&["explain"], 0),
+        // Figures by size have no name that a rule could judge.
+        (&["check"], 4),
+        (&["compare", "last", "last"], 0),
+    ] {
+        let shown = user.run(arguments).expect(code).out;
+        assert!(shown.contains("SIMULATED"), "{arguments:?}: {shown}");
+    }
+}

@@ -405,3 +405,13 @@ fn counters_that_contradict_each_other_or_are_none_are_refused() {
     std::fs::write(user.path("likwid"), "STRUCT,Info,3\nCPU name:,Intel,,\n").unwrap();
     watch("likwid").expect(0);
 }
+
+/// Without a command behind it, `--` would start a watch without an end.
+#[test]
+fn a_command_that_is_missing_is_refused() {
+    let user = User::new();
+    for arguments in [&["watch", "--"][..], &["watch", "--active", "--"], &["watch", "--curve", "last", "--"]] {
+        let said = user.run(arguments).expect(2).err;
+        assert!(said.contains("name the command to watch") && said.contains("-- make -j8"), "{arguments:?}: {said}");
+    }
+}

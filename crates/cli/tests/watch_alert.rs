@@ -53,8 +53,28 @@ fn mistakes_in_an_alert_are_refused_with_their_place() {
     let user = User::new();
     let said = |alert: &str| user.run(&["watch", "--alert", alert]).expect(2).err;
     assert!(said("cpu.steel > 5 %").contains("character 1: unknown figure 'cpu.steel'; did you mean 'cpu.steal'?"));
+    assert!(said("no.such.figure > 5 %").contains("`tiermark list figures`"));
+    assert!(said("latency.dram > 120 ns").contains("alerts call it 'dram.latency'"));
     assert!(said("cpu.steal > 5 % for long").contains("character 21: 'long' is not a time"));
     assert!(said("cpu.steal").contains("no comparison"));
+}
+
+/// `check` and `--alert` lead to the names of each other, and to the lists of their own.
+#[test]
+fn names_are_listed_and_those_of_check_lead_to_them() {
+    let user = User::new();
+    let list = user.run(&["list", "figures", "--json"]).expect(0).json();
+    let items = list["items"].as_array().unwrap();
+    let of = |name: &str| items.iter().find(|item| item["name"] == name).unwrap_or_else(|| panic!("{name}"));
+    assert_eq!((&of("dram.latency")["unit"], &of("cpu.steal")["unit"]), (&"ns".into(), &"share".into()));
+    assert!(items.iter().all(|item| ["group", "unit", "about"].iter().all(|key| item[*key].is_string())));
+    let text = user.run(&["list", "figures"]).expect(0).out;
+    assert!(text.contains("dram.latency") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // A rate of the traffic is one too, although no machine here counts it.
+    assert!(text.contains("traffic.busiest_channel"), "{text}");
+    std::fs::write(user.path("mine.toml"), "[[expect]]\nthat = \"dram.latency <= 120 ns\"\n").unwrap();
+    let said = user.run(&["check", "--expect", "mine.toml"]).expect(2).err;
+    assert!(said.contains("expectations call it 'latency.dram'"), "{said}");
 }
 
 #[test]

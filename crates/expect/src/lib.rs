@@ -26,7 +26,7 @@ mod token;
 
 use tiermark_model::{NamedFigure, Run};
 
-pub use alert::Alert;
+pub use alert::{Alert, alert_figures};
 pub use alerts::Alerts;
 pub use expression::{Comparison, Expectation, Named};
 pub use file::{Entry, read};

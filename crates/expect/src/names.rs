@@ -3,6 +3,7 @@
 use tiermark_model::messages::check as says;
 use tiermark_model::{CheckUnit, ErrorKind, Note};
 
+use crate::alert;
 use crate::expression::Named;
 
 /// A figure or a fact of a run.
@@ -149,9 +150,7 @@ impl Name {
         if let Some((_, point)) = LOADED.iter().find(|(name, _)| *name == base) {
             return Ok(Self::Loaded(*point, distance));
         }
-        let known = all();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        tier(&word, at).transpose().unwrap_or_else(|| Err(says::name_unknown(at, text, &known)))
+        tier(&word, at).transpose().unwrap_or_else(|| Err(unknown(text, at)))
     }
 
     /// Its unit.
@@ -200,6 +199,31 @@ fn with_distance(word: &str) -> (&str, Distance) {
     let all = [(".local", Distance::Local), (".remote", Distance::Remote), (".far", Distance::Far)];
     let found = all.into_iter().find_map(|(suffix, distance)| Some((word.strip_suffix(suffix)?, distance)));
     found.unwrap_or((word, Distance::Local))
+}
+
+/// What is wrong with a text that is no name: it may be that of an alert.
+fn unknown(text: &str, at: usize) -> Note {
+    if let Some(figure) = alert::known(text) {
+        let own = same().find(|(_, name)| *name == alert::brief(&figure)).map(|(own, _)| own);
+        return says::name_of_alerts(at, text, own.as_deref());
+    }
+    let known = all();
+    says::name_unknown(at, text, &known.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Figures that a run and a sample of `watch --active` have: the name of expectations, and that of alerts. The latter
+/// measure with one thread.
+fn same() -> impl Iterator<Item = (String, String)> {
+    let of = |tier: &str| {
+        let latency = (format!("{LATENCY}.{tier}"), format!("{tier}.latency"));
+        [latency, (format!("read.{tier}.one"), format!("{tier}.bandwidth"))]
+    };
+    TIERS.into_iter().flat_map(of).filter(|(_, name)| alert::known(name).is_some())
+}
+
+/// The name of alerts for what this name of expectations is; `None` if samples have no such figure.
+pub(crate) fn alert_name(name: &str) -> Option<String> {
+    same().find(|(own, _)| own == name).map(|(_, of_alerts)| of_alerts)
 }
 
 /// The figure of a tier that a text names; `None` if the text is no such name.
@@ -261,6 +285,9 @@ mod tests {
         assert!(said("read.drm.all").contains("did you mean 'read.dram.all'?"));
         assert!(said("edac.corected").contains("did you mean 'edac.corrected'?"));
         assert!(said("read.dram").contains("read.dram.one (one core) or read.dram.all"));
+        assert!(said("dram.latency").contains("expectations call it 'latency.dram'"), "{}", said("dram.latency"));
+        assert!(said("active.l1.bandwidth.now").contains("expectations call it 'read.l1.one'"));
+        assert!(said("cpu.steal").contains("no such figure") && said("dram.latncy").contains("unknown name"));
         for wrong in ["latency.dram.all", "latency.l3.remote", "read.l9.one", "dram", "peaks.of.everest", "a", "."] {
             assert_eq!(Name::parse(wrong, 4).unwrap_err().code, says::codes::name_unknown, "{wrong}");
         }

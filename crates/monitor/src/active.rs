@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ratatui::text::{Line, Span};
 use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
-use tiermark_report::{short_number as short, watch_time};
+use tiermark_report::{short_number as short, watch_time, wrap};
 
 use crate::glyphs::{Ink, Look};
 
@@ -14,7 +14,12 @@ pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
 /// the cells scatter by.
 const NOTABLE: f64 = 1.5;
 /// Columns of the text before a sparkline.
-const TEXT: usize = 50;
+const TEXT: usize = 57;
+
+/// Before the figures that no saved run has, and behind them what would measure most of them.
+const NO_RECORD: (&str, &str) = ("no record of", "run `tiermark latency` and `tiermark bandwidth` while idle");
+/// Before the figures whose capability is not known yet, and behind them when it will be.
+const NO_CAPABILITY: (&str, &str) = ("no capability yet of", "each needs 60 undisturbed windows in 5 visits");
 
 /// A line: its name, its figure, the memory that its measurement uses, how that is written, and whether less is better.
 struct Row {
@@ -72,7 +77,24 @@ impl ActiveHistory {
     }
 }
 
-/// The lines of the pane.
+/// What is not known yet, with what would make it known, in at most so many lines of the pane: whole notes only.
+pub(crate) fn notes(sample: &WatchSample, active: &WatchActive, columns: usize, most: usize) -> Vec<String> {
+    let lacking = |names: &[String], (what, why): (&str, &str)| {
+        (!names.is_empty()).then(|| format!("{what} {}: {why}", names.join(", ")))
+    };
+    // A simulated machine has no record.
+    let record = lacking(&active.without_record, NO_RECORD).filter(|_| sample.simulated.is_none());
+    let mut shown: Vec<String> = Vec::new();
+    for note in [record, lacking(&active.without_capability, NO_CAPABILITY)].into_iter().flatten() {
+        let lines = wrap(&note, columns.saturating_sub(2));
+        if shown.len() + lines.len() <= most {
+            shown.extend(lines.into_iter().map(|line| format!(" {line}")));
+        }
+    }
+    shown
+}
+
+/// The lines of the pane, without [`notes`].
 pub(crate) fn lines(
     sample: &WatchSample,
     active: &WatchActive,
@@ -80,7 +102,8 @@ pub(crate) fn lines(
     columns: usize,
     look: Look,
 ) -> Vec<Line<'static>> {
-    let head = format!(" {:<9}{:>6}{:>8}{:>8}{:>8}{:>9}", "", "size", "now", "best", "record", "of best");
+    let (best, of_best) = ("capability", "now/capability");
+    let head = format!(" {:<9}{:>6}{:>7}{best:>11}{:>7}{of_best:>15}", "", "size", "now", "record");
     let mut lines = vec![Line::styled(head, look.style(Ink::Dim))];
     lines.extend(ROWS.iter().enumerate().map(|(at, row)| {
         let room = columns.saturating_sub(TEXT + 1);
@@ -103,7 +126,7 @@ fn line(row: &Row, best: Option<WatchBest>, bytes: Option<u64>, spark: String, l
     let share = best.now.zip(best.capability).map(|(now, best)| now / best).filter(|share| share.is_finite());
     let notable = share.is_some_and(|share| if row.less_is_better { share >= NOTABLE } else { share <= 1.0 / NOTABLE });
     let text = format!(
-        "{}{:<9}{:>6}{:>8}{:>8}{:>8}{:>9} ",
+        "{}{:<9}{:>6}{:>7}{:>11}{:>7}{:>15} ",
         if notable { "!" } else { " " },
         row.name,
         bytes.map_or_else(String::new, |bytes| short(bytes as f64, 1024.0)),

@@ -75,3 +75,31 @@ fn a_large_screen_shows_all() {
     assert!(text.is_ascii() && text.contains("hit/s") && text.contains("!DRAM ns"), "{text}");
     insta::assert_snapshot!(text);
 }
+
+/// What text says on standard error is on the screen too, where it fits: not on the smallest one.
+#[test]
+fn what_is_not_known_is_said_where_there_is_room() {
+    let names =
+        ["l1.latency", "l2.latency", "l3.latency", "dram.latency", "dram.bandwidth"].map(str::to_owned).to_vec();
+    let lacking = |without_capability: Vec<String>| WatchActive {
+        without_record: names.clone(),
+        without_capability,
+        ..active(1)
+    };
+    let shown = |found: WatchActive, simulated: Option<String>, lines: u16| {
+        let mut monitor = Monitor::new("every 1 s");
+        monitor.add(WatchSample { active: Some(found), simulated, ..sample(1) }, None);
+        drawn(&monitor, (LEAST.0, lines), true)
+    };
+    let knows = |text: &str| [text.contains("no record of"), text.contains("no capability yet of")];
+    let all = |lines: u16| shown(lacking(names.clone()), None, lines);
+    let known = shown(WatchActive { without_record: Vec::new(), ..lacking(Vec::new()) }, None, LEAST.1);
+    assert_eq!(all(LEAST.1), known, "nothing gives way on the smallest screen");
+    assert_eq!(knows(&all(LEAST.1 + 3)), [true, false], "{}", all(LEAST.1 + 3));
+    assert_eq!(knows(&all(LEAST.1 + 6)), [true, true], "{}", all(LEAST.1 + 6));
+    let large = all(50);
+    assert_eq!(knows(&large), [true, true], "{large}");
+    assert!(large.contains("hit/s"), "{large}");
+    insta::assert_snapshot!(large);
+    assert_eq!(knows(&shown(lacking(names.clone()), Some("synth".into()), 50)), [false, true]);
+}

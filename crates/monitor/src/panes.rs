@@ -20,7 +20,7 @@ const NODES_BESIDE: u16 = 4;
 const ALERTS_LEAST: usize = 1;
 
 /// What keys do, in the help.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "q, Esc, Ctrl-C  end",
     "space           pause: the screen stays, samples go on",
     "up, down        select a node",
@@ -33,8 +33,9 @@ const KEYS: [&str; 15] = [
     "hit, miss       pages got here as intended, or meant for elsewhere",
     "away            pages meant for here, got elsewhere",
     "local%          pages got by tasks on this node's cpus",
-    "best, record    what this watch has shown, and saved runs (--active)",
-    "!               10 % of the time or more; 1.5 times worse than best",
+    "capability      the best that this watch has shown (--active)",
+    "record          the best of saved runs",
+    "!               10 % or more; 1.5 times worse than the capability",
     "`tiermark help watch` has the rest",
 ];
 
@@ -62,10 +63,20 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look
     let area = frame.area();
     // Where not all fits, what is measured takes the place of nodes and rates.
     let spare = area.height - LEAST.1;
-    let (cells, others) = match sample.active.is_some() {
-        false => (0, true),
-        true if spare >= active::LINES => (active::LINES, true),
-        true => (area.height - PRESSURE - 2, false),
+    let notes = |most: u16| match &sample.active {
+        Some(active) => active::notes(sample, active, inner(area), usize::from(most)),
+        None => Vec::new(),
+    };
+    let (cells, others, notes) = match sample.active.is_some() {
+        false => (0, true, Vec::new()),
+        true if spare >= active::LINES => {
+            let notes = notes(spare - active::LINES);
+            (active::LINES + notes.len() as u16, true, notes)
+        }
+        true => {
+            let cells = area.height - PRESSURE - 2;
+            (cells, false, notes(cells - active::LINES))
+        }
     };
     let shown = |constraint| if others { constraint } else { Constraint::Length(0) };
     let room = if others { usize::from(spare - cells) } else { 0 };
@@ -85,7 +96,8 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look
     pane(frame, nodes, "nodes", self::nodes(monitor, sample, nodes, look), look);
     let history = monitor.history();
     if let Some(active) = &sample.active {
-        let lines = active::lines(sample, active, &history.active, inner(cells), look);
+        let mut lines = active::lines(sample, active, &history.active, inner(cells), look);
+        lines.extend(notes.into_iter().map(|note| Line::styled(note, look.style(Ink::Dim))));
         pane(frame, cells, "what this machine gives now", lines, look);
     }
     pane(frame, pressure, "pressure", lines::pressure(sample, history, inner(pressure), look), look);

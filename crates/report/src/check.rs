@@ -4,7 +4,7 @@ use tiermark_model::{
     Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, Known, NamedFigure, Note, count_of,
 };
 
-use crate::compare::described;
+use crate::compare::{described, simulated};
 use crate::number::{nanoseconds, percent, rate};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -15,7 +15,7 @@ const REASONS: usize = 3;
 
 /// Renders a check.
 pub fn check(check: &Check, style: &Style) -> String {
-    let mut out = labelled("run", &described(&check.run), style);
+    let mut out = labelled("run", &described(&check.run), style) + &simulated(&check.run, style);
     out.push_str(&labelled("expected", &check.expectations, style));
     let count = |outcome| check.count(outcome);
     let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));

@@ -4,7 +4,7 @@ use tiermark_model::{
     Confidence, ExplainRules, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, count_of,
 };
 
-use crate::compare::described;
+use crate::compare::{described, simulated};
 use crate::number::{nanoseconds, percent, rate};
 use crate::style::{Ink, Style};
 use crate::text::{bullet, hanging, heading, labelled};
@@ -18,7 +18,7 @@ const ALSO: usize = 2;
 
 /// Renders an explanation.
 pub fn explanation(explanation: &Explanation, style: &Style) -> String {
-    let mut out = labelled("run", &described(&explanation.run), style);
+    let mut out = labelled("run", &described(&explanation.run), style) + &simulated(&explanation.run, style);
     let counters = match (explanation.counters, &explanation.counts_unused) {
         (Some(source), _) => format!("traffic of memory counted by {}", source.name()),
         (None, Some(why)) => why.to_string(),

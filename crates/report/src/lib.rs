@@ -73,8 +73,8 @@ pub use hmat::hmat;
 pub use html::{Sheet, html};
 pub use json::json;
 pub use lists::{
-    Equivalent, ProbeLine, RunLine, RunSummary, equivalents, groups, kernels, names, plan_page, primitive, primitives,
-    probes, runs, shown_grades,
+    Equivalent, FigureLine, ProbeLine, RunLine, RunSummary, equivalents, groups, kernels, names, plan_page, primitive,
+    primitives, probes, runs, shown_grades, watch_figures,
 };
 pub use load::{LoadLine, LoadView, load};
 pub use loaded::curves as loaded_curves;
@@ -93,6 +93,7 @@ pub use selftest::{Check, selftest};
 pub use stream::{stream, stream_doubts};
 pub use style::{RateUnit, Style};
 pub use survey::{RUN_VIEWS, RunView, run_view, run_view_options};
+pub use text::wrap;
 pub use tidy::{csv, json_rows};
 pub use tuning::{change_rows, tuning};
 pub use watch::{

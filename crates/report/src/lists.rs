@@ -227,6 +227,45 @@ pub fn names(rows: &[(&str, String)], style: &Style) -> String {
     table.render(style)
 }
 
+/// A figure that alerts of `watch` can name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FigureLine {
+    /// Its shortest name.
+    pub name: String,
+    /// Unit of its numbers in samples.
+    pub unit: &'static str,
+    /// What it belongs to.
+    pub group: String,
+    /// What it is: from what it is a part of to itself.
+    pub about: Vec<String>,
+}
+
+/// Renders the figures that alerts can name, by group, and how they are written. Of what the line before says, only the
+/// rest is repeated.
+pub fn watch_figures(lines: &[FigureLine], style: &Style) -> String {
+    let mut out = String::new();
+    let widest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
+    for group in lines.chunk_by(|a, b| a.group == b.group) {
+        // One heading of the columns will do.
+        let titles = if out.is_empty() { ["name", "unit", "what it is"] } else { [""; 3] };
+        let mut table = titles.into_iter().fold(Table::new(), |table, title| table.column(title, Align::Left));
+        let mut before: &[String] = &[];
+        for line in group {
+            let same = line.about.iter().zip(before).take_while(|(own, other)| own == other).count();
+            let rest = line.about[same.min(line.about.len().saturating_sub(1))..].join("; ");
+            table.row(vec![Cell::inked(left(&line.name, widest), Ink::Head), Cell::new(line.unit), Cell::new(rest)]);
+            before = &line.about;
+        }
+        out.push_str(&heading(&group[0].group, style));
+        out.push_str(&table.render(style));
+    }
+    let written = "0 stands for any node or socket, NAME for any other item; a name with a path stands in quotes: \
+                   \"swaps./dev/vda2.used_bytes\". Shares and percentages are compared with 5 % or 0.05, rates of events \
+                   with 100/s. `capability` and `record` alone are those of the figure that the alert names. \
+                   `tiermark help watch` explains alerts.";
+    format!("{}\n{}", out.trim_start_matches('\n'), hanging("", written, Ink::Plain, style))
+}
+
 /// Names with a text each, below headings.
 pub fn groups(groups: &[(&str, Vec<(String, String)>)], style: &Style) -> String {
     let widest = groups.iter().flat_map(|(_, rows)| rows).map(|(name, _)| width(name)).max().unwrap_or(0);

@@ -113,7 +113,7 @@ pub(crate) fn right(text: &str, columns: usize) -> String {
 }
 
 /// Breaks a text into lines at spaces. Words that are too long are broken, except paths, which people copy.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     fold(text, columns, |word| !word.contains('/'))
 }
 

@@ -100,6 +100,7 @@ Examples:
   tiermark explain last -v
   tiermark explain run.json --json
   tiermark explain --rules
+  tiermark explain --rules limit-link
 `tiermark help explain` describes what is looked for.
 Exit codes: 0 judged, whatever was found, 2 bad usage or no such run, 4 no rule could
 be judged.";
@@ -110,9 +111,9 @@ pub(crate) struct ExplainArgs {
     /// The run: `last`, an id or its beginning, a file, or -
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
-    /// Print the rules: limits, their sources, what to try
-    #[arg(long)]
-    pub(crate) rules: bool,
+    /// Print the rules, or the one of this name: limits, their sources, what to try
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "run")]
+    pub(crate) rules: Option<Option<String>>,
     /// Print the explanations, or the rules, as JSON, with their schema
     #[arg(long)]
     pub(crate) json: bool,

@@ -11,7 +11,8 @@ use super::{Format, PlaceArgs, RunArgs, View};
 pub(crate) struct ShowArgs {
     /// `last`, the id of a saved run or its beginning, a file, or - for standard input
     ///
-    /// `tiermark list runs` and `tiermark list capacity` print the ids. A file whose name ends in .csv holds curves in the layout of
+    /// `last` is the newest run, also of a simulated machine, which the report then says. `tiermark list runs` and
+    /// `tiermark list capacity` print the ids. A file whose name ends in .csv holds curves in the layout of
     /// the Mess benchmark.
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,

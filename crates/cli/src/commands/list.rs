@@ -1,4 +1,6 @@
-//! `tiermark list`: runs, probes, kernels, counters, commands.
+//! `tiermark list`: runs, probes, kernels, counters, figures of alerts, commands.
+
+mod figures;
 
 use std::path::PathBuf;
 
@@ -13,7 +15,7 @@ use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo,
     Refusal, Request, Scope,
 };
-use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
+use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary, Style};
 
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
 use crate::counters::{self, Beside, ThisSystem, open_counters};
@@ -47,6 +49,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Kernels => kernels(&style),
         Listing::Primitives => primitives(simulation, &style)?,
         Listing::Counters => tiermark_report::counter_sources(&sources(args, simulation)?, &style),
+        Listing::Figures => tiermark_report::watch_figures(&figures::all(), &style),
         Listing::Commands => commands(&style),
     };
     print(&text).map(|()| Exit::Done)
@@ -91,6 +94,15 @@ fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure>
             .collect(),
         Some(Listing::Primitives) => primitives_of(simulation)?.into_iter().map(ListItem::Primitive).collect(),
         Some(Listing::Counters) => sources(args, simulation)?.into_iter().map(ListItem::Counters).collect(),
+        Some(Listing::Figures) => figures::all()
+            .into_iter()
+            .map(|FigureLine { name, unit, group, about }| ListItem::Figure {
+                name,
+                unit: unit.to_owned(),
+                group,
+                about: about.join("; "),
+            })
+            .collect(),
         Some(Listing::Commands) => named(named_commands()),
     };
     let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());

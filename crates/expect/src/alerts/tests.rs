@@ -7,6 +7,7 @@ use tiermark_model::{
 };
 
 use super::*;
+use crate::alert_figures;
 
 /// A sample a second after the one before, with so much steal.
 fn steal(share: Option<f64>) -> WatchSample {
@@ -89,10 +90,38 @@ fn mistakes_name_the_character_and_the_cure() {
     assert_eq!(fault("cpu.steal > 1.5 x capability"), (says::codes::alert_reference_unclear, Some(19)));
     assert_eq!(fault(&"9 x ".repeat(20)), (says::codes::alert_too_long, None));
     let said = |text: &str| Alert::parse(text).unwrap_err().to_string();
-    assert!(said("cpu.steel > 5 %").ends_with("did you mean 'cpu.steal'?"), "{}", said("cpu.steel > 5 %"));
-    assert!(said("steal > 5 %").ends_with("did you mean 'cpu.steal'?"), "{}", said("steal > 5 %"));
+    let lists = "`tiermark list figures` lists all)";
+    for text in ["cpu.steel > 5 %", "steal > 5 %"] {
+        assert!(said(text).ends_with(&format!("did you mean 'cpu.steal'? ({lists}")), "{}", said(text));
+    }
+    assert!(said("no.such.thing.at.all > 5 %").ends_with(lists), "{}", said("no.such.thing.at.all > 5 %"));
     assert!(said("cpu.steal > 20").ends_with("write 20 %"), "{}", said("cpu.steal > 20"));
     assert!(said("cpu.steal < 5 ns").contains("the left side is a number, the right side a time"));
+}
+
+#[test]
+fn names_of_expectations_lead_to_those_of_alerts() {
+    let said = |text: &str| Alert::parse(text).unwrap_err().to_string();
+    for (text, own) in [
+        ("latency.dram > 120 ns", "'latency.dram' is a name of `tiermark check`; alerts call it 'dram.latency'"),
+        ("read.dram.one < 5 GB/s", "alerts call it 'dram.bandwidth'"),
+        ("read.l1 < 5 GB/s", "alerts call it 'l1.bandwidth'"),
+        ("read.dram.all < 5 GB/s", "alerts have no such figure"),
+        ("peak > 5 GB/s", "alerts have no such figure"),
+    ] {
+        assert!(said(text).contains(own), "{}", said(text));
+    }
+}
+
+#[test]
+fn each_listed_name_is_read() {
+    let mut count = 0;
+    for (name, figure) in alert_figures() {
+        let alert = Alert::parse(&format!("{name} / {name} > 2")).unwrap_or_else(|note| panic!("{name}: {note}"));
+        assert_eq!(alert.figures().next(), Some(figure.name().as_str()));
+        count += 1;
+    }
+    assert_eq!(count, tiermark_model::watch_names().len());
 }
 
 #[test]

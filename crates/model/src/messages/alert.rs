@@ -3,10 +3,23 @@
 use super::rows::messages;
 use crate::nearest;
 
+/// Where the names of figures are.
+const LISTED: &str = "`tiermark list figures` lists all";
+
 messages! {
     /// A name that samples do not have. Characters count from 1.
     Note figure_unknown(at: usize, name: &str, known: &[&str]):
         { format!("character {at}: unknown figure '{name}'{}", meant(name, known)) };
+
+    /// A name of expectations, with that of alerts for the same.
+    Note figure_of_check(at: usize, name: &str, own: Option<&str>):
+        {
+            let own = own.map_or_else(
+                || "alerts have no such figure".to_owned(),
+                |own| format!("alerts call it '{own}'"),
+            );
+            format!("character {at}: '{name}' is a name of `tiermark check`; {own} ({LISTED})")
+        };
 
     /// An alert that compares nothing.
     Note alert_without_comparison(): "no comparison: write, for example, \"cpu.steal > 5 % for 30s\"";
@@ -52,5 +65,5 @@ fn meant(name: &str, known: &[&str]) -> String {
         (Some(only), None) => format!("; did you mean '{only}'?"),
         _ => nearest(name, known),
     };
-    if near.is_empty() { "; figures have the names of `tiermark watch --csv`".to_owned() } else { near }
+    format!("{near} ({LISTED})")
 }

@@ -52,6 +52,23 @@ pub struct WatchFigure {
     pub value: Option<f64>,
 }
 
+impl WatchKind {
+    /// The unit of its numbers in a sample.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::BytesPerSecond => "bytes/s",
+            Self::PerSecond => "1/s",
+            Self::Percent => "%",
+            Self::Share => "share",
+            Self::Seconds => "s",
+            Self::Nanoseconds => "ns",
+            Self::Hertz => "Hz",
+            Self::Count => "number",
+        }
+    }
+}
+
 impl WatchFigure {
     /// Its name in one word: `nodes.0.free_bytes`.
     pub fn name(&self) -> String {
@@ -64,6 +81,12 @@ impl WatchFigure {
     /// Whether it is a rate of the traffic of memory or links.
     pub fn is_traffic(&self) -> bool {
         self.path.first().is_some_and(|first| first.starts_with(super::traffic::FIRST))
+    }
+
+    /// What its list is of and what it is, if no field of a sample is that number: a rate of the traffic of memory or
+    /// links.
+    pub fn about_traffic(&self) -> Option<[&'static str; 2]> {
+        super::traffic::about(&self.path)
     }
 
     /// The names before and behind the item of its list; `None` outside of lists.

@@ -64,12 +64,20 @@ pub fn compared_name(figure: &ComparedFigure) -> String {
 fn other_machine(comparison: &Comparison, other: &Against, style: &Style) -> String {
     let mut said = Vec::new();
     if comparison.first.simulated || other.run.simulated {
-        said.push("SIMULATED: numbers from a model, nothing was measured");
+        said.push(SIMULATED);
     }
     if other.facts.iter().any(|fact| fact.fact == Fact::CpuModel) && !comparison.by_role {
         said.push("the processors differ: `--machines` compares tiers by their role, whatever their sizes");
     }
     said.into_iter().map(|text| bullet("!", Ink::Warn, text, None, style)).collect()
+}
+
+/// What a reader of numbers from a simulated machine must know.
+const SIMULATED: &str = "SIMULATED: numbers from a model, nothing was measured";
+
+/// The line that says that a run is of a simulated machine; empty for a real one.
+pub(crate) fn simulated(run: &ComparedRun, style: &Style) -> String {
+    if run.simulated { bullet("!", Ink::Warn, SIMULATED, None, style) } else { String::new() }
 }
 
 /// A run in one line.

@@ -173,6 +173,21 @@ fn other_work_and_steal_are_judged_as_measurements_do() {
 }
 
 #[test]
+fn a_guest_is_told_that_its_neighbours_do_not_show() {
+    let busy = || Some(Busy { cpus: 4, busy: 0.1, steal: 0.0, top: Vec::new(), whole: true });
+    let guest = ("proc/cpuinfo", "processor: 0\nflags: fpu hypervisor\n");
+    let said = |files: &[(&str, &str)], busy| examined(files, busy)["other programs"].value.clone();
+    assert!(
+        said(&[guest], busy()).contains("other guests of the host are not visible here"),
+        "{}",
+        said(&[guest], busy())
+    );
+    assert!(!said(&[], busy()).contains("guests"), "{}", said(&[], busy()));
+    // A captured tree was not watched: nothing is visible.
+    assert!(!said(&[guest], None).contains("guests"), "{}", said(&[guest], None));
+}
+
+#[test]
 fn a_bare_tree_has_a_check_up_too() {
     let root = Root::from_files("test", [("sys/devices/system/cpu/online", "0")]);
     let machine = discover(&root, &LiveFacts::default()).unwrap();

@@ -33,12 +33,17 @@ pub(super) const CHECKS: &[Check] = &[
 /// Commands that take changes back.
 pub(super) const RESTORE: &str = "tiermark tune --restore";
 
+/// What a virtual machine does not see; its steal is 0 while a neighbour fills cache or memory channels.
+const HIDDEN: &str =
+    "; other guests of the host are not visible here (`tiermark watch --active` shows what they leave)";
+
 fn busy(input: &CheckInput<'_>) -> CheckResult {
     let load = input.machine.system.load1.map_or_else(String::new, |load| format!("; load average {load:.2}"));
     let Some(busy) = &input.busy else { return CheckResult::not_here(format!("not watched{load}")) };
     let names =
         Some(busy.names()).filter(|names| !names.is_empty()).map_or_else(String::new, |names| format!(": {names}"));
-    let value = format!("{:.1} of {} cpus busy{names}{load}", busy.busy, busy.cpus);
+    let hidden = if input.machine.system.hypervisor.is_some() { HIDDEN } else { "" };
+    let value = format!("{:.1} of {} cpus busy{names}{load}{hidden}", busy.busy, busy.cpus);
     let cure = "wait until it ends, stop your own programs, or measure on other cpus with --cpus";
     match busy.busy / busy.cpus.max(1) as f64 {
         share if share > BUSY_PROBLEM => CheckResult::problem(value, cure),

@@ -41,6 +41,13 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if let Some(alert) = args.alert.iter().find(|alert| alert.needs_active() && !args.active && args.replay.is_none()) {
         return Err(Failure::usage(format!("--alert '{}' needs --active, which measures its figure", alert.text())));
     }
+    // The parser takes `--` without a command for no command.
+    if args.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
+        return Err(Failure::usage(
+            "no command behind --: name the command to watch, as in tiermark watch -- make -j8, or leave -- out to watch \
+             the system",
+        ));
+    }
     refuse_contradiction(&args.counting)?;
     let root = simulation.simulate.as_deref().map_or_else(|| Ok(Root::live()), target::tree)?;
     let on_screen =
