@@ -4,22 +4,14 @@
 
 mod common;
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::User;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use common::terminal::{PATIENCE, Terminal, ended};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value;
-
-/// The longest wait for what happens at once on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -136,98 +128,6 @@ fn the_endpoint_is_scraped() {
     assert_eq!(ended(&mut child), Some(143));
 }
 
-/// The exit code of a program that ends soon; `None` if it has to be killed, or a signal ended it.
-fn ended(child: &mut Child) -> Option<i32> {
-    let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    None
-}
-
-/// A program in a pseudo-terminal of 80 columns and 24 lines.
-struct Terminal {
-    master: File,
-    /// The program's side, to look at its modes.
-    slave: OwnedFd,
-    child: Child,
-    seen: String,
-}
-
-impl Terminal {
-    fn start(user: &User, arguments: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let slave: OwnedFd = File::options()
-            .read(true)
-            .write(true)
-            .open(ptsname(&master, Vec::new()).unwrap().to_str().unwrap())
-            .unwrap()
-            .into();
-        tcsetwinsize(&slave, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let end = || Stdio::from(slave.try_clone().unwrap());
-        // The terminal of the tests, if any, is not the one whose size counts.
-        let program = user.command(&[]).get_program().to_owned();
-        let mut command = Command::new("setsid");
-        command.arg("--ctty").arg(program).args(arguments).env_clear().env("PATH", "/usr/bin:/bin");
-        command.env("TERM", "xterm-256color").env("TIERMARK_HOME", user.home.path());
-        command.current_dir(user.home.path()).stdin(end()).stdout(end()).stderr(end());
-        let child = command.spawn().unwrap();
-        Self { master: File::from(master), slave, child, seen: String::new() }
-    }
-
-    fn is_raw(&self) -> bool {
-        !tcgetattr(&self.slave).unwrap().local_modes.contains(LocalModes::ECHO)
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Reads until a text is seen.
-    fn until(&mut self, text: &str) {
-        let begun = Instant::now();
-        while !self.seen.contains(text) {
-            let end = self.seen.chars().rev().take(2000).collect::<Vec<_>>().into_iter().rev().collect::<String>();
-            assert!(begun.elapsed() < PATIENCE, "no '{text}' in the end of what was written: {end:?}");
-            self.read();
-        }
-        self.seen = self.seen.split_off(self.seen.find(text).unwrap());
-    }
-
-    fn read(&mut self) {
-        let tenth = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        if poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&tenth)).unwrap() > 0 {
-            let mut part = [0; 4096];
-            let read = self.master.read(&mut part).unwrap();
-            self.seen.push_str(&String::from_utf8_lossy(&part[..read]));
-        }
-    }
-
-    /// The exit code, after which the terminal is as it was before.
-    fn end(mut self) -> Option<i32> {
-        self.until("\x1b[?1049l");
-        let code = ended(&mut self.child);
-        self.until("\x1b[?25h");
-        assert!(!self.is_raw(), "the terminal echoes again");
-        code
-    }
-}
-
-impl Drop for Terminal {
-    /// A test that fails leaves no program.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn the_screen_gives_the_terminal_back() {
     let user = User::new();
@@ -300,9 +200,36 @@ fn a_recording_keeps_the_traffic() {
     assert_eq!(user.run(&["watch", "--replay=t.jsonl", "--json"]).expect(0).out, live);
     let mut terminal = Terminal::start(&user, &["watch", "--replay=t.jsonl"]);
     terminal.until("60.0 GB/s");
+    terminal.press("q");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+/// The whole screen at the end of a recording of which nothing depends on this machine.
+#[test]
+fn the_screen_of_a_recording_is_what_it_was() {
+    let user = User::new();
+    let steady =
+        ["watch", "--simulate=synth:sockets=2,cores=2", "--sim-traffic=60:75", "--interval=0.1", "--samples=3"];
+    user.run(&[&steady[..], &["--record=t.jsonl", "--quiet"]].concat()).expect(0);
+    // The time of day, the time between samples and what reading them cost differ from run to run.
+    let recorded = std::fs::read_to_string(user.path("t.jsonl")).unwrap();
+    let lines = recorded.lines().map(|line| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        for (key, value) in line.as_object_mut().into_iter().flatten() {
+            match key.as_str() {
+                "time" | "started" => *value = "2026-11-26T00:00:00.000Z".into(),
+                "seconds" if value.is_number() => *value = 0.1.into(),
+                "own" => value.as_object_mut().unwrap().values_mut().for_each(|cost| *cost = Value::Null),
+                _ => {}
+            }
+        }
+        line.to_string() + "\n"
+    });
+    std::fs::write(user.path("t.jsonl"), lines.collect::<String>()).unwrap();
+    let mut terminal = Terminal::start(&user, &["watch", "--replay=t.jsonl"]);
+    insta::assert_snapshot!("the_screen_of_a_recording", terminal.screen_with("3/3"));
     terminal.press("t");
-    terminal.until("(simulated)");
-    terminal.until("channel");
+    insta::assert_snapshot!("the_screen_of_its_traffic", terminal.screen_with("(simulated)"));
     terminal.press("q");
     assert_eq!(terminal.end(), Some(0));
 }

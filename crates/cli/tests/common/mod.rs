@@ -6,6 +6,7 @@
 
 pub(crate) mod redis;
 pub(crate) mod system;
+pub(crate) mod terminal;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
