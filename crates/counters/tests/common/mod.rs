@@ -139,13 +139,16 @@ pub(crate) fn of_source(fake: &Fake, kind: u32) -> Vec<([u64; 4], u32)> {
     kernel.opened.iter().filter(|(event, _)| event.kind == kind).map(|(event, _)| (event.words, event.cpu)).collect()
 }
 
-/// A folder of shared fixtures, beside the workspace.
+/// A folder of fixtures: made ones are here, captures of other projects are beside the workspace where someone has them.
 #[allow(clippy::print_stdout, reason = "says which tests did not run")]
 pub(crate) fn fixtures(name: &str) -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures").join(name);
-    if dir.is_dir() {
-        return Some(dir);
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let found = [here.join("tests/fixtures"), here.join("../../../shared/fixtures")]
+        .into_iter()
+        .map(|all| all.join(name))
+        .find(|dir| dir.is_dir());
+    if found.is_none() {
+        println!("skipped: there are no fixtures of {name}");
     }
-    println!("skipped: {} is not here", dir.display());
-    None
+    found
 }
