@@ -69,6 +69,34 @@ fn a_gate_that_cannot_judge_is_not_passed() {
     assert!(user.run(&["compare", "fast.json", "fast.json"]).expect(0).err.contains("the same run"));
 }
 
+/// Whole surveys of one machine, each with pages and noise of its own.
+#[test]
+fn surveys_of_an_unchanged_machine_raise_no_alarm() {
+    let user = User::new();
+    let files = ["a.json", "b.json", "c.json", "d.json"];
+    for (file, seed) in files.iter().zip(100..) {
+        let (json, seed) = (format!("--json={file}"), format!("--seed={seed}"));
+        let server = "synth:sockets=2,cores=8,smt=2,mem=64G";
+        user.run(&["survey", "--quick", "--simulate", server, &json, &seed, "--no-save"]).measured();
+    }
+    for (at, first) in files.iter().enumerate() {
+        for other in &files[at + 1..] {
+            let found = user.run(&["compare", first, other, "--json"]).expect(0).json();
+            let figures = found["others"][0]["figures"].as_array().unwrap();
+            let of = |figure: &Value| (figure["verdict"].clone(), figure["metric"].clone(), figure["labels"].clone());
+            let moved = figures.iter().find(|figure| ["better", "worse"].iter().any(|word| figure["verdict"] == *word));
+            assert!(moved.is_none(), "{first} {other}: {:?}", moved.map(of));
+            // Caches that are found some percent apart are measured with the same footprint.
+            let l3 = figures
+                .iter()
+                .filter(|figure| figure["labels"]["tier"] == "L3" && figure["unit"] == "bytes_per_second");
+            for figure in l3 {
+                assert_eq!(figure["first"]["size"], figure["other"]["size"], "{first} {other}: {:?}", of(figure));
+            }
+        }
+    }
+}
+
 /// Numbers of busy guests are bounds, of which two say nothing about a change.
 #[test]
 fn a_gate_whose_numbers_are_all_unsure_is_not_passed() {
