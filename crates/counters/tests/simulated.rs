@@ -224,7 +224,7 @@ fn a_counter_that_wraps_goes_on_and_one_that_was_set_back_does_not() {
 fn faults(channels: Option<usize>, happens: impl FnOnce(&Memory)) -> Vec<Fault> {
     let mut memory = Memory::new();
     let seen = memory.during(happens);
-    check_known(&seen, &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels })
+    check_known(&seen, &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels }, &memory.source.sees())
 }
 
 #[test]
@@ -336,7 +336,8 @@ fn both_sub_channels_of_granite_rapids_are_counted() {
     fake.0.borrow_mut().now += Duration::from_secs(1);
     let seen = traffic(&before, &source.read().unwrap());
     assert_eq!(seen.whole().read, Some(100e6 * LINE));
-    assert_eq!(check_known(&seen, &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels: None }), []);
+    let stream = KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels: None };
+    assert_eq!(check_known(&seen, &stream, &source.sees()), []);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{EACCES, EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
 use proptest::prelude::*;
 use tiermark_counters::{
-    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, PcmCsv, PcmCsvFile, PcmServer,
+    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PcmCsv, PcmCsvFile, PcmServer,
     READ_FORMAT, System, check_known, families, pcm_counts, survey, traffic,
 };
 use tiermark_machine::Root;
@@ -250,6 +250,31 @@ fn misses_of_cores_are_a_lower_bound() {
     assert_eq!((whole.write, whole.total), (None, whole.read));
 }
 
+/// A stream of reads and one of stores, which read their lines first: 32 million lines of each socket are read, half of them written.
+/// Cores that count `lines` of socket 0 are compared with it.
+fn bound(lines: u64) -> (Vec<Fault>, f64) {
+    let (root, machine) = two_sockets(intel(0x6a));
+    let fake = Fake::default();
+    let mut source = Cores::open(&root, &machine, Box::new(fake.clone())).unwrap();
+    let before = source.read().unwrap();
+    fake.0.borrow_mut().counts.insert((3, [0x1_0002, 0, 0, 0], 0), lines);
+    fake.0.borrow_mut().now += Duration::from_secs(1);
+    let seen = traffic(&before, &source.read().unwrap());
+    let stream = KnownStream { socket: 0, read: 32e6 * 64.0, write: 16e6 * 64.0, channels: Some(8) };
+    (check_known(&seen, &stream, &source.sees()), stream.seen_by(&seen))
+}
+
+#[test]
+fn a_lower_bound_is_judged_as_one() {
+    // Any part of the lines that were read, since prefetches are not seen; what was written is no part of the comparison.
+    for part in [300_000, 10_000_000, 16_000_000, 32_000_000, 34_000_000] {
+        assert_eq!(bound(part), (vec![], 32e6 * 64.0), "{part}");
+    }
+    assert_eq!(bound(0).0, [Fault::Nothing]);
+    assert!(matches!(bound(64_000_000).0[..], [Fault::Factor { of: Of::Read, factor: 2.0, .. }]));
+    assert!(matches!(bound(45_000_000).0[..], [Fault::Off { of: Of::Read, .. }]));
+}
+
 #[test]
 fn cores_that_do_not_count_say_why() {
     let (root, machine) = two_sockets(genoa());
@@ -323,7 +348,7 @@ fn a_wrong_size_of_a_count_is_found_and_said() {
     fake.0.borrow_mut().now += Duration::from_secs(1);
     let seen = traffic(&before, &source.read().unwrap());
     let known = KnownStream { socket: 0, read: 6.4e9, write: 0.0, channels: Some(2) };
-    let faults = check_known(&seen, &known);
+    let faults = check_known(&seen, &known, &source.sees());
     assert!(matches!(faults[..], [Fault::Factor { factor: 0.5, .. }]), "{faults:?}");
     let note = faults[0].note();
     assert_eq!(note.code, "counts_by_factor");
