@@ -143,7 +143,8 @@ impl PerfSource {
         Ok(refused)
     }
 
-    /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns.
+    /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns. A box that does
+    /// not offer its clock counts without it.
     fn open_box(&mut self, events: Vec<Wanted>) -> io::Result<()> {
         let mut group: Option<GroupId> = None;
         let before = (self.wanted.len(), self.groups.len());
@@ -153,6 +154,10 @@ impl PerfSource {
                 Err(error) if group.is_some() && is_absent(&error) => self.backend.open(&wanted.event, None),
                 opened => opened,
             };
+            // Bytes are whole without a clock: only their share of the peak is not known.
+            if wanted.of == Of::Clock && group.is_some() && opened.as_ref().is_err_and(is_absent) {
+                continue;
+            }
             let opened = opened.inspect_err(|_| {
                 // Half of a box would pass for all of it.
                 self.wanted.truncate(before.0);

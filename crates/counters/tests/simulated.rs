@@ -333,9 +333,12 @@ fn both_sub_channels_of_granite_rapids_are_counted() {
     for config in [0xcf05, 0xcf06] {
         fake.0.borrow_mut().counts.insert((10, [config, 0, 0, 0], 0), 50_000_000);
     }
+    // DDR5-6400: its bursts use an eighth of the clock's ticks, at 4 each.
+    fake.0.borrow_mut().counts.insert((10, [0xff, 0, 0, 0], 0), 3_200_000_000);
     fake.0.borrow_mut().now += Duration::from_secs(1);
     let seen = traffic(&before, &source.read().unwrap());
     assert_eq!(seen.whole().read, Some(100e6 * LINE));
+    assert_eq!(seen.boxes[0].utilisation(), Some(0.125));
     let stream = KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels: None };
     assert_eq!(check_known(&seen, &stream, &source.sees()), []);
 }
