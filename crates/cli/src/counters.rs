@@ -143,7 +143,11 @@ fn counting<S: CounterSource>(path: &Path, mut source: S) -> Result<S, Refusal> 
 fn likwid(path: &Path) -> Result<LikwidFile<File>, Refusal> {
     let mut source = LikwidFile::new(file(path)?);
     source.read().map_err(|error| says::counts_unreadable(&path.display().to_string(), &error.to_string()))?;
-    if source.has_tables() { Ok(source) } else { known_or_empty(path, source) }
+    match source.groups_without_memory() {
+        Some(groups) => Err(says::likwid_without_memory(&path.display().to_string(), &groups)),
+        None if source.has_tables() => Ok(source),
+        None => known_or_empty(path, source),
+    }
 }
 
 /// A source without counts, if its file is empty.

@@ -39,7 +39,7 @@ pub use finding::Finding;
 pub use format::{Field, FormatError, Terms, Words, terms};
 pub use hsmp::{Hsmp, Mailbox};
 pub use http::page_of;
-pub use likwid::{Likwid, LikwidFile, likwid_of};
+pub use likwid::{Likwid, LikwidFile, Volume, likwid_of};
 pub use nodes::{BoxNodes, nodes_of};
 pub use pcm::{PcmFile, PcmMemory, PcmRow};
 pub use pcm_csv::{PcmCsv, PcmCsvFile};

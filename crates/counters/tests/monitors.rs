@@ -12,7 +12,9 @@ use std::rc::Rc;
 
 use common::{cpus, fixtures, intel, machine};
 use proptest::prelude::*;
-use tiermark_counters::{CounterSource, GroupFiles, PcmFile, PcmMemory, Resctrl, examine_resctrl, likwid_of, traffic};
+use tiermark_counters::{
+    CounterSource, GroupFiles, PcmFile, PcmMemory, Resctrl, Volume, examine_resctrl, likwid_of, traffic,
+};
 use tiermark_machine::Root;
 use tiermark_model::{IdSet, Machine};
 
@@ -265,7 +267,8 @@ fn pcm_memory_of_the_shared_fixtures() {
     }
     let likwid = std::fs::read_to_string(folder.join("likwid-mem-icx-2s.csv")).unwrap();
     let likwid = likwid_of(&likwid).unwrap();
-    assert!((likwid.read - 21.7677e9).abs() < 1e5 && (likwid.write - 0.7738e9).abs() < 1e5, "{likwid:?}");
+    let Volume::Split { read, write } = likwid.volume else { panic!("{likwid:?}") };
+    assert!((read - 21.7677e9).abs() < 1e5 && (write - 0.7738e9).abs() < 1e5, "{likwid:?}");
 }
 
 proptest! {

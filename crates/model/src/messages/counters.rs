@@ -164,6 +164,14 @@ messages! {
     Refusal counts_unreadable(source: &str, error: &str):
         "{source}", "{error}", "name a file that the program writes now";
 
+    /// Outputs of likwid whose groups do not count memory.
+    Refusal likwid_without_memory(source: &str, groups: &str):
+        "{source}", "its groups ({groups}) do not count all bytes that memory read and wrote", "run likwid-perfctr with `-g MEM`, or name another source";
+
+    /// The same, of an output that came later.
+    Note no_memory_group(groups: &str):
+        "its groups ({groups}) do not count all bytes that memory read and wrote; run likwid-perfctr with `-g MEM`";
+
     /// A value of a file of events that cannot be.
     Note event_file_value(why: &str):
         "{why}";
