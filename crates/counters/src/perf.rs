@@ -1,5 +1,6 @@
 //! Counters of memory controllers and links through `perf_event_open`.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 
 use tiermark_machine::{Root, event_sources, perf_event_paranoid};
@@ -186,7 +187,7 @@ impl CounterSource for PerfSource {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        sights(&self.wanted)
+        sights(self.wanted.iter().map(|wanted| (&wanted.place, wanted.of)))
     }
 
     fn notes(&self) -> Vec<Note> {
@@ -217,9 +218,10 @@ impl CounterSource for PerfSource {
 }
 
 /// What a set of counters sees.
-pub(crate) fn sights(wanted: &[Wanted]) -> Vec<CounterSight> {
-    let of = |of: Of, link: bool| wanted.iter().any(|w| w.of == of && (w.place.kind == BoxKind::Link) == link);
-    let channels = wanted.iter().any(|w| w.place.kind == BoxKind::Channel);
+pub(crate) fn sights<'a>(counts: impl Iterator<Item = (&'a BoxPlace, Of)>) -> Vec<CounterSight> {
+    let counts: BTreeSet<(BoxKind, Of)> = counts.map(|(place, of)| (place.kind, of)).collect();
+    let of = |of: Of, link: bool| counts.iter().any(|(kind, own)| *own == of && (*kind == BoxKind::Link) == link);
+    let channels = counts.iter().any(|(kind, _)| *kind == BoxKind::Channel);
     let sights = [
         (of(Of::Read, false), CounterSight::Reads),
         (of(Of::Write, false), CounterSight::Writes),

@@ -160,9 +160,22 @@ messages! {
     Note box_phantom(unit: &str, socket: Option<u32>):
         { format!("{unit}{} counted what a known stream did not cause, or more than a channel carries", on(socket)) };
 
+    /// Counts that a run requires and that its check found wrong.
+    Refusal counts_of_no_use(source: &str, faults: &str):
+        "--counters require", "the counts of {source} disagree with a known stream: {faults}",
+        "`--counters auto` measures all the same, and `--counters-from` names another source";
+
     /// A file with counts that cannot be read.
     Refusal counts_unreadable(source: &str, error: &str):
         "{source}", "{error}", "name a file that the program writes now";
+
+    /// A file of another program that was written long ago.
+    Note file_is_old(file: &str, seconds: u64, program: &str):
+        { format!("{file} was last written {} ago; is {program} still running?", ago(seconds)) };
+
+    /// A file of another program that no longer grows.
+    Note file_does_not_grow(file: &str, seconds: u64, program: &str):
+        { format!("no new line in {file} for {}; is {program} still running?", ago(seconds)) };
 
     /// Outputs of likwid whose groups do not count memory.
     Refusal likwid_without_memory(source: &str, groups: &str):
@@ -180,6 +193,16 @@ messages! {
 /// The socket of a box, if it is known.
 fn on(socket: Option<u32>) -> String {
     socket.map_or_else(String::new, |socket| format!(" of socket {socket}"))
+}
+
+/// A time of seconds to days.
+fn ago(seconds: u64) -> String {
+    match seconds {
+        0..600 => format!("{seconds} s"),
+        600..36_000 => format!("{} minutes", seconds / 60),
+        36_000..172_800 => format!("{} hours", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
 }
 
 /// The first names, and how many more there are.
