@@ -291,6 +291,11 @@ mod tests {
         let text = FILES[0].1.replace("bytes = 64", "bytes = -64");
         let mistakes = Family::read(&text).unwrap_err();
         assert!(mistakes.iter().any(|mistake| mistake.to_string().contains("above 0")), "{mistakes:?}");
+        // In lists, line and key are those of the value.
+        let line = 1 + text.lines().position(|line| line.starts_with("is = ")).unwrap();
+        let mistakes = Family::read(&FILES[0].1.replacen("is = \"channel\"", "is = \"chan\"", 1)).unwrap_err();
+        let said = mistakes[0].to_string();
+        assert!(said.starts_with(&format!("line {line}: unit.is: ")) && said.contains("channel"), "{said}");
         assert!(Family::read("name = 3").is_err() && Family::read("").is_err());
     }
 }

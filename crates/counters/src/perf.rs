@@ -52,10 +52,10 @@ pub fn examine_perf(root: &Root, machine: &Machine, families: &[Family]) -> Resu
 /// Why a machine with a known processor has no event.
 fn nothing(selection: &Selection) -> Refusal {
     let lacks = selection.findings.iter().find_map(|finding| match finding {
-        Finding::FormatLacks { pmu, .. } => Some(pmu),
+        Finding::FormatLacks { pmu, error } => Some((pmu, error)),
         _ => None,
     });
-    lacks.map_or_else(says::no_pmu, |pmu| says::format_lacks(pmu))
+    lacks.map_or_else(says::no_pmu, |(pmu, error)| says::format_lacks(pmu, &error.said()))
 }
 
 /// Counts that are open.

@@ -128,6 +128,30 @@ fn more_than_a_link_can_carry_is_no_traffic() {
     assert!(matches!(&seen.marks[..], [CounterMark::Impossible { .. }]), "{:?}", seen.marks);
 }
 
+#[test]
+fn a_channel_that_counts_the_impossible_is_missing_unless_it_is_not_there() {
+    let seen = |clock: u64| {
+        let mut memory = Memory::new();
+        memory.during(|memory| {
+            memory.count(10, 0x0f04, 0, 1_000_000);
+            memory.count(10, 0, 0, DCLK);
+            memory.count(11, 0x0f04, 0, u64::MAX / 4);
+            memory.count(11, 0, 0, clock);
+            memory.fake.0.borrow_mut().now += Duration::from_secs(1);
+        })
+    };
+    // A channel that is there: the sum of its socket would lack it.
+    let there = seen(DCLK);
+    assert_eq!((there.missing.len(), there.sockets()[&0].read), (1, None));
+    assert_eq!(there.sockets()[&1].read, Some(0.0));
+    // One without modules, whose clock stands still or is junk as well.
+    for clock in [0, u64::MAX / 8] {
+        let absent = seen(clock);
+        assert_eq!((absent.missing.len(), absent.sockets()[&0].read), (0, Some(64e6)), "{clock}");
+        assert!(matches!(&absent.marks[..], [CounterMark::Impossible { .. }]), "{:?}", absent.marks);
+    }
+}
+
 proptest! {
     #[test]
     fn known_amplification_in_and_the_same_out(useful in 1u64..200_000_000, read in 0u64..150_000_000, write in 0u64..150_000_000) {

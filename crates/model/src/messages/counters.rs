@@ -21,8 +21,8 @@ messages! {
         { CONTROLLERS }, { format!("the events of {cpu} are not known; its sources are {}", listed(sources)) }, { SEND };
 
     /// Event sources whose formats lack a term that the events need.
-    Refusal format_lacks(source: &str):
-        { CONTROLLERS }, "{source} does not take the events that its processor's family has", { SEND };
+    Refusal format_lacks(source: &str, why: &str):
+        { CONTROLLERS }, "{source} does not take the events that its processor's family has: it {why}", { SEND };
 
     /// A user who may not count.
     Refusal denied(paranoid: Option<i64>, error: &str):
@@ -75,8 +75,8 @@ messages! {
         "{source}: cpu {cpu} is offline, so that its socket is not counted";
 
     /// An event source that cannot take an event of its family.
-    Note source_lacks_format(source: &str):
-        "{source} does not take an event that its processor's family has";
+    Note source_lacks_format(source: &str, why: &str):
+        "{source} does not take an event that its processor's family has, and does not count it: it {why}";
 
     /// Boxes that have a name and are not there.
     Note boxes_absent(boxes: u64):
