@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use tiermark_counters::{
-    Backend, Candidate, Chosen, Cores, CounterSource, Family, LikwidFile, Mailbox, PcmCsvFile, PcmFile, PcmServer,
-    PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, open_hsmp,
+    Backend, Candidate, Chosen, Cores, CounterSource, Family, LikwidFile, Mailbox, Monitored, PcmCsvFile, PcmFile,
+    PcmServer, PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, open_hsmp,
 };
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
@@ -121,15 +122,22 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
             boxed(Resctrl::open(SystemFiles, root, std::process::id(), &cpus, machine))
         }
         CountersFrom::PcmServer(address) => boxed(PcmServer::open(address)),
-        CountersFrom::PcmMemory(path) => boxed(counting(path, PcmFile::new(file(path)?))),
-        CountersFrom::Pcm(path) => boxed(counting(path, PcmCsvFile::new(file(path)?))),
-        CountersFrom::Likwid(path) => boxed(likwid(path)),
+        CountersFrom::PcmMemory(path) => boxed(monitored(path, counting(path, PcmFile::new(file(path)?))?)),
+        CountersFrom::Pcm(path) => boxed(monitored(path, counting(path, PcmCsvFile::new(file(path)?))?)),
+        CountersFrom::Likwid(path) => boxed(monitored(path, likwid(path)?)),
         CountersFrom::Core => boxed(Cores::open(root, machine, ThisSystem.perf())),
     }
 }
 
 fn boxed(source: Result<impl CounterSource + 'static, Refusal>) -> Opened {
     Ok(Box::new(source?))
+}
+
+/// A source that is a file, which says so when the file no longer grows. That an empty one has no line yet is no news.
+fn monitored<S: CounterSource>(path: &Path, source: S) -> Result<Monitored<S>, Refusal> {
+    let written = path.metadata().ok().filter(|file| file.len() > 0).and_then(|file| file.modified().ok());
+    let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
+    Ok(Monitored::new(source, &path.display().to_string(), age))
 }
 
 /// A source that is a file, unless the file has text and no count: it is another file then.
@@ -143,7 +151,11 @@ fn counting<S: CounterSource>(path: &Path, mut source: S) -> Result<S, Refusal> 
 fn likwid(path: &Path) -> Result<LikwidFile<File>, Refusal> {
     let mut source = LikwidFile::new(file(path)?);
     source.read().map_err(|error| says::counts_unreadable(&path.display().to_string(), &error.to_string()))?;
-    if source.has_tables() { Ok(source) } else { known_or_empty(path, source) }
+    match source.groups_without_memory() {
+        Some(groups) => Err(says::likwid_without_memory(&path.display().to_string(), &groups)),
+        None if source.has_tables() => Ok(source),
+        None => known_or_empty(path, source),
+    }
 }
 
 /// A source without counts, if its file is empty.

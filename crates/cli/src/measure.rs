@@ -9,8 +9,8 @@ use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    CounterSourceId, Exit, Experiment, FileMemory, IdSet, Machine, Node, NodeId, Numbering, Plan, PlanPage, RUN_SCHEMA,
-    Refusal, Request, Run, RunCounters, Scope, resolve_cpus,
+    Exit, Experiment, FileMemory, IdSet, Machine, Node, NodeId, Numbering, Plan, PlanPage, RUN_SCHEMA, Refusal,
+    Request, Run, RunCounters, Scope, resolve_cpus,
 };
 use tiermark_probes::survey;
 
@@ -137,21 +137,17 @@ fn count(job: &Job<'_>, mut host: Box<dyn Host>, root: &Root) -> Result<(Box<dyn
         (CounterUse::Off, _) => Ok((host, None)),
         (_, Simulation { simulate: Some(_), sim_counters: Some(_), .. }) => {
             let counters = counted::simulated(host.as_mut());
+            counted::refuse_useless(counting, &counters)?;
             Ok((host, Some(counters)))
         }
         (when, simulation) => {
-            // A source that the user names is as good as required.
-            let required = when == CounterUse::Require || counting.source.counters_from.is_some();
-            if simulation.simulate.is_some() && !required {
+            let named = counting.source.counters_from.is_some();
+            if simulation.simulate.is_some() && when != CounterUse::Require && !named {
                 return Ok((host, None));
             }
             let (host, counters) = counted::beside(host, root, counting)?;
-            match counters.passed_over.first() {
-                Some(first) if required && counters.source == CounterSourceId::None => {
-                    Err(first.refusal.clone().into())
-                }
-                _ => Ok((host, Some(counters))),
-            }
+            counted::refuse_useless(counting, &counters)?;
+            Ok((host, Some(counters)))
         }
     }
 }

@@ -53,6 +53,9 @@ fn what_is_required_and_cannot_be_counted_measures_nothing() {
     for required in [&["--counters=require"][..], &["--counters-from=perf"]] {
         let refused = user.run(&[&command[..], required].concat()).expect(4);
         assert!(refused.err.contains("perf"), "{}", refused.err);
+        // Each source that was tried says why it did not open.
+        let is_ladder = required[0] == "--counters=require";
+        assert_eq!(refused.err.contains("perf, resctrl, core: "), is_ladder, "{}", refused.err);
     }
     for allowed in ["--counters=off", "--counters=auto"] {
         let out = user.run(&[&command[..], &[allowed, "--json"]].concat()).expect(0).json();

@@ -165,6 +165,23 @@ fn a_source_of_counters_can_be_named() {
         (&"pcm-memory".into(), &true.into(), &"channels".into())
     );
     assert_eq!(file["notes"][0]["code"], "counts_come_late");
+    // One without channels (-nc) that nobody has written for two hours.
+    let sums = PCM.replace("Ch0Read", "Mem Read (MB/s)").replace("Ch0Write", "Mem Write (MB/s)");
+    let old = std::fs::File::create(user.path("old.csv")).unwrap();
+    std::io::Write::write_all(&mut &old, sums.as_bytes()).unwrap();
+    old.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(7300)).unwrap();
+    let old = named(&format!("pcm-memory={}", user.path("old.csv").display()));
+    assert_eq!(old["sees"], serde_json::json!(["reads", "writes"]));
+    assert_eq!(old["notes"][1]["code"], "file_is_old", "{old}");
+    // Half of the channels of EPYC.
+    let text = "STRUCT,Info,1\nTABLE,Group 1 Metric,MEM1,2\nMetric,HWThread 0\nRuntime (RDTSC) [s],2.0\n\
+        Memory data volume (channels 0-3) [GBytes],1.0\n";
+    std::fs::write(user.path("part"), text).unwrap();
+    let part = named(&format!("likwid={}", user.path("part").display()));
+    assert_eq!((&part["opens"], &part["refused"]["code"]), (&false.into(), &"likwid_without_memory".into()));
+    std::fs::write(user.path("both"), text.replace(" (channels 0-3)", "")).unwrap();
+    let both = named(&format!("likwid={}", user.path("both").display()));
+    assert_eq!((&both["opens"], &both["sees"]), (&true.into(), &serde_json::json!(["total"])));
     let gone = named("likwid=/nowhere/at/all");
     assert_eq!((&gone["opens"], &gone["refused"]["code"]), (&false.into(), &"counts_unreadable".into()));
     // A server that answers one request.

@@ -51,6 +51,8 @@ impl From<Problem> for Mistake {
 /// Where a key stands.
 struct KeySpan {
     path: Vec<String>,
+    /// Whether it stands in a list of tables: another table of the list has the same keys.
+    listed: bool,
     key: std::ops::Range<usize>,
     value: std::ops::Range<usize>,
 }
@@ -78,7 +80,7 @@ pub fn read<T: DeserializeOwned>(
     let (mut table, mut mistakes) = parse(text)?;
     let model = DeTable::parse_recoverable(model).0;
     let mut places = Vec::new();
-    walk(table.get_ref(), &mut Vec::new(), &mut places);
+    walk(table.get_ref(), &mut Vec::new(), false, &mut places);
     // Keys with values that are the model's.
     let mut stand_in: Vec<String> = Vec::new();
     while mistakes.count() < MOST {
@@ -106,6 +108,10 @@ pub fn read<T: DeserializeOwned>(
             break;
         } else {
             mistakes.add(line, path.join("."), fault(error.message(), of_path(model.get_ref(), &path)));
+        }
+        if place.is_some_and(|place| place.listed) {
+            // The model has a list of its own, so that nothing stands for this key.
+            break;
         }
         let again = stand_in.contains(&path.join("."));
         stand_in.push(path.join("."));
@@ -141,13 +147,21 @@ fn whereabouts<'a>(places: &'a [KeySpan], error: &toml::de::Error) -> (Option<&'
     (places.iter().filter(at).max_by_key(|place| place.path.len()), lacks)
 }
 
-/// Every key of a table and of those in it.
-fn walk(table: &DeTable<'_>, path: &mut Vec<String>, places: &mut Vec<KeySpan>) {
+/// Every key of a table and of those in it, and each table of a list under the key of the list.
+fn walk(table: &DeTable<'_>, path: &mut Vec<String>, listed: bool, places: &mut Vec<KeySpan>) {
     for (key, value) in table {
         path.push(key.get_ref().to_string());
-        places.push(KeySpan { path: path.clone(), key: key.span(), value: value.span() });
-        if let DeValue::Table(inner) = value.get_ref() {
-            walk(inner, path, places);
+        places.push(KeySpan { path: path.clone(), listed, key: key.span(), value: value.span() });
+        match value.get_ref() {
+            DeValue::Table(inner) => walk(inner, path, listed, places),
+            DeValue::Array(all) => {
+                for own in all {
+                    let DeValue::Table(inner) = own.get_ref() else { continue };
+                    places.push(KeySpan { path: path.clone(), listed: true, key: own.span(), value: own.span() });
+                    walk(inner, path, true, places);
+                }
+            }
+            _ => {}
         }
         path.pop();
     }
@@ -190,7 +204,7 @@ fn place(mistakes: &mut Mistakes<'_>, places: &[KeySpan], problem: Problem) {
         let name = place.name();
         problem.key == name || problem.key.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'))
     };
-    let place = places.iter().filter(around).max_by_key(|place| place.path.len());
+    let place = places.iter().filter(|place| !place.listed).filter(around).max_by_key(|place| place.path.len());
     mistakes.add(place.map_or(0, |place| mistakes.line(place.key.start)), problem.key, problem.fault);
 }
 
@@ -364,6 +378,35 @@ mod tests {
         assert_eq!(first("x = 1"), at(0, "inner", codes::key_missing));
         assert_eq!(first("\n[inner]\n"), at(2, "inner.rate", codes::key_missing));
         assert_eq!(first("[inner]\nrate = 'x'\n"), at(2, "inner.rate", codes::type_wrong));
+    }
+
+    #[test]
+    fn mistakes_in_lists_of_tables_have_a_line_and_a_key() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Units {
+            #[serde(rename = "unit")]
+            _unit: Vec<Unit>,
+        }
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Unit {
+            #[serde(rename = "kind")]
+            _kind: Kind,
+            #[serde(rename = "rates", default)]
+            _rates: Vec<Inner>,
+        }
+        let first = |text: &str| {
+            let Mistake { line, key, fault } = read::<Units>(text, "", |_| Vec::new()).unwrap_err().swap_remove(0);
+            (line, key, fault.code)
+        };
+        let unit = "[[unit]]\nkind = 'poisson'\n\n";
+        assert_eq!(first(&format!("{unit}[[unit]]\nkind = 'poison'\n")), at(5, "unit.kind", codes::choice_unknown));
+        assert_eq!(first(&format!("{unit}[[unit]]\nkin = 'poisson'\n")), at(5, "unit.kin", codes::key_unknown));
+        assert_eq!(first(&format!("{unit}[[unit]]\n")), at(4, "unit.kind", codes::key_missing));
+        let rates = "[[unit]]\nkind = 'poisson'\nrates = [\n  { rate = 1.0 },\n  { rate = 'x' },\n]\n";
+        assert_eq!(first(rates), at(5, "unit.rates.rate", codes::type_wrong));
+        assert_eq!(first(&rates.replace("rate = 'x'", "speed = 1")), at(5, "unit.rates.speed", codes::key_unknown));
     }
 
     proptest! {

@@ -2,7 +2,10 @@
 
 use crate::family::Of;
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, LinkCheck, Note, Traffic, WayCheck, amplification};
+use tiermark_model::{
+    BoxKind, BoxPlace, BoxTraffic, CounterMark, CounterSight, LinkCheck, Note, Traffic, TrafficSum, WayCheck,
+    amplification,
+};
 
 /// Factors by which counters are wrong for a known reason: events of one of two sub-channels or of one of three message
 /// classes, a burst of half a line, two sources or two sockets added.
@@ -113,13 +116,33 @@ fn bytes_of(of: Of) -> &'static str {
     }
 }
 
-/// Compares the traffic during a stream, without that of an idle machine, with the stream. Empty: the counters can be
-/// trusted.
-pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
-    let is_here = |place: &BoxPlace| place.socket.is_none_or(|socket| socket == stream.socket);
+impl KnownStream {
+    /// Whether a box may carry it.
+    fn is_on(&self, place: &BoxPlace) -> bool {
+        place.socket.is_none_or(|socket| socket == self.socket)
+    }
+
+    /// The bytes that these counters can have seen: those read only, if they see no others.
+    pub fn seen_by(&self, traffic: &Traffic) -> f64 {
+        self.beside(&traffic.sum(|place| self.is_on(place))).iter().map(|(.., known)| known).sum()
+    }
+
+    /// What was counted, beside what is known of the same.
+    fn beside(&self, sum: &TrafficSum) -> Vec<(Of, f64, f64)> {
+        match (sum.read, sum.write) {
+            (Some(read), Some(write)) => vec![(Of::Read, read, self.read), (Of::Write, write, self.write)],
+            (Some(read), None) => vec![(Of::Read, read, self.read)],
+            _ => vec![(Of::Both, sum.total.unwrap_or(0.0), self.read + self.write)],
+        }
+    }
+}
+
+/// Compares the traffic during a stream, without that of an idle machine, with the stream. Empty: the counters, which see this,
+/// can be trusted. Those that see a lower bound only may count any part of the stream, and not more than it.
+pub fn check_known(traffic: &Traffic, stream: &KnownStream, sees: &[CounterSight]) -> Vec<Fault> {
+    let is_here = |place: &BoxPlace| stream.is_on(place);
     let mut faults: Vec<Fault> = traffic.marks.iter().filter(|mark| is_here(mark.place())).map(of_mark).collect();
-    let boxes: Vec<&BoxTraffic> =
-        traffic.boxes.iter().filter(|own| own.place.socket.is_none_or(|socket| socket == stream.socket)).collect();
+    let boxes: Vec<&BoxTraffic> = traffic.boxes.iter().filter(|own| is_here(&own.place)).collect();
     let median = median_of_active(&boxes);
     let Some(median) = median else {
         // What is wrong with its boxes says why none counted.
@@ -129,15 +152,11 @@ pub fn check_known(traffic: &Traffic, stream: &KnownStream) -> Vec<Fault> {
         return faults;
     };
     faults.extend(of_boxes(&boxes, median, stream.channels));
-    let sum = traffic.sum(|place| place.socket.is_none_or(|socket| socket == stream.socket));
-    let ratios = match (sum.read, sum.write) {
-        (Some(read), Some(write)) => {
-            vec![(Of::Read, read, stream.read), (Of::Write, write, stream.write)]
-        }
-        _ => vec![(Of::Both, sum.total.unwrap_or(0.0), stream.read + stream.write)],
-    };
-    let known = ratios.into_iter().filter(|(.., known)| *known > 0.0);
-    faults.extend(known.filter_map(|(of, counted, known)| of_ratio(of, counted / known)));
+    let is_bound = sees.contains(&CounterSight::LowerBound);
+    let ratios = stream.beside(&traffic.sum(is_here)).into_iter().filter(|(.., known)| *known > 0.0);
+    let ratios = ratios.map(|(of, counted, known)| (of, counted / known));
+    faults
+        .extend(ratios.filter(|(_, ratio)| !(is_bound && *ratio < 1.0)).filter_map(|(of, ratio)| of_ratio(of, ratio)));
     faults
 }
 

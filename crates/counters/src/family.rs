@@ -286,11 +286,26 @@ mod tests {
         assert_eq!(name(&all[1..]), all[1].name);
     }
 
+    /// Users have no other description of the format.
+    #[test]
+    fn the_example_of_the_documentation_is_read() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/COUNTERS.md")).unwrap();
+        let (_, rest) = page.split_once("    name = \"My server\"").unwrap();
+        let (rest, _) = rest.split_once("\n\n`of` is").unwrap();
+        let family = Family::read(&format!("name = \"My server\"{rest}")).unwrap();
+        assert_eq!((family.cpu.len(), family.unit.len(), family.unit[0].count.len()), (1, 1, 3));
+    }
+
     #[test]
     fn mistakes_have_a_line() {
         let text = FILES[0].1.replace("bytes = 64", "bytes = -64");
         let mistakes = Family::read(&text).unwrap_err();
         assert!(mistakes.iter().any(|mistake| mistake.to_string().contains("above 0")), "{mistakes:?}");
+        // In lists, line and key are those of the value.
+        let line = 1 + text.lines().position(|line| line.starts_with("is = ")).unwrap();
+        let mistakes = Family::read(&FILES[0].1.replacen("is = \"channel\"", "is = \"chan\"", 1)).unwrap_err();
+        let said = mistakes[0].to_string();
+        assert!(said.starts_with(&format!("line {line}: unit.is: ")) && said.contains("channel"), "{said}");
         assert!(Family::read("name = 3").is_err() && Family::read("").is_err());
     }
 }

@@ -29,6 +29,17 @@ pub enum FormatError {
     NoTerm(String),
 }
 
+impl FormatError {
+    /// What is wrong, to follow the name of an event source.
+    pub(crate) fn said(&self) -> String {
+        match self {
+            Self::Malformed(text) => format!("has a format that makes no sense ({text})"),
+            Self::TooLarge { value, bits } => format!("has {bits} bits for the value {value:#x}"),
+            Self::NoTerm(name) => format!("has no term {name}"),
+        }
+    }
+}
+
 /// Bits of one word, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {

@@ -16,6 +16,10 @@ use crate::source::CounterSource;
 const MOST_LINES: usize = 10_000;
 /// Metrics of one group: the largest has about 20.
 const MOST_METRICS: usize = 1000;
+/// The metric of reads and writes together. Those of a part of the channels, as of the groups MEM1 and MEM2 of EPYC, have other names.
+const BOTH: &str = "Memory data volume [GBytes]";
+/// Groups of an output that are remembered.
+const MOST_GROUPS: usize = 8;
 /// Bytes of a gigabyte, as likwid counts them.
 const GB: f64 = 1e9;
 
@@ -24,28 +28,67 @@ const GB: f64 = 1e9;
 pub struct Likwid {
     /// Seconds that it ran.
     pub seconds: f64,
-    /// Bytes read from memory.
-    pub read: f64,
-    /// Bytes written to memory.
-    pub write: f64,
+    /// Bytes that memory moved.
+    pub volume: Volume,
+}
+
+/// Bytes that memory moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Volume {
+    /// Read and written apart.
+    Split {
+        /// Bytes read.
+        read: f64,
+        /// Bytes written.
+        write: f64,
+    },
+    /// Read and written together: the group does not separate them.
+    Both(f64),
+}
+
+impl Default for Volume {
+    fn default() -> Self {
+        Self::Split { read: 0.0, write: 0.0 }
+    }
+}
+
+impl Volume {
+    /// The bytes of each thing that is counted.
+    fn bytes(&self) -> Vec<(Of, f64)> {
+        match *self {
+            Self::Split { read, write } => vec![(Of::Read, read), (Of::Write, write)],
+            Self::Both(both) => vec![(Of::Both, both)],
+        }
+    }
 }
 
 impl Likwid {
     /// The counts before and after, of the whole machine: likwid does not say on which socket a thread is.
     pub fn snapshots(&self) -> (Snapshot, Snapshot) {
         let place = BoxPlace { socket: None, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
-        let at = |read: f64, write: f64| {
-            [(Of::Read, read), (Of::Write, write)]
-                .into_iter()
-                .enumerate()
-                .map(|(id, (of, bytes))| Reading::of(id, place.clone(), of, bytes))
-                .collect()
-        };
+        let bytes = self.volume.bytes();
+        let reading = |(id, (of, bytes)): (usize, &(Of, f64))| Reading::of(id, place.clone(), *of, *bytes);
+        let before: Vec<(Of, f64)> = bytes.iter().map(|(of, _)| (*of, 0.0)).collect();
+        let at = |all: &[(Of, f64)]| all.iter().enumerate().map(reading).collect();
         let end = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
         (
-            Snapshot { at: Duration::ZERO, readings: at(0.0, 0.0), ..Snapshot::default() },
-            Snapshot { at: end, readings: at(self.read, self.write), ..Snapshot::default() },
+            Snapshot { at: Duration::ZERO, readings: at(&before), ..Snapshot::default() },
+            Snapshot { at: end, readings: at(&bytes), ..Snapshot::default() },
         )
+    }
+
+    /// Adds another output. One of another group than the first has other counts, which do not go together.
+    fn add(&mut self, more: &Self) {
+        match (&mut self.volume, more.volume) {
+            (_, volume) if self.seconds == 0.0 => self.volume = volume,
+            (Volume::Split { read, write }, Volume::Split { read: more_read, write: more_write }) => {
+                *read += more_read;
+                *write += more_write;
+            }
+            (Volume::Both(both), Volume::Both(more)) => *both += more,
+            _ => return,
+        }
+        self.seconds += more.seconds;
     }
 }
 
@@ -53,9 +96,14 @@ impl Likwid {
 #[derive(Debug, Clone, Default)]
 struct Groups {
     metrics: BTreeMap<String, Vec<f64>>,
-    in_metrics: bool,
+    /// The group whose metrics are read, and how many of them are to come.
+    group: Option<(String, usize)>,
     /// Whether the output that is read has been counted: its other groups are of other things, or of the same traffic.
     counted: bool,
+    /// Groups of this output whose metrics were read and that count no memory.
+    others: Vec<String>,
+    /// Groups of the last whole output, if none of them counted memory.
+    without: Vec<String>,
 }
 
 impl Groups {
@@ -64,17 +112,32 @@ impl Groups {
         let cells = cells(line);
         if begins_table(line) {
             // The line `STRUCT,Info` begins each output.
-            self.counted &= cells.get(1) != Some(&"Info");
+            if cells.get(1) == Some(&"Info") {
+                self.without = std::mem::take(&mut self.others);
+                self.counted = false;
+            }
             // `STAT` tables repeat the sums of some metrics; threads are added up here.
-            self.in_metrics = cells.get(1).is_some_and(|title| title.ends_with(" Metric"));
+            let is_metrics = cells.get(1).is_some_and(|title| title.ends_with(" Metric"));
+            let named = || cells.get(2).copied().unwrap_or_default().to_owned();
+            let rows = cells.get(3).and_then(|rows| rows.parse().ok()).unwrap_or(usize::MAX);
+            self.group = is_metrics.then(|| (named(), rows));
             self.metrics.clear();
             return None;
         }
         // Lines are padded with commas to the width of the widest.
         let values = cells[1..].iter().filter(|cell| !cell.is_empty()).map(|cell| amount(cell)).collect::<Option<_>>();
-        let values = values.filter(|_| self.in_metrics && !self.counted && self.metrics.len() < MOST_METRICS)?;
-        self.metrics.insert(cells[0].to_owned(), values);
-        let found = whole(&self.metrics)?;
+        let (group, rows) = self.group.as_mut().filter(|_| !self.counted && self.metrics.len() < MOST_METRICS)?;
+        *rows = rows.saturating_sub(usize::from(cells[0] != "Metric"));
+        if let Some(values) = values {
+            self.metrics.insert(cells[0].to_owned(), values);
+        }
+        let Some(found) = whole(&self.metrics, cells[0]) else {
+            if *rows == 0 && !self.others.contains(group) && self.others.len() < MOST_GROUPS {
+                self.others.push(group.clone());
+            }
+            return None;
+        };
+        self.others.clear();
         self.counted = true;
         Some(found)
     }
@@ -112,6 +175,12 @@ impl<R: Read> LikwidFile<R> {
     pub fn has_tables(&self) -> bool {
         self.has_tables
     }
+
+    /// The groups of all outputs so far, if there are some and none of them counts memory.
+    pub fn groups_without_memory(&self) -> Option<String> {
+        let groups = if self.groups.others.is_empty() { &self.groups.without } else { &self.groups.others };
+        (self.sum.seconds == 0.0 && !groups.is_empty()).then(|| groups.join(", "))
+    }
 }
 
 impl<R: Read> CounterSource for LikwidFile<R> {
@@ -120,7 +189,10 @@ impl<R: Read> CounterSource for LikwidFile<R> {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        vec![CounterSight::Reads, CounterSight::Writes]
+        match self.sum.volume {
+            Volume::Split { .. } => vec![CounterSight::Reads, CounterSight::Writes],
+            Volume::Both(_) => vec![CounterSight::Total],
+        }
     }
 
     fn notes(&self) -> Vec<Note> {
@@ -137,12 +209,14 @@ impl<R: Read> CounterSource for LikwidFile<R> {
             pieces.take(text, |line| {
                 *has_tables |= begins_table(line);
                 if let Some(more) = groups.line(line) {
-                    sum.seconds += more.seconds;
-                    sum.read += more.read;
-                    sum.write += more.write;
+                    sum.add(&more);
                 }
             });
         })?;
+        // A whole output was read: that which follows it has begun.
+        if let (0.0, false) = (self.sum.seconds, self.groups.without.is_empty()) {
+            return Err(io::Error::other(says::no_memory_group(&self.groups.without.join(", ")).text));
+        }
         Ok(self.sum.snapshots().1)
     }
 }
@@ -153,14 +227,17 @@ fn begins_table(line: &str) -> bool {
     matches!(cells[0], "TABLE" | "STRUCT") && cells.len() > 1
 }
 
-/// What the metrics of a group say, if they are all there.
-fn whole(metrics: &BTreeMap<String, Vec<f64>>) -> Option<Likwid> {
+/// What the metrics of a group say, after the line of the last of them. The volume of reads and writes together stands behind both of
+/// them where a group has all three.
+fn whole(metrics: &BTreeMap<String, Vec<f64>>, last: &str) -> Option<Likwid> {
     let seconds = metrics.get("Runtime (RDTSC) [s]")?.iter().copied().fold(0.0, f64::max);
     // The counters of a socket stand with its first thread, and the other threads have 0.
     let volume = |name: &str| Some(metrics.get(name)?.iter().sum::<f64>() * GB);
-    let read = volume("Memory read data volume [GBytes]")?;
-    let write = volume("Memory write data volume [GBytes]")?;
-    (seconds > 0.0).then_some(Likwid { seconds, read, write })
+    let read = volume("Memory read data volume [GBytes]");
+    let write = volume("Memory write data volume [GBytes]");
+    let both = || volume(BOTH).filter(|_| last == BOTH).map(Volume::Both);
+    let volume = read.zip(write).map(|(read, write)| Volume::Split { read, write }).or_else(both)?;
+    (seconds > 0.0).then_some(Likwid { seconds, volume })
 }
 
 #[cfg(test)]
@@ -186,7 +263,7 @@ Metric,TrafficSum,Min,Max,Avg
 
     #[test]
     fn threads_are_added_and_never_multiplied() {
-        assert_eq!(likwid_of(OUTPUT), Some(Likwid { seconds: 2.0, read: 22e9, write: 1e9 }));
+        assert_eq!(likwid_of(OUTPUT), Some(Likwid { seconds: 2.0, volume: Volume::Split { read: 22e9, write: 1e9 } }));
         let (before, after) = likwid_of(OUTPUT).unwrap().snapshots();
         let sum = traffic(&before, &after).whole();
         assert_eq!((sum.read, sum.write, sum.total), (Some(22e9), Some(1e9), Some(23e9)));
@@ -208,6 +285,53 @@ Metric,TrafficSum,Min,Max,Avg
         let end = OUTPUT.find("Memory write").unwrap();
         assert_eq!(likwid_of(&OUTPUT[..end]), None);
         assert_eq!(likwid_of("TABLE,Group 1 Metric,MEM,3\nRuntime (RDTSC) [s],nan\n"), None);
+    }
+
+    /// The output of a group with other metrics of memory.
+    fn output(group: &str, volume: &str) -> String {
+        let text = OUTPUT
+            .replace(",MEM,3", ",MEM,2")
+            .replace(",MEM,", &format!(",{group},"))
+            .replace("Memory write data volume [GBytes]", volume);
+        text.lines().filter(|line| !line.starts_with("Memory read")).map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn reads_and_writes_together_count_where_they_are_all() {
+        let both = output("MEM", BOTH);
+        assert_eq!(likwid_of(&both), Some(Likwid { seconds: 2.0, volume: Volume::Both(1e9) }));
+        let text = format!("{both}{both}");
+        let mut file = LikwidFile::new(text.as_bytes());
+        let snapshot = file.read().unwrap();
+        assert_eq!((file.sees(), file.groups_without_memory()), (vec![CounterSight::Total], None));
+        let before = Likwid { volume: Volume::Both(0.0), ..Likwid::default() }.snapshots().1;
+        assert_eq!(traffic(&before, &snapshot).whole().total, Some(2e9));
+        // All three: the total is no third part.
+        let all = OUTPUT
+            .replace("Memory write", "Memory write data volume [GBytes],1,0,\nMemory data volume [GBytes],23,0\nx");
+        assert_eq!(likwid_of(&all), likwid_of(OUTPUT));
+    }
+
+    #[test]
+    fn groups_without_memory_are_named() {
+        // A part of the channels is not the traffic.
+        let part = output("MEM1", "Memory data volume (channels 0-3) [GBytes]");
+        let mut file = LikwidFile::new(part.as_bytes());
+        assert!(file.read().is_ok());
+        assert_eq!(file.groups_without_memory().as_deref(), Some("MEM1"));
+        // Half a table may go on with more.
+        let mut half = LikwidFile::new(&part.as_bytes()[..part.find("Memory data").unwrap()]);
+        assert!(half.read().is_ok() && half.groups_without_memory().is_none() && half.has_tables());
+        // The next output has begun: that before has no more groups.
+        let two = format!("{part}{part}");
+        let error = LikwidFile::new(two.as_bytes()).read().unwrap_err().to_string();
+        assert!(error.contains("MEM1") && error.contains("-g MEM"), "{error}");
+        // Another group of the same output counts it.
+        let end = OUTPUT.find("TABLE").unwrap();
+        let both = format!("{part}{}{part}", &OUTPUT[end..]);
+        let mut file = LikwidFile::new(both.as_bytes());
+        assert!(file.read().is_ok());
+        assert_eq!(file.groups_without_memory(), None);
     }
 
     proptest! {

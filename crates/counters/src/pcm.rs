@@ -121,7 +121,8 @@ impl<R: Read> CounterSource for PcmFile<R> {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        vec![CounterSight::Reads, CounterSight::Writes, CounterSight::Channels]
+        let all = || vec![CounterSight::Reads, CounterSight::Writes, CounterSight::Channels];
+        self.memory.sums.sees().unwrap_or_else(all)
     }
 
     fn notes(&self) -> Vec<Note> {

@@ -107,7 +107,8 @@ impl<R: Read> CounterSource for PcmCsvFile<R> {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        vec![CounterSight::Reads, CounterSight::Writes, CounterSight::LinkReceived]
+        let all = || vec![CounterSight::Reads, CounterSight::Writes, CounterSight::LinkReceived];
+        self.csv.sums.sees().unwrap_or_else(all)
     }
 
     fn notes(&self) -> Vec<Note> {

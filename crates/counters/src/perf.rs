@@ -1,5 +1,6 @@
 //! Counters of memory controllers and links through `perf_event_open`.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 
 use tiermark_machine::{Root, event_sources, perf_event_paranoid};
@@ -51,10 +52,10 @@ pub fn examine_perf(root: &Root, machine: &Machine, families: &[Family]) -> Resu
 /// Why a machine with a known processor has no event.
 fn nothing(selection: &Selection) -> Refusal {
     let lacks = selection.findings.iter().find_map(|finding| match finding {
-        Finding::FormatLacks { pmu, .. } => Some(pmu),
+        Finding::FormatLacks { pmu, error } => Some((pmu, error)),
         _ => None,
     });
-    lacks.map_or_else(says::no_pmu, |pmu| says::format_lacks(pmu))
+    lacks.map_or_else(says::no_pmu, |(pmu, error)| says::format_lacks(pmu, &error.said()))
 }
 
 /// Counts that are open.
@@ -143,7 +144,8 @@ impl PerfSource {
         Ok(refused)
     }
 
-    /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns.
+    /// Opens the events of a box: in one group if the box has as many counters, else in several, which take turns. A box that does
+    /// not offer its clock counts without it.
     fn open_box(&mut self, events: Vec<Wanted>) -> io::Result<()> {
         let mut group: Option<GroupId> = None;
         let before = (self.wanted.len(), self.groups.len());
@@ -153,6 +155,10 @@ impl PerfSource {
                 Err(error) if group.is_some() && is_absent(&error) => self.backend.open(&wanted.event, None),
                 opened => opened,
             };
+            // Bytes are whole without a clock: only their share of the peak is not known.
+            if wanted.of == Of::Clock && group.is_some() && opened.as_ref().is_err_and(is_absent) {
+                continue;
+            }
             let opened = opened.inspect_err(|_| {
                 // Half of a box would pass for all of it.
                 self.wanted.truncate(before.0);
@@ -181,7 +187,7 @@ impl CounterSource for PerfSource {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        sights(&self.wanted)
+        sights(self.wanted.iter().map(|wanted| (&wanted.place, wanted.of)))
     }
 
     fn notes(&self) -> Vec<Note> {
@@ -212,9 +218,10 @@ impl CounterSource for PerfSource {
 }
 
 /// What a set of counters sees.
-pub(crate) fn sights(wanted: &[Wanted]) -> Vec<CounterSight> {
-    let of = |of: Of, link: bool| wanted.iter().any(|w| w.of == of && (w.place.kind == BoxKind::Link) == link);
-    let channels = wanted.iter().any(|w| w.place.kind == BoxKind::Channel);
+pub(crate) fn sights<'a>(counts: impl Iterator<Item = (&'a BoxPlace, Of)>) -> Vec<CounterSight> {
+    let counts: BTreeSet<(BoxKind, Of)> = counts.map(|(place, of)| (place.kind, of)).collect();
+    let of = |of: Of, link: bool| counts.iter().any(|(kind, own)| *own == of && (*kind == BoxKind::Link) == link);
+    let channels = counts.iter().any(|(kind, _)| *kind == BoxKind::Channel);
     let sights = [
         (of(Of::Read, false), CounterSight::Reads),
         (of(Of::Write, false), CounterSight::Writes),

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use tiermark_model::BoxPlace;
+use tiermark_model::{BoxPlace, CounterSight};
 
 use crate::csv::amount;
 use crate::family::Of;
+use crate::perf::sights;
 use crate::snapshot::{Reading, Snapshot};
 
 /// Seconds of a day.
@@ -61,6 +62,12 @@ impl Sums {
             self.elapsed += passed;
             self.bytes.iter_mut().zip(bytes(passed)).for_each(|(sum, more)| *sum += more);
         }
+    }
+
+    /// What the columns of the header count; `None` before a header.
+    pub(crate) fn sees(&self) -> Option<Vec<CounterSight>> {
+        let counts = || self.columns.iter().map(|column| (&column.place, column.of));
+        (!self.columns.is_empty()).then(|| sights(counts()))
     }
 
     /// The counts so far.

@@ -120,7 +120,14 @@ fn perf(root: &Root, machine: &Machine, families: &[Family], backend: Option<Box
     };
     let monitors = other_monitors(root).into_iter().map(|(pid, name)| says::other_monitor(pid, &name));
     let notes = findings.iter().map(Finding::note).chain(monitors).collect();
-    CounterSourceInfo { source, opens, sees: sights(&wanted), boxes: boxes(&wanted), refused: why, notes }
+    CounterSourceInfo {
+        source,
+        opens,
+        sees: sights(wanted.iter().map(|event| (&event.place, event.of))),
+        boxes: boxes(&wanted),
+        refused: why,
+        notes,
+    }
 }
 
 /// The events without those that only serve if the others cannot be opened.

@@ -15,6 +15,8 @@ const LINK_BYTES: f64 = 2.0;
 const MOST_UTILISATION: f64 = 1.05;
 /// The most that a box without a clock can carry, in bytes a second: more than HBM3 gives a whole package.
 const MOST_RATE: f64 = 5e12;
+/// The most transfers of a channel in a second: more than any DDR and LPDDR memory has.
+const MOST_TRANSFERS: f64 = 2e10;
 /// A counter that was not always on: the kernel's own times of a group differ by less.
 const ALWAYS: f64 = 0.999;
 
@@ -85,6 +87,12 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
     found
 }
 
+/// Whether the clock of a box ticks as that of a memory does: its channel is there. Boxes without modules, whose counts can be
+/// anything, have a clock that stands still or makes no sense; they are no part of a sum.
+fn has_clock(own: &BoxTraffic, seconds: f64) -> bool {
+    own.transfers.is_some_and(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
+}
+
 /// Adds a box or a link, unless its counts are of no use.
 fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
     let place = place.clone();
@@ -121,7 +129,10 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
         };
         let rate = if found.seconds > 0.0 { total / found.seconds } else { 0.0 };
         if own.utilisation().is_some_and(|share| share > MOST_UTILISATION) || rate > MOST_RATE {
-            found.marks.push(CounterMark::Impossible { place, rate });
+            found.marks.push(CounterMark::Impossible { place: place.clone(), rate });
+            if has_clock(&own, found.seconds) {
+                found.missing.push(place);
+            }
             return;
         }
         found.boxes.push(own);

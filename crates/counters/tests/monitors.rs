@@ -5,16 +5,20 @@
 mod common;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::process::Command;
 use std::rc::Rc;
+use std::time::Duration;
 
 use common::{cpus, fixtures, intel, machine};
 use proptest::prelude::*;
-use tiermark_counters::{CounterSource, GroupFiles, PcmFile, PcmMemory, Resctrl, examine_resctrl, likwid_of, traffic};
+use tiermark_counters::{
+    CounterSource, GroupFiles, LikwidFile, Monitored, PcmCsvFile, PcmFile, PcmMemory, Resctrl, Volume, examine_resctrl,
+    likwid_of, traffic,
+};
 use tiermark_machine::Root;
-use tiermark_model::{IdSet, Machine};
+use tiermark_model::{CounterSight, IdSet, Machine};
 
 const GROUPS: &str = "/sys/fs/resctrl/mon_groups";
 
@@ -265,7 +269,54 @@ fn pcm_memory_of_the_shared_fixtures() {
     }
     let likwid = std::fs::read_to_string(folder.join("likwid-mem-icx-2s.csv")).unwrap();
     let likwid = likwid_of(&likwid).unwrap();
-    assert!((likwid.read - 21.7677e9).abs() < 1e5 && (likwid.write - 0.7738e9).abs() < 1e5, "{likwid:?}");
+    let Volume::Split { read, write } = likwid.volume else { panic!("{likwid:?}") };
+    assert!((read - 21.7677e9).abs() < 1e5 && (write - 0.7738e9).abs() < 1e5, "{likwid:?}");
+}
+
+#[test]
+fn a_header_says_what_is_seen() {
+    use CounterSight as Sight;
+    let sees = |text: &str| {
+        let mut file = PcmFile::new(text.as_bytes());
+        file.read().unwrap();
+        file.sees()
+    };
+    assert_eq!(sees(PCM), [Sight::Reads, Sight::Writes, Sight::Channels]);
+    let without_channels = PCM.replace("Ch0", "Other").replace("Ch1", "Other");
+    assert_eq!(sees(&without_channels), [Sight::Reads, Sight::Writes]);
+    // One socket has no links.
+    let mut one = PcmCsvFile::new("System,,Socket 0,Socket 0,\nDate,Time,READ,WRITE,\n".as_bytes());
+    one.read().unwrap();
+    assert_eq!(one.sees(), [Sight::Reads, Sight::Writes]);
+}
+
+/// A file that another program writes.
+#[derive(Clone, Default)]
+struct Grows(Rc<RefCell<VecDeque<u8>>>);
+
+impl io::Read for Grows {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.borrow_mut().read(into)
+    }
+}
+
+#[test]
+fn a_file_that_no_longer_grows_is_named() {
+    let written = Grows::default();
+    written.0.borrow_mut().extend(PCM.bytes());
+    let old = Duration::from_secs(7200);
+    let mut file = Monitored::new(PcmFile::new(written.clone()), "pcm.csv", Some(old));
+    assert!(file.notes()[1].text.contains("pcm.csv was last written 120 minutes ago"), "{:?}", file.notes());
+    let mut at = |seconds| file.read_at(Duration::from_secs(seconds)).map_err(|error| error.to_string());
+    assert!(at(0).is_ok() && at(59).is_ok());
+    let quiet = at(61).unwrap_err();
+    assert_eq!(quiet, "no new line in pcm.csv for 61 s; is pcm-memory still running?");
+    // It goes on.
+    written.0.borrow_mut().extend(PCM.lines().last().unwrap().replace("00.500", "01.500").bytes().chain([b'\n']));
+    assert!(at(70).is_ok() && at(120).is_ok() && at(131).is_err());
+    // What likwid counts comes when its program ends.
+    let mut likwid = Monitored::new(LikwidFile::new(&b"STRUCT,Info,3\n"[..]), "out", Some(Duration::ZERO));
+    assert!(likwid.read_at(Duration::ZERO).is_ok() && likwid.read_at(old).is_ok() && likwid.notes().len() == 1);
 }
 
 proptest! {

@@ -128,6 +128,30 @@ fn more_than_a_link_can_carry_is_no_traffic() {
     assert!(matches!(&seen.marks[..], [CounterMark::Impossible { .. }]), "{:?}", seen.marks);
 }
 
+#[test]
+fn a_channel_that_counts_the_impossible_is_missing_unless_it_is_not_there() {
+    let seen = |clock: u64| {
+        let mut memory = Memory::new();
+        memory.during(|memory| {
+            memory.count(10, 0x0f04, 0, 1_000_000);
+            memory.count(10, 0, 0, DCLK);
+            memory.count(11, 0x0f04, 0, u64::MAX / 4);
+            memory.count(11, 0, 0, clock);
+            memory.fake.0.borrow_mut().now += Duration::from_secs(1);
+        })
+    };
+    // A channel that is there: the sum of its socket would lack it.
+    let there = seen(DCLK);
+    assert_eq!((there.missing.len(), there.sockets()[&0].read), (1, None));
+    assert_eq!(there.sockets()[&1].read, Some(0.0));
+    // One without modules, whose clock stands still or is junk as well.
+    for clock in [0, u64::MAX / 8] {
+        let absent = seen(clock);
+        assert_eq!((absent.missing.len(), absent.sockets()[&0].read), (0, Some(64e6)), "{clock}");
+        assert!(matches!(&absent.marks[..], [CounterMark::Impossible { .. }]), "{:?}", absent.marks);
+    }
+}
+
 proptest! {
     #[test]
     fn known_amplification_in_and_the_same_out(useful in 1u64..200_000_000, read in 0u64..150_000_000, write in 0u64..150_000_000) {
@@ -224,7 +248,7 @@ fn a_counter_that_wraps_goes_on_and_one_that_was_set_back_does_not() {
 fn faults(channels: Option<usize>, happens: impl FnOnce(&Memory)) -> Vec<Fault> {
     let mut memory = Memory::new();
     let seen = memory.during(happens);
-    check_known(&seen, &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels })
+    check_known(&seen, &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels }, &memory.source.sees())
 }
 
 #[test]
@@ -333,10 +357,14 @@ fn both_sub_channels_of_granite_rapids_are_counted() {
     for config in [0xcf05, 0xcf06] {
         fake.0.borrow_mut().counts.insert((10, [config, 0, 0, 0], 0), 50_000_000);
     }
+    // DDR5-6400: its bursts use an eighth of the clock's ticks, at 4 each.
+    fake.0.borrow_mut().counts.insert((10, [0xff, 0, 0, 0], 0), 3_200_000_000);
     fake.0.borrow_mut().now += Duration::from_secs(1);
     let seen = traffic(&before, &source.read().unwrap());
     assert_eq!(seen.whole().read, Some(100e6 * LINE));
-    assert_eq!(check_known(&seen, &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels: None }), []);
+    assert_eq!(seen.boxes[0].utilisation(), Some(0.125));
+    let stream = KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels: None };
+    assert_eq!(check_known(&seen, &stream, &source.sees()), []);
 }
 
 #[test]

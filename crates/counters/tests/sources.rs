@@ -13,8 +13,8 @@ use std::time::Duration;
 use common::{EACCES, EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
 use proptest::prelude::*;
 use tiermark_counters::{
-    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, PcmCsv, PcmCsvFile, PcmServer,
-    READ_FORMAT, System, check_known, families, pcm_counts, survey, traffic,
+    Backend, Cores, CounterSource, Family, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PcmCsv, PcmCsvFile,
+    PcmServer, PerfSource, READ_FORMAT, System, check_known, families, pcm_counts, survey, traffic,
 };
 use tiermark_machine::Root;
 use tiermark_model::{CounterSight, CounterSourceId, CpuModel, Machine};
@@ -250,6 +250,31 @@ fn misses_of_cores_are_a_lower_bound() {
     assert_eq!((whole.write, whole.total), (None, whole.read));
 }
 
+/// A stream of reads and one of stores, which read their lines first: 32 million lines of each socket are read, half of them written.
+/// Cores that count `lines` of socket 0 are compared with it.
+fn bound(lines: u64) -> (Vec<Fault>, f64) {
+    let (root, machine) = two_sockets(intel(0x6a));
+    let fake = Fake::default();
+    let mut source = Cores::open(&root, &machine, Box::new(fake.clone())).unwrap();
+    let before = source.read().unwrap();
+    fake.0.borrow_mut().counts.insert((3, [0x1_0002, 0, 0, 0], 0), lines);
+    fake.0.borrow_mut().now += Duration::from_secs(1);
+    let seen = traffic(&before, &source.read().unwrap());
+    let stream = KnownStream { socket: 0, read: 32e6 * 64.0, write: 16e6 * 64.0, channels: Some(8) };
+    (check_known(&seen, &stream, &source.sees()), stream.seen_by(&seen))
+}
+
+#[test]
+fn a_lower_bound_is_judged_as_one() {
+    // Any part of the lines that were read, since prefetches are not seen; what was written is no part of the comparison.
+    for part in [300_000, 10_000_000, 16_000_000, 32_000_000, 34_000_000] {
+        assert_eq!(bound(part), (vec![], 32e6 * 64.0), "{part}");
+    }
+    assert_eq!(bound(0).0, [Fault::Nothing]);
+    assert!(matches!(bound(64_000_000).0[..], [Fault::Factor { of: Of::Read, factor: 2.0, .. }]));
+    assert!(matches!(bound(45_000_000).0[..], [Fault::Off { of: Of::Read, .. }]));
+}
+
 #[test]
 fn cores_that_do_not_count_say_why() {
     let (root, machine) = two_sockets(genoa());
@@ -267,6 +292,26 @@ fn cores_that_do_not_count_say_why() {
     let source = Cores::open(&root, &machine, Box::new(fake.clone())).unwrap();
     assert!(source.notes()[0].text.contains("lower bound: loads of") && fake.0.borrow().opened.len() == 4);
     assert_eq!(refused(EINVAL).code, "no_core_misses");
+}
+
+#[test]
+fn a_term_that_a_source_lacks_is_named() {
+    let text = "name = \"mine\"\nsource = \"a manual\"\n[[unit]]\npmu = \"uncore_imc_*\"\nis = \"channel\"\ncount = [\n\
+        { of = \"read\", event = { event = 5 }, bytes = 64 },\n{ of = \"write\", event = { event = 6, umaskx = 3 }, bytes = 64 }]\n";
+    let mut files = cpus(1, 2);
+    let formats = [("event", "config:0-7"), ("umask", "config:8-15")];
+    files.extend(source("uncore_imc_0", 10, "0", &formats, &[]));
+    let root = Root::from_files("mine", files);
+    let machine = machine(&root, intel(0x6a));
+    let opened = |text: &str| {
+        let family = Family::read(text).unwrap();
+        PerfSource::open(&root, &machine, &[family], Box::new(Fake::default()))
+    };
+    let mine = opened(text).unwrap();
+    let [note] = &mine.notes()[..] else { panic!("{:?}", mine.notes()) };
+    assert!(note.text.contains("uncore_imc_0") && note.text.ends_with("it has no term umaskx"), "{note}");
+    let refusal = opened(&text.replace("event = 5", "event = 0x500")).err().unwrap();
+    assert!(refusal.why.ends_with("it has 8 bits for the value 0x500"), "{refusal}");
 }
 
 /// The controllers of two nodes; from version 2 of the driver, a name has the channel too.
@@ -323,7 +368,7 @@ fn a_wrong_size_of_a_count_is_found_and_said() {
     fake.0.borrow_mut().now += Duration::from_secs(1);
     let seen = traffic(&before, &source.read().unwrap());
     let known = KnownStream { socket: 0, read: 6.4e9, write: 0.0, channels: Some(2) };
-    let faults = check_known(&seen, &known);
+    let faults = check_known(&seen, &known, &source.sees());
     assert!(matches!(faults[..], [Fault::Factor { factor: 0.5, .. }]), "{faults:?}");
     let note = faults[0].note();
     assert_eq!(note.code, "counts_by_factor");

@@ -56,7 +56,8 @@ const UMC: &[[u64; 4]] = &[c(0x010a), c(0x020a), c(0x0000)];
 const SCF: &[[u64; 4]] = &[c(0x1a5), c(0x1db)];
 const CLIENT: &[[u64; 4]] = &[c(1), c(2)];
 const DMC: &[[u64; 4]] = &[[0, 0, 0x12 << 3 | 1 << 9, 0]];
-const GNR_IMC: &[[u64; 4]] = &[c(0xcf05), c(0xcf06), c(0xf005), c(0xf006)];
+/// The last is the fixed counter.
+const GNR_IMC: &[[u64; 4]] = &[c(0xcf05), c(0xcf06), c(0xf005), c(0xf006), c(0x00ff)];
 
 #[test]
 fn intel_servers() {
@@ -77,13 +78,26 @@ fn intel_servers() {
 
 #[test]
 fn the_names_of_granite_rapids_count_half() {
-    let all = |links: usize| (8 * 4 + links * 3) * 2;
+    let all = |links: usize| (8 * 5 + links * 3) * 2;
     let rows: &[Row] = &[("uncore_imc_0", GNR_IMC, &[0, 16])];
     let Some((_, trap)) = opens("gnr-2s-TRAP-half-count", intel(0xad), all(0), rows) else { return };
     let partial = |alias: &str| Finding::PartialAlias { pmu: "uncore_imc_0".to_owned(), alias: alias.to_owned() };
     assert_eq!(trap.findings(), [partial("cas_count_read"), partial("cas_count_write")]);
     let (_, fixed) = opens("gnr-2s-fixed-sch", intel(0xad), all(4), rows).unwrap();
     assert_eq!(fixed.findings(), []);
+    assert!(fixed.sees().contains(&CounterSight::Utilisation));
+    // Four general counters hold the four events beside the clock: no box takes turns.
+    let root = tree("gnr-2s-TRAP-half-count").unwrap();
+    let fake = Fake::default();
+    fake.0.borrow_mut().most = Some(4);
+    open(&root, intel(0xad), &fake).unwrap();
+    assert!(fake.0.borrow().groups.iter().all(|group| group.len() == 5));
+    // Boxes without the fixed counter, as those of older kernels: all bytes are counted.
+    let fake = Fake::default();
+    fake.0.borrow_mut().without_fixed = (0..8).map(|at| kind(&root, &format!("uncore_imc_{at}"))).collect();
+    let source = open(&root, intel(0xad), &fake).unwrap();
+    assert_eq!((source.opened().len(), source.sees().contains(&CounterSight::Utilisation)), (8 * 4 * 2, false));
+    assert!(!source.findings().iter().any(|finding| matches!(finding, Finding::Absent { .. })));
 }
 
 #[test]

@@ -170,7 +170,7 @@ pub struct PassedOver {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CounterCheck {
-    /// Bytes that the stream read and wrote.
+    /// Bytes that the stream read and wrote; only those that it read, if the source counts reads only.
     pub known: f64,
     /// Bytes that were counted meanwhile, without those of the idle machine; `None` if no box counted.
     pub counted: Option<f64>,

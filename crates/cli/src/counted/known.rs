@@ -41,9 +41,9 @@ pub(crate) fn check(host: &mut dyn Host, sees: &[CounterSight]) -> Option<Counte
         }
         ran = true;
         let channels = channels_of_socket(host.machine());
-        let faults = check_known(&counted, &KnownStream { socket, read: known.0, write: known.1, channels });
-        check.faults.extend(faults.iter().map(Fault::note));
-        check.known += known.0 + known.1;
+        let stream = KnownStream { socket, read: known.0, write: known.1, channels };
+        check.faults.extend(check_known(&counted, &stream, sees).iter().map(Fault::note));
+        check.known += stream.seen_by(&counted);
         let own = counted.sum(|place| place.socket.is_none_or(|own| own == socket)).total;
         check.counted = own.map(|own| own + check.counted.unwrap_or(0.0)).or(check.counted);
     }

@@ -15,12 +15,13 @@ use std::time::Duration;
 use tiermark_counters::{BoxNodes, Chosen, CounterSource, Snapshot, traffic};
 use tiermark_engine::{Fault, Host, Rig, Shot};
 use tiermark_machine::{Energy, Root};
+use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, PassedOver, PlacementProof, Refusal, Role,
-    RunCounters, Setup, StepTraffic,
+    Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, Note, PassedOver, PlacementProof, Refusal,
+    Role, RunCounters, Setup, StepTraffic,
 };
 
-use crate::args::CountingArgs;
+use crate::args::{CounterUse, CountingArgs};
 use crate::counters::{Beside, open_counters};
 use crate::output::Failure;
 
@@ -124,6 +125,25 @@ pub(crate) fn beside(
     let nodes = known::nodes(&mut host);
     host.refine(nodes, check.as_ref().and_then(|check| check.links.clone()));
     Ok((Box::new(host), RunCounters { check, notes, ..none }))
+}
+
+/// Refuses a run whose counters the user requires and that would be without them: none opened, or they disagree with streams of
+/// known bytes.
+///
+/// # Errors
+/// Why each source did not open, or what is wrong with the counts.
+pub(crate) fn refuse_useless(args: &CountingArgs, counters: &RunCounters) -> Result<(), Failure> {
+    let required = args.when == CounterUse::Require;
+    // A source that the user names is as good as required; what is wrong with its counts is what the user may want to see.
+    if counters.source == CounterSourceId::None && (required || args.source.counters_from.is_some()) {
+        let refusals = counters.passed_over.iter().map(|own| own.refusal.clone()).collect();
+        return Err(Failure::Wrong(Vec::new(), refusals));
+    }
+    let faults = counters.check.iter().flat_map(|check| &check.faults).cloned().collect::<Vec<_>>();
+    if required && !faults.is_empty() {
+        return Err(says::counts_of_no_use(counters.source.name(), &Note::joined(&faults)).into());
+    }
+    Ok(())
 }
 
 /// The counters of a simulated machine, whose shots carry what they saw.

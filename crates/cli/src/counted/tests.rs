@@ -5,9 +5,10 @@ use std::io;
 use tiermark_counters::{Of, Reading};
 use tiermark_engine::{ThreadShot, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{BoxKind, BoxPlace, CpuId, Effort, Request, Scope};
+use tiermark_model::{BoxKind, BoxPlace, CounterCheck, CpuId, Effort, Request, Scope};
 
 use super::*;
+use crate::args::{CounterArgs, CountersFrom};
 
 /// Bytes that memory moves in a second while nothing is measured.
 const IDLE: f64 = 1e8;
@@ -184,4 +185,39 @@ fn shots_in_which_a_box_was_not_counted_do_not_count() {
     let factor = seen.amplification().unwrap();
     assert!((factor - 1.0).abs() < 1e-3, "{factor}: the whole of the shots before");
     assert!(!seen.counted.marks.is_empty() && seen.counted.missing.is_empty());
+}
+
+#[test]
+fn counts_that_are_required_must_be_of_use() {
+    let fault = says::nothing_counted();
+    let counters = |source, faults: &[Note]| RunCounters {
+        source,
+        sees: vec![CounterSight::Reads, CounterSight::LowerBound],
+        passed_over: [CounterSourceId::Perf, CounterSourceId::Core]
+            .map(|source| PassedOver { source, refusal: says::not_this_machine(source.name()) })
+            .into(),
+        check: Some(CounterCheck { known: 1.0, counted: None, faults: faults.to_vec(), links: None }),
+        notes: Vec::new(),
+    };
+    let asked = |when, named: bool| CountingArgs {
+        when,
+        source: CounterArgs { counters_from: named.then_some(CountersFrom::Perf), ..CounterArgs::default() },
+        ..CountingArgs::default()
+    };
+    let refused = |when, named, counters: &RunCounters| match refuse_useless(&asked(when, named), counters) {
+        Ok(()) => Vec::new(),
+        Err(Failure::Refused(refusal)) => vec![refusal],
+        Err(Failure::Wrong(_, refusals)) => refusals,
+        Err(_) => panic!("neither refusal"),
+    };
+    let (none, wrong) = (counters(CounterSourceId::None, &[]), counters(CounterSourceId::Perf, &[fault.clone()]));
+    let (auto, require) = (CounterUse::Auto, CounterUse::Require);
+    // All that were tried.
+    assert_eq!(refused(require, false, &none).len(), 2);
+    assert_eq!((refused(auto, true, &none).len(), refused(auto, false, &none).len()), (2, 0));
+    let [only] = &refused(require, false, &wrong)[..] else { panic!("not refused") };
+    assert!(only.code == "counts_of_no_use" && only.why.contains(&fault.text), "{only}");
+    assert!(refused(auto, false, &wrong).is_empty() && refused(auto, true, &wrong).is_empty());
+    // A lower bound is of use.
+    assert!(refused(require, false, &counters(CounterSourceId::Core, &[])).is_empty());
 }

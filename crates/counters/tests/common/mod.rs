@@ -17,6 +17,9 @@ use tiermark_model::{CpuModel, Machine, Refusal};
 pub(crate) const EACCES: i32 = 13;
 pub(crate) const EINVAL: i32 = 22;
 
+/// The event of a box's fixed counter, which takes none of the general ones.
+const FIXED: u64 = 0xff;
+
 /// What the stand-in does and has seen.
 #[derive(Default)]
 pub(crate) struct Kernel {
@@ -25,6 +28,8 @@ pub(crate) struct Kernel {
     pub(crate) groups: Vec<Vec<PerfEvent>>,
     /// Errors by number of the type.
     pub(crate) refuses: BTreeMap<u32, i32>,
+    /// Types whose boxes have no fixed counter, which is the event 0xff.
+    pub(crate) without_fixed: BTreeSet<u32>,
     /// Counters of a group at most.
     pub(crate) most: Option<usize>,
     /// Counts by type, words and cpu.
@@ -50,7 +55,11 @@ impl Backend for Fake {
         if group.is_none() {
             kernel.groups.push(Vec::new());
         }
-        if kernel.most.is_some_and(|most| kernel.groups[id.0].len() >= most) {
+        if kernel.without_fixed.contains(&event.kind) && event.words[0] == FIXED {
+            return Err(io::Error::from_raw_os_error(EINVAL));
+        }
+        let general = kernel.groups[id.0].iter().filter(|event| event.words[0] != FIXED).count();
+        if event.words[0] != FIXED && kernel.most.is_some_and(|most| general >= most) {
             return Err(io::Error::from_raw_os_error(EINVAL));
         }
         kernel.groups[id.0].push(*event);

@@ -21,8 +21,8 @@ messages! {
         { CONTROLLERS }, { format!("the events of {cpu} are not known; its sources are {}", listed(sources)) }, { SEND };
 
     /// Event sources whose formats lack a term that the events need.
-    Refusal format_lacks(source: &str):
-        { CONTROLLERS }, "{source} does not take the events that its processor's family has", { SEND };
+    Refusal format_lacks(source: &str, why: &str):
+        { CONTROLLERS }, "{source} does not take the events that its processor's family has: it {why}", { SEND };
 
     /// A user who may not count.
     Refusal denied(paranoid: Option<i64>, error: &str):
@@ -75,8 +75,8 @@ messages! {
         "{source}: cpu {cpu} is offline, so that its socket is not counted";
 
     /// An event source that cannot take an event of its family.
-    Note source_lacks_format(source: &str):
-        "{source} does not take an event that its processor's family has";
+    Note source_lacks_format(source: &str, why: &str):
+        "{source} does not take an event that its processor's family has, and does not count it: it {why}";
 
     /// Boxes that have a name and are not there.
     Note boxes_absent(boxes: u64):
@@ -160,9 +160,30 @@ messages! {
     Note box_phantom(unit: &str, socket: Option<u32>):
         { format!("{unit}{} counted what a known stream did not cause, or more than a channel carries", on(socket)) };
 
+    /// Counts that a run requires and that its check found wrong.
+    Refusal counts_of_no_use(source: &str, faults: &str):
+        "--counters require", "the counts of {source} disagree with a known stream: {faults}",
+        "`--counters auto` measures all the same, and `--counters-from` names another source";
+
     /// A file with counts that cannot be read.
     Refusal counts_unreadable(source: &str, error: &str):
         "{source}", "{error}", "name a file that the program writes now";
+
+    /// A file of another program that was written long ago.
+    Note file_is_old(file: &str, seconds: u64, program: &str):
+        { format!("{file} was last written {} ago; is {program} still running?", ago(seconds)) };
+
+    /// A file of another program that no longer grows.
+    Note file_does_not_grow(file: &str, seconds: u64, program: &str):
+        { format!("no new line in {file} for {}; is {program} still running?", ago(seconds)) };
+
+    /// Outputs of likwid whose groups do not count memory.
+    Refusal likwid_without_memory(source: &str, groups: &str):
+        "{source}", "its groups ({groups}) do not count all bytes that memory read and wrote", "run likwid-perfctr with `-g MEM`, or name another source";
+
+    /// The same, of an output that came later.
+    Note no_memory_group(groups: &str):
+        "its groups ({groups}) do not count all bytes that memory read and wrote; run likwid-perfctr with `-g MEM`";
 
     /// A value of a file of events that cannot be.
     Note event_file_value(why: &str):
@@ -172,6 +193,16 @@ messages! {
 /// The socket of a box, if it is known.
 fn on(socket: Option<u32>) -> String {
     socket.map_or_else(String::new, |socket| format!(" of socket {socket}"))
+}
+
+/// A time of seconds to days.
+fn ago(seconds: u64) -> String {
+    match seconds {
+        0..600 => format!("{seconds} s"),
+        600..36_000 => format!("{} minutes", seconds / 60),
+        36_000..172_800 => format!("{} hours", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
 }
 
 /// The first names, and how many more there are.
