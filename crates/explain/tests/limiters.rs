@@ -61,7 +61,9 @@ fn a_bandwidth_has_one_limiter() {
     }
     // More cores add nothing, far below the peak: that is not the cores.
     let stuck = [Rate::new("read", 0, 60.0), Rate::new("read", 0, 12.0).threads(1)];
-    let found = explain("stuck", &made_of(&stuck));
+    let mut stuck = made_of(&stuck);
+    add_latency(&mut stuck, 0, 90.0);
+    let found = explain("stuck", &stuck);
     assert_eq!(problems(&found), ["below-peak"]);
     assert_eq!(limiters(&found, "read, cpus of node 0, memory of node 0, 20 threads"), ["limit-one-core"]);
 }
