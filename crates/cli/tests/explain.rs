@@ -177,7 +177,7 @@ fn a_counted_matrix_leaves_no_bandwidth_without_a_limiter() {
         }
     }
     let text = user.run(&["explain", "-v"]).expect(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("1 byte read from memory") && text.contains("(local memory, for comparison)"), "{text}");
+    assert!(text.contains("1 byte read from memory") && text.contains("(compared: local memory)"), "{text}");
 }
 
 /// Few rules judged are no health: the screen says how many, and what would let more be judged.

@@ -349,11 +349,8 @@ impl Scene {
         let number = |name: &FactName| {
             let found = self.get(*name)?;
             let words = name.row().map_or("", |(.., words)| words);
-            let what = if name.0 == Whose::Other {
-                format!("{words} ({}, for comparison)", self.other)
-            } else {
-                words.to_owned()
-            };
+            let what =
+                if name.0 == Whose::Other { format!("{words} (compared: {})", self.other) } else { words.to_owned() };
             Some(ExplainedNumber {
                 name: name.text(),
                 what,
