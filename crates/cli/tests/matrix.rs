@@ -258,9 +258,11 @@ fn counted_traffic_is_explained_and_shown_by_place() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = user.run(&counted).expect(0).out;
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    for part in ["read/useful and written/useful =", "over links =", "under Traffic of memory"] {
+    for part in ["read/useful, write/useful =", "over links =", "under Traffic of memory"] {
         assert!(words(&text).contains(part), "{part}: {text}");
     }
+    // All columns stand side by side.
+    assert_eq!(text.lines().filter(|line| line.starts_with("  of   ")).count(), 1, "{text}");
     assert!(!text.contains("Memory by place") && !words(&text).contains("not counted;"), "{text}");
     let more = user.run(&["show", "last", "-v"]).expect(0).out;
     assert!(more.lines().all(|line| line.chars().count() <= 80), "{more}");
@@ -269,5 +271,5 @@ fn counted_traffic_is_explained_and_shown_by_place() {
     }
     user.run(&["report", "last", "--html=page.html"]).expect(0);
     let page = std::fs::read_to_string(user.path("page.html")).unwrap();
-    assert!(page.contains("written/ useful") || page.contains("written/useful"), "{}", page.len());
+    assert!(page.contains("write /useful") || page.contains("write/useful"), "{}", page.len());
 }

@@ -107,7 +107,7 @@ fn all_scenes(run: &Run, has_counts: bool) -> (Vec<Scene>, Few) {
 
 /// Says of each bandwidth whether a rule named its limiter.
 fn mark_limited(all: &mut [Scene], limited: &BTreeSet<String>) {
-    let is_rate = |scene: &&mut Scene| matches!(scene.kind, SceneKind::Rate | SceneKind::Mixed);
+    let is_rate = |scene: &&mut Scene| matches!(scene.kind, SceneKind::Rate | SceneKind::Mixed | SceneKind::Threads);
     for scene in all.iter_mut().filter(is_rate) {
         let is_named = scene.steps_of(Whose::Own).any(|step| limited.contains(step));
         scene.set_word(LIMIT, if is_named { NAMED } else { OPEN });

@@ -68,6 +68,21 @@ fn a_bandwidth_has_one_limiter() {
     assert_eq!(limiters(&found, "read, cpus of node 0, memory of node 0, 20 threads"), ["limit-one-core"]);
 }
 
+/// Rates of kernels whose lines in flight are not known grow with the cores too.
+#[test]
+fn what_grows_with_the_cores_is_limited_by_them() {
+    let rates = [Rate::new("write.nt", 0, 40.0), Rate::new("write.nt", 0, 2.0).threads(1)];
+    let mut made = made_of(&rates);
+    (made.machine.theoretical_peak, made.counters) = (None, None);
+    let found = explain("growing", &made);
+    assert!(by_rule(&found, "limit-cores-growing").is_some(), "{:#?}", found.found);
+    assert!(by_rule(&found, "limit-unknown").is_none(), "{:#?}", found.found);
+    let mut stuck = made_of(&[rates[0].clone(), Rate::new("write.nt", 0, 12.0).threads(1)]);
+    (stuck.machine.theoretical_peak, stuck.counters) = (None, None);
+    let found = explain("stuck", &stuck);
+    assert!(by_rule(&found, "limit-cores-growing").is_none() && by_rule(&found, "limit-unknown").is_some());
+}
+
 #[test]
 fn a_limiter_that_is_not_known_is_said_to_be_unknown() {
     let mut made = made_of(&[Rate::new("read", 0, 36.0), Rate::new("write.nt", 0, 20.0)]);

@@ -142,23 +142,29 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
     let has = |of: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| of(&row.traffic.counted).is_some());
     let split = has(|counted| counted.whole().read);
     let (busy, links, energy) = (has(busiest), has(fullest), rows.iter().any(|row| row.traffic.joules.is_some()));
-    let mut table = Table::new().gap(1).column("of", Align::Left).column(&format!("useful|{unit}"), Align::Right);
-    let columns: &[(&str, bool)] = &[
-        (&format!("read|{unit}"), split),
-        (&format!("written|{unit}"), split),
-        (&format!("moved|{unit}"), !split),
-        ("read/|useful", split),
-        ("written/|useful", split),
-        ("moved/|useful", !split),
-        ("written/|read", split),
-        ("busiest|channel", busy),
-        ("busiest|link", links),
+    let useful = format!("useful|{unit}");
+    let (read, write, moved) = (format!("read|{unit}"), format!("write|{unit}"), format!("moved|{unit}"));
+    // Of each, whether it is shown.
+    let columns = [
+        (read.as_str(), split),
+        (write.as_str(), split),
+        (moved.as_str(), !split),
+        ("read|/useful", split),
+        ("write|/useful", split),
+        ("moved|/useful", !split),
+        ("write|/read", split),
         ("over|links", links),
         ("nJ/|byte", energy),
+        ("busiest|channel", busy),
+        ("busiest|link", links),
     ];
-    for (head, _) in columns.iter().filter(|(_, shown)| *shown) {
-        table = table.column(head, Align::Right);
-    }
+    let table = Table::new().gap(1).column("of", Align::Left).column(&useful, Align::Right);
+    let mut table = columns.iter().filter(|(_, shown)| *shown).fold(table, |table, (head, _)| match *head {
+        // One heading over both takes fewer columns, if it is the last.
+        "busiest|channel" if links => table.columns_under("busiest", &["channel", "link"], Align::Right),
+        "busiest|link" if busy => table,
+        head => table.column(head, Align::Right),
+    });
     let absent = || style.absent().to_owned();
     let number = |value: Option<f64>| value.map_or_else(absent, |value| format!("{value:.2}"));
     let share = |value: Option<f64>| value.map_or_else(absent, percent);
@@ -176,10 +182,10 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
             number(row.traffic.amplifications().map(|(_, written)| written)),
             number(row.traffic.amplification()),
             number(whole.writes_per_read()),
-            share(busiest(counted).map(|share| (share * longer).min(1.0))),
-            share(fullest(counted).map(|share| (share * longer).min(1.0))),
             share(over_links(counted)),
             number(row.traffic.joules.map(|joules| joules * 1e9 / useful)),
+            share(busiest(counted).map(|share| (share * longer).min(1.0))),
+            share(fullest(counted).map(|share| (share * longer).min(1.0))),
         ];
         let shown = all.into_iter().zip(columns).filter(|(_, (_, shown))| *shown).map(|(text, _)| Cell::new(text));
         let name = [Cell::new(named(row)), Cell::new(rate(row.rate, style))];
@@ -191,7 +197,7 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
 /// What the columns mean, of those that are shown.
 fn legend(split: bool, (busy, links, energy): (bool, bool, bool)) -> String {
     let ratios = match split {
-        true => "read/useful and written/useful = bytes on the channels for each byte that the threads used",
+        true => "read/useful, write/useful = bytes on the channels for each byte that the threads used",
         false => "moved/useful = bytes on the channels for each byte that the threads used",
     };
     let busiest = match (busy, links) {
@@ -202,7 +208,7 @@ fn legend(split: bool, (busy, links, energy): (bool, bool, bool)) -> String {
     };
     let links = if links { "over links = bytes that crossed links, of those that memory moved" } else { "" };
     let energy = if energy { "nJ/byte = energy above that of the idle machine, for each useful byte" } else { "" };
-    [ratios, busiest, links, energy].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
+    [ratios, links, energy, busiest].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// The largest share of its peak that a channel carried.
