@@ -10,7 +10,6 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tiermark_machine::files::ProcessStat;
 use tiermark_machine::{ProcessTime, Root};
-use tiermark_model::messages::placed as says;
 use tiermark_model::{Exit, WatchLife};
 use tiermark_report::WatchedCommand;
 
@@ -70,15 +69,11 @@ pub(super) fn run(
     let simulated = simulated.as_deref();
     let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
     tell(tiermark_report::watch_summary(&watched, &life, &plain(args)).trim_end());
-    let is_counted = life.of("traffic.total_bytes").is_some();
-    if !taker.about_counters.is_empty() && !is_counted {
+    if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
         tell("Memory traffic is not counted: `tiermark list counters` says why");
     }
-    match on_curve {
-        // It has the note among its own.
-        Some(on_curve) => on_curve.finish(&command, args)?,
-        None if is_counted => tell(format_args!("Memory traffic: {}", says::watch_counts_unchecked())),
-        None => {}
+    if let Some(on_curve) = on_curve {
+        on_curve.finish(&command, args)?;
     }
     Ok(exit(status))
 }
