@@ -156,6 +156,30 @@ fn the_command_that_a_rule_names_lets_it_be_judged() {
     }
 }
 
+/// Every bandwidth has a limiter that is named, or is listed as one of unknown limiter; no cell has two lessons on memory of two nodes,
+/// and no command is named that would measure the same again.
+#[test]
+fn a_counted_matrix_leaves_no_bandwidth_without_a_limiter() {
+    let user = User::new();
+    let counted = ["matrix", "--simulate=synth:sockets=2,cores=4,mem=8G", "--sim-counters=2", "--mixed=50", "-q"];
+    user.run(&[&counted[..], &["--op=read,write.cached,write.nt"]].concat()).expect(0);
+    let found = user.run(&["explain", "--json"]).expect(0).json();
+    assert_eq!(names(&found, "problem"), [] as [&str; 0], "{found}");
+    let all = found["found"].as_array().unwrap();
+    let limits = all.iter().filter(|one| one["rule"].as_str().unwrap().starts_with("limit-"));
+    let places: u64 = limits.map(|one| 1 + one["others"].as_u64().unwrap()).sum();
+    assert_eq!(places, 18, "{found}");
+    let mixed: Vec<&Value> = all.iter().filter(|one| one["rule"].as_str().unwrap().starts_with("mixed-")).collect();
+    assert_eq!(mixed.len(), 1, "{mixed:?}");
+    for one in found["unjudged"].as_array().unwrap() {
+        if ["link-down", "link-slow"].contains(&one["rule"].as_str().unwrap()) {
+            assert!(one["command"].is_null() && one["why"]["code"] == "boxes_few", "{one}");
+        }
+    }
+    let text = user.run(&["explain", "-v"]).expect(0).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("1 byte read from memory") && text.contains("(compared: local memory)"), "{text}");
+}
+
 /// Few rules judged are no health: the screen says how many, and what would let more be judged.
 #[test]
 fn a_run_that_lets_few_rules_be_judged_does_not_sound_healthy() {

@@ -249,3 +249,27 @@ fn other_ceilings_give_the_placement_experiment_another_shape() {
     let wide = placements(&["--sim-memory=225", "--sim-link=400"]);
     assert!(wide("read", "remote") > 1.5 * 52.0, "nothing but the distance holds these back");
 }
+
+/// The table of traffic has both amplifications and a legend; with `-v` it has the places of the busiest steps.
+#[test]
+fn counted_traffic_is_explained_and_shown_by_place() {
+    let user = User::new();
+    let counted = ["matrix", "--simulate=synth:sockets=2,cores=4,mem=8G", "--sim-counters=2", "--op=read,write.cached"];
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = user.run(&counted).expect(0).out;
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for part in ["read/useful, write/useful =", "over links =", "under Traffic of memory"] {
+        assert!(words(&text).contains(part), "{part}: {text}");
+    }
+    // All columns stand side by side.
+    assert_eq!(text.lines().filter(|line| line.starts_with("  of   ")).count(), 1, "{text}");
+    assert!(!text.contains("Memory by place") && !words(&text).contains("not counted;"), "{text}");
+    let more = user.run(&["show", "last", "-v"]).expect(0).out;
+    assert!(more.lines().all(|line| line.chars().count() <= 80), "{more}");
+    for part in ["Memory by place", "socket 1 ", "Links, in the step", "received"] {
+        assert!(more.contains(part), "{part}: {more}");
+    }
+    user.run(&["report", "last", "--html=page.html"]).expect(0);
+    let page = std::fs::read_to_string(user.path("page.html")).unwrap();
+    assert!(page.contains("write /useful") || page.contains("write/useful"), "{}", page.len());
+}

@@ -243,6 +243,20 @@ fn a_command_is_summed_up_with_its_traffic() {
 }
 
 #[test]
+fn counts_that_no_stream_was_compared_with_are_said_to_be() {
+    let user = User::new();
+    let note = "are not compared with a known stream";
+    let once = ["--interval=0.1", "--samples=1"];
+    let run = |more: &[&str]| user.run(&[&COUNTED[..], more].concat()).expect(0).err;
+    assert_eq!(run(&once).matches(note).count(), 1);
+    assert_eq!(run(&[&once[..], &["--json"]].concat()).matches(note).count(), 0);
+    let summary = run(&["--interval=0.1", "--", "sleep", "0.3"]);
+    let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(summary.matches(note).count(), 1, "{summary}");
+    assert!(user.run(&["watch", "--help"]).expect(0).out.contains("5 an alert was never judged"));
+}
+
+#[test]
 fn counters_that_are_required_and_do_not_open_end_the_command() {
     let user = User::new();
     let tree = "--simulate=synth:cores=2";

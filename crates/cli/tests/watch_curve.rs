@@ -65,3 +65,18 @@ fn a_program_between_two_mixes_is_placed_between_their_curves() {
     let weight = between["other"]["weight"].as_f64().unwrap();
     assert!(weight > 0.0 && weight <= 0.5, "{between}");
 }
+
+/// Whether the curves rest on counts that agreed with a known stream is said, and that those of the watch were not compared.
+#[test]
+fn the_check_of_the_counters_is_said() {
+    let user = User::new();
+    let machine = "--simulate=synth:sockets=1,cores=8,smt=1,mem=8G";
+    let watch = ["watch", machine, "--sim-traffic=1,1,21", "--interval=0.1", "--curve=last", "--", "sleep", "0.3"];
+    let curves = ["loaded-latency", machine, "--sim-memory=100", "--quick", "--mix=read"];
+    user.run(&curves).expect(0);
+    let said = words(&user.run(&watch).expect(0).err);
+    assert!(said.contains("of a watch are not compared with a known stream") && !said.contains("(simulated) agreed"));
+    user.run(&[&curves[..], &["--sim-counters=2"]].concat()).expect(0);
+    let said = words(&user.run(&watch).expect(0).err);
+    assert!(said.contains("(simulated) agreed with a known stream"), "{said}");
+}

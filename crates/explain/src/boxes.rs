@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, Confidence, LinkTraffic, NodeId, StepTraffic};
+use tiermark_model::messages::explain as says;
+use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, Confidence, LinkTraffic, NodeId, Note, StepTraffic};
 
-use crate::cells::Cell;
+use crate::cells::{Cell, Distance};
 use crate::facts::{Fact, Scene, SceneKind};
 
 /// Bytes a second of a socket's channels below which a slow one does not show: an idle socket has some MB/s.
@@ -58,6 +59,61 @@ impl<'a> Busy<'a> {
         match self.clocks.contains(&link.place.socket) {
             true => link.most.is_some(),
             false => self.boxes.contains(&link.place),
+        }
+    }
+}
+
+/// Channels of a socket, or of a node, that a comparison needs: one, and two whose middle it is compared with.
+const LEAST_CHANNELS: usize = 3;
+/// Links of a socket that a comparison needs.
+const LEAST_LINKS: usize = 2;
+
+/// Why the boxes of a kind cannot be compared, though they were counted: another run of this machine has no more of them.
+#[derive(Debug, Default)]
+pub(crate) struct Few {
+    channels: Option<Note>,
+    links: Option<Note>,
+}
+
+impl Few {
+    pub(crate) fn of(cells: &[&Cell<'_>], is_split: bool) -> Self {
+        let counted = || cells.iter().filter_map(|cell| cell.seen.traffic.as_ref());
+        let counted = || counted().filter(|traffic| traffic.counted.seconds > 0.0);
+        if counted().next().is_none() {
+            return Self::default();
+        }
+        let busy = Busy::of(counted());
+        let is_afar = cells.iter().any(|cell| matches!(cell.distance, Distance::Remote | Distance::Mixed));
+        let most = |of: &dyn Fn(&StepTraffic) -> Vec<Spot>| {
+            let most = |traffic| by_spot(&of(traffic), |spot| *spot).values().map(Vec::len).max();
+            counted().filter_map(most).max().unwrap_or(0)
+        };
+        let channels = |traffic: &StepTraffic| -> Vec<Spot> {
+            let boxes = traffic.counted.boxes.iter().filter(|own| own.place.kind == BoxKind::Channel);
+            boxes.filter(|own| busy.is_populated(own)).map(|own| (own.place.socket, own.place.node)).collect()
+        };
+        // Without remote traffic, links that carry nothing may still be wired.
+        let links = |traffic: &StepTraffic| -> Vec<Spot> {
+            let links = traffic.counted.links.iter().filter(|own| !is_afar || busy.is_wired(own));
+            links.map(|own| (own.place.socket, None)).collect()
+        };
+        let few = |seen: usize, what: &str, needed: usize| {
+            (seen < needed).then(|| says::boxes_few(seen as u64, what, needed as u64))
+        };
+        let without_node = |traffic: &StepTraffic| channels(traffic).iter().any(|(_, node)| node.is_none());
+        let unknown = (is_split && counted().any(without_node)).then(says::boxes_without_node);
+        Self {
+            channels: unknown.or_else(|| few(most(&channels), "memory channel", LEAST_CHANNELS)),
+            links: few(most(&links), "link", LEAST_LINKS),
+        }
+    }
+
+    /// Why scenes of a kind are missing.
+    pub(crate) fn why(&self, kind: SceneKind) -> Option<&Note> {
+        match kind {
+            SceneKind::Channel => self.channels.as_ref(),
+            SceneKind::Link => self.links.as_ref(),
+            _ => None,
         }
     }
 }

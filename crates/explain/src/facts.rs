@@ -62,7 +62,8 @@ facts! {
 }
 
 /// Whose number it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Whose {
     /// Of the place that a rule is about.
     Own,
@@ -77,8 +78,11 @@ pub(crate) struct FactName(pub(crate) Whose, pub(crate) Fact);
 /// The word of a scene for whether its threads are on every core that they may use.
 pub(crate) const CORES: &str = "cores";
 pub(crate) const ALL_CORES: &str = "all";
-/// The word for what a probe found to limit a scene: a result, and not what was measured.
+/// The word for what limits a scene, as a probe found it or rules did: a result, and not what was measured.
 pub(crate) const LIMIT: &str = "limit";
+/// A bandwidth whose limiter no rule named yet, and one whose limiter a rule named.
+pub(crate) const OPEN: &str = "open";
+pub(crate) const NAMED: &str = "named";
 /// Options that state what channels and links carry at most.
 pub(crate) const PEAK_OPTION: &str = "--peak";
 pub(crate) const LINK_OPTION: &str = "--link-rate";
@@ -291,6 +295,12 @@ impl Scene {
         self
     }
 
+    /// Sets a word.
+    pub(crate) fn set_word(&mut self, key: &'static str, value: &str) {
+        self.words.retain(|(own, _)| *own != key);
+        self.words.push((key, value.to_owned()));
+    }
+
     /// Adds the numbers of another place.
     #[must_use]
     pub(crate) fn beside(mut self, other: &'static str, of: &Self) -> Self {
@@ -315,6 +325,11 @@ impl Scene {
         self
     }
 
+    /// The steps whose rates are its own, or those of the place beside it.
+    pub(crate) fn steps_of(&self, whose: Whose) -> impl Iterator<Item = &str> {
+        self.get(FactName(whose, Fact::Used)).into_iter().flat_map(|found| &found.steps).map(String::as_str)
+    }
+
     pub(crate) fn get(&self, name: FactName) -> Option<&Found> {
         self.numbers.get(&name)
     }
@@ -334,7 +349,8 @@ impl Scene {
         let number = |name: &FactName| {
             let found = self.get(*name)?;
             let words = name.row().map_or("", |(.., words)| words);
-            let what = if name.0 == Whose::Other { format!("{words} ({})", self.other) } else { words.to_owned() };
+            let what =
+                if name.0 == Whose::Other { format!("{words} (compared: {})", self.other) } else { words.to_owned() };
             Some(ExplainedNumber {
                 name: name.text(),
                 what,

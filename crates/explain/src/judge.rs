@@ -1,5 +1,7 @@
 //! Judges a run by the rules.
 
+use std::collections::BTreeSet;
+
 use tiermark_expect::Entry;
 use tiermark_model::messages::explain as says;
 use tiermark_model::{
@@ -7,10 +9,12 @@ use tiermark_model::{
     ExplainedNumber, ExplainedUnit, Explanation, Known, Machine, Note, Run, UnjudgedRule,
 };
 
-use crate::boxes::boxes;
+use crate::boxes::{Few, boxes};
 use crate::cells::{Cell, cells};
 use crate::curves::curves;
-use crate::facts::{ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, PEAK_OPTION, Scene};
+use crate::facts::{
+    ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, Scene, SceneKind, Whose,
+};
 use crate::machine::{counts, scenes};
 use crate::measured::Bounds;
 use crate::pairs::{Measured, pairs};
@@ -23,8 +27,9 @@ const MOST_ALSO: usize = 8;
 #[must_use]
 pub fn explain(name: &str, run: &Run) -> Explanation {
     let counts = counts(run);
-    let all = all_scenes(run, counts.is_ok());
-    let input = Input { run, all: &all, counts: counts.as_ref().err() };
+    let (mut all, few) = all_scenes(run, counts.is_ok());
+    // Steps whose rate a rule named the limiter of.
+    let mut limited: BTreeSet<String> = BTreeSet::new();
     // The file is a part of the program, and a test reads it.
     let rules = read(RULES).unwrap_or_default();
     let mut explanation = Explanation {
@@ -37,6 +42,11 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
     };
     for alternatives in rules.chunk_by(|one, next| one.name == next.name) {
         let Some(first) = alternatives.first() else { continue };
+        if alternatives.iter().any(Rule::is_of_open) {
+            mark_limited(&mut all, &limited);
+        }
+        let input = Input { run, all: &all, counts: counts.as_ref().err(), few: &few };
+        limited.extend(alternatives.iter().flat_map(|rule| names_limiter_of(rule, &input)));
         let mut judged: Vec<Judged> = alternatives.iter().map(|rule| judge(rule, &input)).collect();
         let found = judged.iter().position(|one| matches!(one, Judged::Found(_)));
         match found.map(|at| judged.swap_remove(at)) {
@@ -67,10 +77,12 @@ struct Input<'a> {
     all: &'a [Scene],
     /// Why the counts of memory traffic cannot be used; `None` if they can.
     counts: Option<&'a Note>,
+    /// What the counters see too few of to compare.
+    few: &'a Few,
 }
 
-/// Every scene of a run.
-fn all_scenes(run: &Run, has_counts: bool) -> Vec<Scene> {
+/// Every scene of a run, and what the counters see too few of.
+fn all_scenes(run: &Run, has_counts: bool) -> (Vec<Scene>, Few) {
     let bounds = Bounds::of(run, has_counts);
     let measured: Vec<Measured<'_>> = cells(run)
         .into_iter()
@@ -83,11 +95,35 @@ fn all_scenes(run: &Run, has_counts: bool) -> Vec<Scene> {
     let mut all = pairs(&measured, run);
     all.extend(scenes(run, &plain));
     all.extend(curves(run));
+    let mut few = Few::default();
     if has_counts {
-        all.extend(boxes(&plain, run.machine.nodes_per_socket() > 1));
+        let is_split = run.machine.nodes_per_socket() > 1;
+        all.extend(boxes(&plain, is_split));
+        few = Few::of(&plain, is_split);
     }
     all.extend(measured.into_iter().map(|(_, scene)| scene));
-    all
+    (all, few)
+}
+
+/// Says of each bandwidth whether a rule named its limiter.
+fn mark_limited(all: &mut [Scene], limited: &BTreeSet<String>) {
+    let is_rate = |scene: &&mut Scene| matches!(scene.kind, SceneKind::Rate | SceneKind::Mixed | SceneKind::Threads);
+    for scene in all.iter_mut().filter(is_rate) {
+        let is_named = scene.steps_of(Whose::Own).any(|step| limited.contains(step));
+        scene.set_word(LIMIT, if is_named { NAMED } else { OPEN });
+    }
+}
+
+/// The steps whose rates a rule names the limiter of.
+fn names_limiter_of(rule: &Rule, input: &Input<'_>) -> Vec<String> {
+    let Condition::Holds(holds) = &rule.condition else { return Vec::new() };
+    if holds.limited.is_empty() || rule.needs.iter().any(|need| need.lacks(&input.run.machine).is_some()) {
+        return Vec::new();
+    }
+    let scenes =
+        input.all.iter().filter(|scene| holds.fits(scene) && holds.results(scene).all(|one| one == Some(true)));
+    let steps = scenes.flat_map(|scene| holds.limited.iter().flat_map(|whose| scene.steps_of(*whose)));
+    steps.map(str::to_owned).collect()
 }
 
 /// Why no alternative of a rule was judged, and the command whose run would let it be judged: what can be had without counters is said
@@ -97,8 +133,12 @@ fn reason(judged: Vec<Judged>) -> (Note, Option<String>) {
         .into_iter()
         .filter_map(|one| if let Judged::Unjudged(why, command) = one { Some((why, command)) } else { None })
         .collect();
+    let few = reasons.iter().find(|(why, _)| why.code == says::codes::boxes_few).map(|(why, _)| why.to_string());
     reasons.sort_by_key(|(_, command)| command.is_none());
-    reasons.into_iter().next().unwrap_or_else(|| (says::nothing_to_judge(), None))
+    match (reasons.into_iter().next(), few) {
+        (Some((_, Some(command))), Some(few)) => (says::otherwise_by(&few, &command), Some(command)),
+        (first, _) => first.unwrap_or_else(|| (says::nothing_to_judge(), None)),
+    }
 }
 
 /// Result of a rule.
@@ -194,13 +234,11 @@ fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
 
 /// A rule that compares numbers of scenes.
 fn scene(rule: &Rule, holds: &Holds, input: &Input<'_>) -> Judged {
-    let fits =
-        |scene: &&Scene| scene.kind == holds.of && holds.words.iter().all(|(key, words)| scene.is_one_of(key, words));
     let (mut best, mut is_judged, mut missing): (Vec<(f64, &Scene)>, bool, Option<FactName>) =
         (Vec::new(), input.all.iter().any(|scene| is_otherwise_limited(holds, scene)), None);
-    for scene in input.all.iter().filter(fits) {
+    for scene in input.all.iter().filter(|scene| holds.fits(scene)) {
         let value = |name: &FactName| scene.get(*name).map(|found| found.value);
-        let results: Vec<Option<bool>> = holds.all.iter().map(|one| one.holds(value)).collect();
+        let results: Vec<Option<bool>> = holds.results(scene).collect();
         match (results.iter().all(|one| *one == Some(true)), results.contains(&Some(false))) {
             (true, _) => {
                 let excess = holds.all.first().and_then(|one| one.excess(value)).unwrap_or(f64::INFINITY);
@@ -233,6 +271,9 @@ fn unjudged(rule: &Rule, holds: &Holds, missing: Option<FactName>, input: &Input
     let is_counted = missing.map_or_else(|| holds.needs_counters(), |name| name.is_counted_in(holds.of));
     // No other run has what this machine does not count.
     if let Some(why) = input.counts.filter(|_| is_counted) {
+        return Judged::Unjudged(why.clone(), None);
+    }
+    if let Some(why) = input.few.why(holds.of) {
         return Judged::Unjudged(why.clone(), None);
     }
     let command = rule.command.as_ref().map(|command| with_limits(command, holds, &input.run.machine));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tiermark_expect::{Comparison, Entry, Expectation, Named, Need};
 use tiermark_model::{Confidence, ExplainRule, ExplainedKind};
 
-use crate::facts::{FactName, SceneKind};
+use crate::facts::{FactName, LIMIT, OPEN, Scene, SceneKind, Whose};
 
 /// The file of the rules.
 pub(crate) const RULES: &str = include_str!("rules.toml");
@@ -52,6 +52,8 @@ pub(crate) struct Holds {
     pub(crate) all: Vec<Comparison<FactName>>,
     /// Numbers that are shown, those of the comparisons first.
     pub(crate) numbers: Vec<FactName>,
+    /// Whose rates it names the limiter of.
+    pub(crate) limited: Vec<Whose>,
 }
 
 /// A rule as the file has it.
@@ -68,6 +70,9 @@ struct Row {
     words: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     when: Vec<String>,
+    /// Whose rates it names the limiter of.
+    #[serde(default)]
+    limits: Vec<Whose>,
     /// More numbers to show.
     #[serde(default)]
     show: Vec<String>,
@@ -85,13 +90,19 @@ struct Row {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleFile {
+    /// Limits that several rules share, by name.
+    #[serde(default)]
+    limits: BTreeMap<String, String>,
     rule: Vec<Row>,
 }
 
 /// Reads a file of rules.
 pub(crate) fn read(text: &str) -> Result<Vec<Rule>, String> {
     let file: RuleFile = toml::from_str(text).map_err(|error| error.to_string())?;
-    file.rule.into_iter().map(rule).collect()
+    let shared =
+        |text: String| file.limits.iter().fold(text, |text, (name, limit)| text.replace(&format!("{{{name}}}"), limit));
+    let whole = |row: Row| rule(Row { when: row.when.into_iter().map(&shared).collect(), ..row });
+    file.rule.into_iter().map(whole).collect()
 }
 
 fn rule(row: Row) -> Result<Rule, String> {
@@ -133,10 +144,15 @@ fn holds(of: SceneKind, row: &Row) -> Result<Holds, String> {
             numbers.push(*name);
         }
     }
-    Ok(Holds { of, words: row.words.clone(), all, numbers })
+    Ok(Holds { of, words: row.words.clone(), all, numbers, limited: row.limits.clone() })
 }
 
 impl Rule {
+    /// Whether it looks at bandwidths whose limiter no rule before named.
+    pub(crate) fn is_of_open(&self) -> bool {
+        matches!(&self.condition, Condition::Holds(holds) if holds.words.get(LIMIT).is_some_and(|words| words == &[OPEN]))
+    }
+
     /// For those who read the rules.
     pub(crate) fn shown(&self) -> ExplainRule {
         let (looks_at, needs_counters) = match &self.condition {
@@ -161,6 +177,16 @@ impl Rule {
 }
 
 impl Holds {
+    /// Whether a scene is what it looks at.
+    pub(crate) fn fits(&self, scene: &Scene) -> bool {
+        scene.kind == self.of && self.words.iter().all(|(key, words)| scene.is_one_of(key, words))
+    }
+
+    /// Whether each comparison holds in a scene; `None` of one whose numbers it lacks.
+    pub(crate) fn results(&self, scene: &Scene) -> impl Iterator<Item = Option<bool>> {
+        self.all.iter().map(|one| one.holds(|name: &FactName| scene.get(*name).map(|found| found.value)))
+    }
+
     /// Whether only counters have its numbers.
     pub(crate) fn needs_counters(&self) -> bool {
         let is_counted = |name: &FactName| name.is_counted_in(self.of);
@@ -215,5 +241,7 @@ mod tests {
         assert!(fault("unless = \"dimms.sped >= rated\"\n").contains("dimms.speed"));
         assert!(fault("unless = \"dimms.speed >= rated\"\nneeds = [\"three-sockets\"]\n").contains("three-sockets"));
         assert!(fault("colour = 3\n").contains("colour"));
+        // A limit that the file does not have.
+        assert!(fault("of = \"rate\"\nwhen = [\"used >= {most}\"]\n").contains("{most}"));
     }
 }

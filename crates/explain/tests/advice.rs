@@ -125,3 +125,35 @@ fn the_rules_can_be_read() {
     let modules = of("missing-channels");
     assert!(modules.expects && modules.looks_at.is_none() && modules.command.is_none());
 }
+
+/// What was counted and is too little to compare is not had from the same command again.
+#[test]
+fn too_few_channels_or_links_send_nobody_to_measure_them_again() {
+    let counted = |channels: &[f64], links: &[(f64, f64)]| {
+        let mut made = made::run();
+        add(&mut made, &Rate::new("read", 0, 100.0).channels(channels));
+        add(&mut made, &Rate::new("read", 1, 35.0).links(links));
+        let found = explain("few", &made);
+        let unjudged = |rule: &str| {
+            let one = found.unjudged.iter().find(|one| one.rule == rule);
+            one.map(|one| (one.why.code.clone(), one.why.text.clone(), one.command.clone()))
+        };
+        [unjudged("slow-channel"), unjudged("link-down"), unjudged("link-slow")]
+    };
+    let [channels, down, slow] = counted(&[50.0, 50.0], &[(17.5, 20.8)]);
+    let (code, text, command) = channels.unwrap();
+    // A scan shows slow memory without counters.
+    assert_eq!((code.as_str(), command.as_deref()), ("otherwise_by", Some("tiermark scan")));
+    assert!(text.contains("2 memory channels of a socket at most, and a comparison needs 3"), "{text}");
+    for (code, text, command) in [down, slow].map(Option::unwrap) {
+        assert_eq!((code.as_str(), command), ("boxes_few", None));
+        assert!(text.contains("1 link") && text.contains('2'), "{text}");
+    }
+    assert_eq!(counted(&[30.0; 3], &[(17.5, 20.8); 2]), [None, None, None]);
+    // Links without remote traffic carry too little: a matrix has it.
+    let mut local = made::run();
+    add(&mut local, &Rate::new("read", 0, 100.0).channels(&[17.0; 6]).links(&[(0.01, 20.8); 2]));
+    let found = explain("local", &local);
+    let link = found.unjudged.iter().find(|one| one.rule == "link-down").unwrap();
+    assert_eq!(link.command.as_deref(), Some("tiermark matrix"));
+}

@@ -33,9 +33,9 @@ fn non_temporal_stores_have_a_limit_of_their_own() {
 
 #[test]
 fn only_random_reads_are_limited_by_misses_where_the_channels_have_room() {
-    assert!(by_rule(&explain("reads", &local("read.random8", 5.0, 42.0, 1.0)), "limit-misses").is_some());
+    assert!(by_rule(&explain("reads", &local("read.random8", 5.0, 42.0, 1.0)), "limit-random-misses").is_some());
     // Random stores open a row for each line, and turn the channels.
-    assert!(by_rule(&explain("stores", &local("write.random8", 4.0, 33.0, 33.0)), "limit-misses").is_none());
+    assert!(by_rule(&explain("stores", &local("write.random8", 4.0, 33.0, 33.0)), "limit-random-misses").is_none());
 }
 
 #[test]

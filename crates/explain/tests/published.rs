@@ -126,7 +126,7 @@ fn the_limits_of_the_published_rates_are_named() {
     is(one, "channel.share", 0.76);
     assert!(places(one).iter().all(|place| place.starts_with("read, cpus of node 0, memory of node 0")), "{one:#?}");
     is(found(&explanation, "limit-channels-stores"), "channel.share", 0.66);
-    let one = found(&explanation, "limit-misses");
+    let one = found(&explanation, "limit-random-misses");
     is(one, "channel.share", 0.34);
     assert_eq!(number(one, "used").steps, ["matrix/bind/read.random8/node:0/x20/node0"]);
     assert_eq!(problems(&explanation), [] as [&str; 0]);

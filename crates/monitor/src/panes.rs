@@ -19,8 +19,11 @@ const NODES_BESIDE: u16 = 4;
 /// Lines of alerts that fit the smallest terminal: one node is shown then.
 const ALERTS_LEAST: usize = 1;
 
+/// Notes about the counts that are shown below them.
+const NOTES: usize = 2;
+
 /// What keys do, in the help.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "q, Esc, Ctrl-C  end",
     "space           pause: the screen stays, samples go on",
     "up, down        select a node",
@@ -33,6 +36,8 @@ const KEYS: [&str; 16] = [
     "hit, miss       pages got here as intended, or meant for elsewhere",
     "away            pages meant for here, got elsewhere",
     "local%          pages got by tasks on this node's cpus",
+    "read, write     bytes that memory read and wrote a second (t)",
+    "recv, sent      bytes that a link received and sent, both together (t)",
     "capability      the best that this watch has shown (--active)",
     "record          the best of saved runs",
     "!               10 % or more; 1.5 times worse than the capability",
@@ -117,10 +122,10 @@ fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, 
     match &sample.traffic {
         Some(found) => {
             let room = usize::from(page.height.saturating_sub(2));
-            let note = monitor.about_counters.first();
-            let room = room.saturating_sub(usize::from(note.is_some()));
+            let notes: Vec<&String> = monitor.about_counters.iter().take(NOTES).collect();
+            let room = room.saturating_sub(notes.len());
             let mut lines = traffic::lines(found, monitor.history(), monitor.scroll, (inner(page), room), look);
-            lines.extend(note.map(|note| Line::styled(format!(" {note}"), look.style(Ink::Dim))));
+            lines.extend(notes.iter().map(|note| Line::styled(format!(" {note}"), look.style(Ink::Dim))));
             pane(frame, page, &heading, lines, look);
         }
         None => {

@@ -26,12 +26,39 @@ struct Row {
     share: Option<f64>,
     /// Bytes read or received, written or sent, and both.
     sum: TrafficSum,
+    /// Whether it is of a link, whose share is that of its busier way.
+    is_link: bool,
+}
+
+/// The heads of the columns: of memory, and of links.
+const HEADS: [[&str; 5]; 2] = [["of peak", "%", "both", "read", "write"], ["busier way", "%", "both", "recv", "sent"]];
+
+/// A line of the pane.
+enum Item {
+    Row(Row),
+    /// The head of the links, which follow.
+    Links,
+}
+
+/// The rows, with a head before the first link.
+fn items(traffic: &Traffic) -> Vec<Item> {
+    let rows = rows_of(traffic);
+    let first = rows.iter().position(|row| row.is_link);
+    let mut items: Vec<Item> = rows.into_iter().map(Item::Row).collect();
+    if let Some(first) = first {
+        items.insert(first, Item::Links);
+    }
+    items
 }
 
 /// The rows of a traffic.
 fn rows_of(traffic: &Traffic) -> Vec<Row> {
-    let whole =
-        |name: String, sum, fits: &dyn Fn(&BoxPlace) -> bool| Row { name, share: traffic.utilisation(fits), sum };
+    let whole = |name: String, sum, fits: &dyn Fn(&BoxPlace) -> bool| Row {
+        name,
+        share: traffic.utilisation(fits),
+        sum,
+        is_link: false,
+    };
     let mut rows = vec![whole("all memory".to_owned(), traffic.whole(), &|_| true)];
     let (sockets, nodes) = (traffic.sockets(), traffic.nodes());
     // Of one socket, or of a node that is a socket, the sum is there already.
@@ -51,6 +78,7 @@ fn rows_of(traffic: &Traffic) -> Vec<Row> {
         name: name(&own.place),
         share: own.utilisation(),
         sum: TrafficSum { read: own.read, write: own.write, total: Some(own.total) },
+        is_link: false,
     }));
     rows.extend(traffic.links.iter().map(|own| {
         let (sent, received) = own.utilisation();
@@ -62,6 +90,7 @@ fn rows_of(traffic: &Traffic) -> Vec<Row> {
             name: name(&own.place),
             share: sent.into_iter().chain(received).reduce(f64::max),
             sum: TrafficSum { read: own.received, write: own.sent, total },
+            is_link: true,
         }
     }));
     rows
@@ -75,9 +104,9 @@ fn name(place: &BoxPlace) -> String {
     if name.chars().count() <= NAME { name } else { name.chars().take(NAME - 1).chain(['+']).collect() }
 }
 
-/// How many rows there are.
+/// How many lines there are below the first head.
 pub(crate) fn rows(traffic: &Traffic) -> usize {
-    rows_of(traffic).len()
+    items(traffic).len()
 }
 
 /// Bytes a second by the name of the row.
@@ -94,16 +123,28 @@ pub(crate) fn lines(
     (columns, room): (usize, usize),
     look: Look,
 ) -> Vec<Line<'static>> {
-    let head = format!(" {:<NAME$} {:<BAR$} {:>6} {:>7} {:>7} {:>7}", "", "of peak", "%", "both", "read", "write");
-    let mut lines = vec![Line::styled(head, look.style(Ink::Dim))];
     let last = doubts(&traffic.marks);
-    let rows = rows_of(traffic);
+    let items = items(traffic);
     let fit = room.saturating_sub(1 + usize::from(last.is_some())).max(1);
-    let first = scroll.min(rows.len().saturating_sub(fit));
+    let first = scroll.min(items.len().saturating_sub(fit));
     let spark = columns.saturating_sub(TEXT + 1);
-    lines.extend(rows.iter().skip(first).take(fit).map(|row| line(row, traffic.seconds, history, spark, look)));
+    // The head is that of the rows below it, also where the page is scrolled.
+    let is_of_links = matches!(items.get(first), Some(Item::Row(row)) if row.is_link);
+    let mut lines = vec![head(is_of_links, look)];
+    lines.extend(items.iter().skip(first).take(fit).map(|item| match item {
+        Item::Row(row) => line(row, traffic.seconds, history, spark, look),
+        Item::Links => head(true, look),
+    }));
     lines.extend(last.map(|text| Line::styled(text, look.style(Ink::Alarm))));
     lines
+}
+
+/// The head of rows of memory, or of links.
+fn head(is_of_links: bool, look: Look) -> Line<'static> {
+    let [bar, share, both, first, second] = HEADS[usize::from(is_of_links)];
+    let of = if is_of_links { "links" } else { "" };
+    let head = format!(" {of:<NAME$} {bar:<BAR$} {share:>6} {both:>7} {first:>7} {second:>7}");
+    Line::styled(head, look.style(Ink::Dim))
 }
 
 fn line(row: &Row, seconds: f64, history: &History, spark: usize, look: Look) -> Line<'static> {
@@ -143,4 +184,40 @@ pub(crate) fn absent(why: &[String]) -> Vec<String> {
     let head = "The traffic of memory and links is not counted.".to_owned();
     let cure = "`tiermark list counters` shows all sources of counters.".to_owned();
     std::iter::once(head).chain(why.iter().cloned()).chain([cure]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{BoxTraffic, LinkTraffic};
+
+    #[test]
+    fn the_first_head_is_that_of_the_rows_below_it() {
+        let place = |kind, unit: &str| BoxPlace { socket: Some(0), node: None, kind, unit: unit.into() };
+        let memory = BoxTraffic {
+            place: place(BoxKind::Channel, "imc_0"),
+            read: Some(1e9),
+            write: Some(1e9),
+            total: 2e9,
+            local: None,
+            transfers: None,
+        };
+        let link =
+            |unit| LinkTraffic { place: place(BoxKind::Link, unit), sent: Some(1e9), received: Some(3e9), most: None };
+        let traffic = Traffic {
+            seconds: 1.0,
+            boxes: vec![memory],
+            links: vec![link("upi_0"), link("upi_1")],
+            ..Traffic::default()
+        };
+        let look = Look { unicode: false, color: false };
+        let text = |scroll| -> Vec<String> {
+            lines(&traffic, &History::default(), scroll, (80, 3), look).iter().map(ToString::to_string).collect()
+        };
+        let top = text(0);
+        assert!(top[0].contains("read") && top[1].contains("all memory") && rows(&traffic) == 5, "{top:?}");
+        let scrolled = text(9);
+        assert!(scrolled[0].contains("recv") && scrolled[1].contains("upi_0"), "{scrolled:?}");
+        assert!(!scrolled[0].contains("read"), "{scrolled:?}");
+    }
 }

@@ -149,7 +149,18 @@ fn shown_number(number: &ExplainedNumber, style: &Style) -> String {
         ExplainedUnit::Number if number.value.abs() < 1e7 => format!("{:.2}", number.value),
         ExplainedUnit::Number => format!("{:.2e}", number.value),
     };
-    format!("{value} {}", number.what)
+    let is_one = value == "1" && number.unit == ExplainedUnit::Number;
+    format!("{value} {}", if is_one { singular(&number.what) } else { number.what.clone() })
+}
+
+/// Words that begin with what is counted, for one of it: `bytes read` is `byte read`.
+fn singular(words: &str) -> String {
+    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    let one = match first {
+        "bytes" | "lines" | "threads" | "cores" | "nodes" | "steps" | "faults" => first.trim_end_matches('s'),
+        _ => first,
+    };
+    if rest.is_empty() { one.to_owned() } else { format!("{one} {rest}") }
 }
 
 /// Rules that found nothing, and those that were not judged.
@@ -291,6 +302,24 @@ mod tests {
     fn problems_come_first_and_numbers_stand_with_their_place() {
         insta::assert_snapshot!(explanation(&made(), &Style::default()));
         insta::assert_snapshot!(explanation(&made(), &Style { verbose: true, unicode: false, ..Style::default() }));
+    }
+
+    #[test]
+    fn one_of_something_is_no_plural() {
+        let shown =
+            |what: &str, value| shown_number(&number("n", what, value, ExplainedUnit::Number), &Style::default());
+        assert_eq!(
+            shown("bytes read from memory for each byte used", 1.0),
+            "1 byte read from memory for each byte used"
+        );
+        assert_eq!(
+            shown("bytes read from memory for each byte used", 1.06),
+            "1.06 bytes read from memory for each byte used"
+        );
+        assert_eq!(
+            (shown("threads", 1.0), shown("times the rate", 1.0)),
+            ("1 thread".into(), "1 times the rate".into())
+        );
     }
 
     #[test]

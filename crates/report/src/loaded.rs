@@ -119,9 +119,9 @@ pub(crate) fn loaded(
             }
         })
         .collect();
-    let series = with_measured(series, &curves, counters, style);
+    let groups = with_measured(series, &curves, counters, style);
     // In a text the heading has the unit.
-    out.push_str(&drawn(&series, if style.markup { "ns" } else { "" }, &lines(&findings, &curves, style), style));
+    out.push_str(&drawn(groups, if style.markup { "ns" } else { "" }, &lines(&findings, &curves, style), style));
     out.push_str(&table(&findings, style));
     if style.verbose {
         out.extend(curves.iter().map(|curve| points(curve, style)));
@@ -136,13 +136,13 @@ pub(crate) fn loaded(
     out
 }
 
-/// The series, each followed by the same over the bytes that moved on the channels, where they were counted.
+/// The series, each with the same over the bytes that moved on the channels, where they were counted.
 fn with_measured(
     series: Vec<Series>,
     curves: &[LoadedCurve<'_>],
     counters: Option<&RunCounters>,
     style: &Style,
-) -> Vec<Series> {
+) -> Vec<Vec<Series>> {
     let measured = |curve: &LoadedCurve<'_>| {
         let point = |p: &LoadedPoint<'_>| {
             // Without load nothing is useful, and little moves.
@@ -159,12 +159,12 @@ fn with_measured(
     };
     let pairs = series.into_iter().zip(curves);
     pairs
-        .flat_map(|(mut useful, curve)| {
+        .map(|(mut useful, curve)| {
             let measured = measured(curve);
             if measured.is_some() {
                 useful.name = format!("{} useful", curve.name);
             }
-            [Some(useful), measured].into_iter().flatten()
+            [Some(useful), measured].into_iter().flatten().collect()
         })
         .collect()
 }
@@ -210,18 +210,38 @@ fn lines(findings: &[&Finding], curves: &[LoadedCurve<'_>], style: &Style) -> Li
     Lines { knees: curves.iter().map(knee).collect(), target }
 }
 
-fn drawn(series: &[Series], unit: &str, lines: &Lines, style: &Style) -> String {
+/// A curve, or the same curve over useful and over counted bytes, with its knee, which is one of useful bytes.
+type Group = (Vec<Series>, Option<f64>);
+
+/// The curves in as many plots as they need. What belongs to one curve stands in one plot, whose axes compare it.
+fn plots(groups: Vec<Group>) -> Vec<Vec<Group>> {
+    let mut plots: Vec<Vec<Group>> = Vec::new();
+    for group in groups {
+        let drawn = |plot: &Vec<Group>| plot.iter().map(|(series, _)| series.len()).sum::<usize>();
+        match plots.last_mut().filter(|last| drawn(last) + group.0.len() <= CURVES_A_PLOT) {
+            Some(last) => last.push(group),
+            None => plots.push(vec![group]),
+        }
+    }
+    plots
+}
+
+fn drawn(groups: Vec<Vec<Series>>, unit: &str, lines: &Lines, style: &Style) -> String {
     let mut out = String::new();
-    for (at, chunk) in series.chunks(CURVES_A_PLOT).enumerate() {
-        let knees = lines.knees.iter().skip(at * CURVES_A_PLOT).take(chunk.len()).enumerate();
-        let named = |(at, knee): (usize, &Option<f64>)| {
+    let knees = lines.knees.iter().copied().chain(std::iter::repeat(None));
+    for plot in plots(groups.into_iter().zip(knees).collect()) {
+        let knees: Vec<Option<f64>> =
+            plot.iter().flat_map(|(series, knee)| (0..series.len()).map(|at| knee.filter(|_| at == 0))).collect();
+        let chunk: Vec<Series> = plot.into_iter().flat_map(|(series, _)| series).collect();
+        let knees = knees.into_iter().enumerate();
+        let named = |(at, knee): (usize, Option<f64>)| {
             let name = if chunk.len() > 1 { format!("knee {}", letter(at)) } else { "knee".to_owned() };
             knee.map(|knee| (knee, name))
         };
         let mut marks: Vec<(f64, String)> = knees.filter_map(named).collect();
         marks.sort_by(|a, b| a.0.total_cmp(&b.0));
         let level = lines.target.clone();
-        let plot = Plot { unit, log_y: false, series: chunk, marks: &marks, level, rows: ROWS };
+        let plot = Plot { unit, log_y: false, series: &chunk, marks: &marks, level, rows: ROWS };
         out.push_str(&plot_over(&plot, style.axis().1, style));
     }
     out
@@ -364,7 +384,10 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
             Cell::new(nanoseconds(point.latency_ns)),
         ]);
     }
-    let mut out = heading(title, style) + &drawn(&series, "ns", &Lines::default(), style) + "\n";
+    let curves = series.len();
+    let mut out = heading(title, style)
+        + &drawn(series.into_iter().map(|one| vec![one]).collect(), "ns", &Lines::default(), style)
+        + "\n";
     /// More points than these are a page of their own.
     const LISTED: usize = 60;
     if style.verbose || points.len() <= LISTED {
@@ -378,10 +401,32 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
     let text = format!(
         "{} of {}: latency from {} ns, bandwidth up to {} {}",
         many(points.len(), "point"),
-        many(series.len(), "curve"),
+        many(curves, "curve"),
         nanoseconds(least),
         rate(most, style),
         style.rate_unit()
     );
     out + &hanging("", &text, Ink::Plain, style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(name: &str, series: usize) -> Group {
+        let series = (0..series).map(|_| Series { name: name.to_owned(), ..Series::default() }).collect();
+        (series, None)
+    }
+
+    #[test]
+    fn a_curve_of_useful_bytes_stands_beside_that_of_counted_ones() {
+        let names = |groups: Vec<Group>| -> Vec<Vec<String>> {
+            let of = |plot: Vec<Group>| plot.into_iter().flat_map(|(series, _)| series).map(|own| own.name).collect();
+            plots(groups).into_iter().map(of).collect()
+        };
+        let pairs = ["read", "2:1", "1:1"].map(|name| group(name, 2)).to_vec();
+        assert_eq!(names(pairs), [vec!["read", "read", "2:1", "2:1"], vec!["1:1", "1:1"]]);
+        let single: Vec<Group> = (0..6).map(|at| group(&at.to_string(), 1)).collect();
+        assert_eq!(names(single).iter().map(Vec::len).collect::<Vec<_>>(), [5, 1]);
+    }
 }

@@ -4,7 +4,7 @@ mod shares;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Finding, Labels, Machine, NodeId, Purpose, Quantity, Unit};
+use tiermark_model::{Finding, Labels, Machine, NodeId, Purpose, Quantity, RunCounters, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent, rate, unit_name, value, with_interval};
@@ -15,7 +15,12 @@ use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, glued, hanging, heading};
 
 /// All that a matrix found, in tables of the style's width.
-pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) -> String {
+pub(crate) fn matrix(
+    shown: &mut Shown<'_>,
+    machine: &Machine,
+    counters: Option<&RunCounters>,
+    style: &Style,
+) -> String {
     let all = shown.take_all(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::FROM).is_some());
     let is_number = |f: &&&Finding| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth);
     let numbers: Vec<&Finding> = all.iter().filter(is_number).copied().collect();
@@ -33,7 +38,7 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) ->
     } else {
         works.iter().for_each(|(work, group)| out.push_str(&square(work, group, machine, style)));
     }
-    out.push_str(&shares::used(&of_metric(&all, &Quantity::MatrixUsed), style));
+    out.push_str(&shares::used(&of_metric(&all, &Quantity::MatrixUsed), counters, style));
     out.push_str(&shares::of_theory(&of_metric(&all, &Quantity::MatrixShare), style));
     out.push_str(&far(&of_metric(&all, &Quantity::MatrixFar), style));
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =

@@ -71,6 +71,25 @@ fn name(curve: &PlacedCurve) -> String {
     format!("{}{node}", curve.mix)
 }
 
+/// The parts of the curves, with the time on each. Without a knee, a curve has only an end.
+fn parts(placed: &Placed) -> Vec<(&'static str, PlacedPart, f64)> {
+    let time = &placed.time;
+    let curves = placed.points.iter().flat_map(|point| [Some(point.curve), point.other.map(|other| other.curve)]);
+    let has_knee = curves.flatten().any(|at| placed.on.curves.get(at).is_some_and(|curve| curve.knee.is_some()));
+    if has_knee {
+        return vec![
+            ("below the knee", PlacedPart::Below, time.below),
+            ("near the knee", PlacedPart::Near, time.near),
+            ("past the knee", PlacedPart::Past, time.past),
+        ];
+    }
+    let mut parts = vec![("on the curve", PlacedPart::Below, time.below)];
+    if time.past > 0.0 {
+        parts.push(("beyond its end", PlacedPart::Past, time.past));
+    }
+    parts
+}
+
 /// A row for each part of the curve.
 fn table(placed: &Placed, style: &Style) -> String {
     let unit = style.rate_unit();
@@ -78,12 +97,8 @@ fn table(placed: &Placed, style: &Style) -> String {
     for head in ["time", "share", &format!("mean {unit}"), "reads", "ns"] {
         table = table.column(head, Align::Right);
     }
-    let time = &placed.time;
-    for (words, part, of) in [
-        ("below the knee", PlacedPart::Below, time.below),
-        ("near the knee", PlacedPart::Near, time.near),
-        ("past the knee", PlacedPart::Past, time.past),
-    ] {
+    for (words, part, of) in parts(placed) {
+        let all = placed.time.all();
         let points: Vec<&PlacedPoint> = placed.points.iter().filter(|point| point.part == part).collect();
         let absent = || style.absent().to_owned();
         let mean = |value: &dyn Fn(&PlacedPoint) -> Option<f64>| {
@@ -98,7 +113,7 @@ fn table(placed: &Placed, style: &Style) -> String {
             [
                 words.to_owned(),
                 seconds(of),
-                percent(if time.all() > 0.0 { of / time.all() } else { 0.0 }),
+                percent(if all > 0.0 { of / all } else { 0.0 }),
                 mean(&|point| Some(point.bytes_per_second)).map_or_else(absent, |value| rate(value, style)),
                 mean(&|point| point.read_share).map_or_else(absent, percent),
                 mean(&|point| Some(point.ns)).map_or_else(absent, |ns| format!("{at_least}{}", nanoseconds(ns))),
@@ -139,9 +154,14 @@ fn notes(placed: &Placed, style: &Style) -> String {
         PlacedAxis::Counted => "bytes on the memory channels",
         PlacedAxis::Useful => "useful bytes",
     };
+    let near = if parts(placed).iter().any(|(_, part, _)| *part == PlacedPart::Near) {
+        "near = between the measured points beside the knee; "
+    } else {
+        ""
+    };
     let key = format!(
-        "ns = read off the curves of the nearest shares of reads; near = between the measured points beside the knee; \
-         rates of the curves = {axis}; source of counters = {}",
+        "ns = read off the curves of the nearest shares of reads; {near}rates of the curves = {axis}; \
+         source of counters = {}",
         placed.counters.name()
     );
     let mut out = hanging("  ", &key, Ink::Dim, style);
@@ -210,6 +230,21 @@ mod tests {
         insta::assert_snapshot!(text);
         let plain = placed(&program(), &Style { unicode: false, ..Style::default() });
         assert!(plain.is_ascii(), "{plain}");
+    }
+
+    #[test]
+    fn a_curve_without_a_knee_has_no_rows_of_one() {
+        let mut straight = program();
+        straight.on.curves.iter_mut().for_each(|curve| curve.knee = None);
+        for point in &mut straight.points {
+            (point.part, point.head_room) = straight.on.curves[0].part(point.bytes_per_second);
+        }
+        straight.time = PlacedTime::of(&straight.points);
+        let text = placed(&straight, &Style::default());
+        assert!(text.contains("on the curve ") && text.contains("beyond its end"), "{text}");
+        for absent in ["below the knee", "near the knee", "past the knee", "near ="] {
+            assert!(!text.contains(absent), "{absent}: {text}");
+        }
     }
 
     #[test]

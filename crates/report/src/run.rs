@@ -85,7 +85,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
     let mut shown = Shown::new(experiments.iter().flat_map(|e| &e.findings));
     told_by_tables(&mut shown, &observations);
-    let mut out = matrix(&mut shown, &run.machine, style);
+    let mut out = matrix(&mut shown, &run.machine, run.counters.as_ref(), style);
     let only = only_core(run, experiments);
     out.push_str(&ladder(&mut shown, &plain_rates(&run.bench, &observations), only.as_deref(), style));
     out.push_str(&c2c(&mut shown, style));

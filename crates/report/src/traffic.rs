@@ -1,5 +1,7 @@
 //! What counters of the hardware saw beside the numbers of a run: useful bytes against bytes on channels and links.
 
+mod places;
+
 use tiermark_model::{
     BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
     StepTraffic, Traffic, Unit, count_of,
@@ -10,6 +12,7 @@ use crate::number::{percent, rate};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, hanging, heading};
+use places::places;
 
 /// Bytes on the channels for each useful byte below which a step is one of caches: its few bytes come from elsewhere.
 const OF_MEMORY: f64 = 0.05;
@@ -21,6 +24,7 @@ const MOST_LONGER: f64 = 1.5;
 const UNSAID: [&str; 3] = [Labels::PURPOSE, Labels::CPUS, Labels::SPAN];
 
 /// A step with its useful rate, in bytes a second.
+#[derive(Clone, Copy)]
 struct Row<'a> {
     seen: &'a Observation,
     traffic: &'a StepTraffic,
@@ -81,7 +85,15 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
         let text = "Counts of links were not compared with a known stream.";
         out.push_str(&hanging("  ", text, Ink::Dim, style));
     }
+    if style.verbose {
+        out.push_str(&places(&of_memory, style));
+    }
     out + &marks(&rows, style)
+}
+
+/// The words of a step.
+fn named(row: &Row<'_>) -> String {
+    words(&row.seen.labels, &UNSAID)
 }
 
 /// The heading, and what precedes the table.
@@ -146,21 +158,29 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
     let has = |of: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| of(&row.traffic.counted).is_some());
     let split = has(|counted| counted.whole().read);
     let (busy, links, energy) = (has(busiest), has(fullest), rows.iter().any(|row| row.traffic.joules.is_some()));
-    let mut table = Table::new().column("of", Align::Left).column(&format!("useful|{unit}"), Align::Right);
-    let columns: &[(&str, bool)] = &[
-        (&format!("read|{unit}"), split),
-        (&format!("written|{unit}"), split),
-        (&format!("moved|{unit}"), !split),
-        ("moved/|useful", true),
-        ("written/|read", split),
+    let useful = format!("useful|{unit}");
+    let (read, write, moved) = (format!("read|{unit}"), format!("write|{unit}"), format!("moved|{unit}"));
+    // Of each, whether it is shown.
+    let columns = [
+        (read.as_str(), split),
+        (write.as_str(), split),
+        (moved.as_str(), !split),
+        ("read|/useful", split),
+        ("write|/useful", split),
+        ("moved|/useful", !split),
+        ("write|/read", split),
+        ("over|links", links),
+        ("nJ/|byte", energy),
         ("busiest|channel", busy),
         ("busiest|link", links),
-        ("over|links", links),
-        ("nJ above|idle/B", energy),
     ];
-    for (head, _) in columns.iter().filter(|(_, shown)| *shown) {
-        table = table.column(head, Align::Right);
-    }
+    let table = Table::new().gap(1).column("of", Align::Left).column(&useful, Align::Right);
+    let mut table = columns.iter().filter(|(_, shown)| *shown).fold(table, |table, (head, _)| match *head {
+        // One heading over both takes fewer columns, if it is the last.
+        "busiest|channel" if links => table.columns_under("busiest", &["channel", "link"], Align::Right),
+        "busiest|link" if busy => table,
+        head => table.column(head, Align::Right),
+    });
     let absent = || style.absent().to_owned();
     let number = |value: Option<f64>| value.map_or_else(absent, |value| format!("{value:.2}"));
     let share = |value: Option<f64>| value.map_or_else(absent, percent);
@@ -174,18 +194,37 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
             moved(whole.read),
             moved(whole.write),
             moved(whole.total),
+            number(row.traffic.amplifications().map(|(read, _)| read)),
+            number(row.traffic.amplifications().map(|(_, written)| written)),
             number(row.traffic.amplification()),
             number(whole.writes_per_read()),
-            share(busiest(counted).map(|share| (share * longer).min(1.0))),
-            share(fullest(counted).map(|share| (share * longer).min(1.0))),
             share(over_links(counted)),
             number(row.traffic.joules.map(|joules| joules * 1e9 / useful)),
+            share(busiest(counted).map(|share| (share * longer).min(1.0))),
+            share(fullest(counted).map(|share| (share * longer).min(1.0))),
         ];
         let shown = all.into_iter().zip(columns).filter(|(_, (_, shown))| *shown).map(|(text, _)| Cell::new(text));
-        let name = [Cell::new(words(&row.seen.labels, &UNSAID)), Cell::new(rate(row.rate, style))];
+        let name = [Cell::new(named(row)), Cell::new(rate(row.rate, style))];
         table.row(name.into_iter().chain(shown).collect());
     }
-    table.render(style)
+    table.render(style) + &hanging("  ", &legend(split, (busy, links, energy)), Ink::Dim, style)
+}
+
+/// What the columns mean, of those that are shown.
+fn legend(split: bool, (busy, links, energy): (bool, bool, bool)) -> String {
+    let ratios = match split {
+        true => "read/useful, write/useful = bytes on the channels for each byte that the threads used",
+        false => "moved/useful = bytes on the channels for each byte that the threads used",
+    };
+    let busiest = match (busy, links) {
+        (true, true) => "busiest = share of its peak that the busiest channel, or one way of a link, carried",
+        (true, false) => "busiest = share of its peak that the busiest channel carried",
+        (false, true) => "busiest = share of its peak that the busiest way of a link carried",
+        (false, false) => "",
+    };
+    let links = if links { "over links = bytes that crossed links, of those that memory moved" } else { "" };
+    let energy = if energy { "nJ/byte = energy above that of the idle machine, for each useful byte" } else { "" };
+    [ratios, links, energy, busiest].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// The largest share of its peak that a channel carried.

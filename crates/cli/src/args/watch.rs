@@ -21,8 +21,8 @@ Examples:
   tiermark watch --alert 'cpu.steal > 5 % for 30s' --quiet
   tiermark watch --active --alert 'dram.latency > 1.5 x capability for 30s'
 Exit codes: 0 done, 2 bad usage, 3 an alarm was raised, 4 no counters open
-(--counters=require), 130 stopped by Ctrl-C. With COMMAND: its exit code, or 3
-if that is 0 and an alarm was raised.
+(--counters=require), 5 an alert was never judged, 130 stopped by Ctrl-C. With
+COMMAND: its exit code; if that is 0, 3 or 5 as above.
 `tiermark help watch` explains the numbers.";
 
 /// Arguments of `watch`.

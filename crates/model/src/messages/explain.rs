@@ -1,6 +1,7 @@
 //! Messages of `explain`: why a rule could not be judged.
 
 use super::rows::messages;
+use crate::written::count_of;
 
 messages! {
     /// A rule without a subject in the run.
@@ -34,6 +35,16 @@ messages! {
 
     /// Something that the run did not measure.
     Note scene_not_measured(what: &str, command: &str): "the run has {what}: `{command}`";
+
+    /// Channels or links of a socket that are too few to compare.
+    Note boxes_few(seen: u64, what: &str, needed: u64):
+        { format!("the counters saw {} of a socket at most, and a comparison needs {needed}", count_of(seen, what)) };
+
+    /// Channels of a split socket whose nodes no source says.
+    Note boxes_without_node(): "the counters do not say to which node of its socket a channel belongs";
+
+    /// What another command finds.
+    Note otherwise_by(why: &str, command: &str): "{why}; by other means: `{command}`";
 
     /// Something that neither the run nor its system reports.
     Note not_reported(what: &str): "the run has {what}: its system does not report it, or nothing was measured that shows it";

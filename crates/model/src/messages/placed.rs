@@ -23,6 +23,18 @@ messages! {
     Note curve_of_useful_bytes():
         "the run of the curves has no counts of memory traffic that agree with a known stream: its rates are useful bytes, and fewer than the bytes on the channels where it writes, so that a program seems nearer to the knee than it is";
 
+    /// Counts of a watch, which runs no stream.
+    Note watch_counts_unchecked():
+        "the counts of a watch are not compared with a known stream; a run with --counters does that";
+
+    /// Counts of the curves' run that agreed with a known stream.
+    Note curve_counts_checked(source: &str):
+        "the counts of the curves' run ({source}) agreed with a known stream";
+
+    /// Counts of the curves' run that did not.
+    Note curve_counts_wrong(source: &str):
+        "the counts of the curves' run ({source}) disagreed with a known stream, and those of this watch are of the same source: rates and head room are doubtful";
+
     /// Counts that do not separate reads from writes.
     Note mix_not_counted():
         "reads and writes are not counted separately: the program is placed on the curve with the most reads";

@@ -104,7 +104,9 @@ pub fn short(value: f64, base: f64) -> String {
         let Some(next) = letters.next() else { break };
         (scaled, letter) = (scaled / base, next);
     }
-    let digits = usize::from(scaled < 99.95 && scaled.fract() != 0.0);
+    // A quotient may miss a whole number by its last bit.
+    let is_whole = (scaled - scaled.round()).abs() <= scaled.abs() * 4.0 * f64::EPSILON;
+    let digits = usize::from(scaled < 99.95 && !is_whole);
     format!("{scaled:.digits$}{letter}")
 }
 

@@ -1,5 +1,6 @@
 //! The samples over the life of a command.
 
+use tiermark_model::messages::placed as says;
 use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
 
 use super::active::time;
@@ -102,6 +103,10 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
     }
     let simulated = watched.simulated.map_or_else(String::new, |name| watch_simulated(name, style));
     let mut out = simulated + &hanging("", &head, crate::style::Ink::Head, style) + &table.render(style);
+    if life.of("traffic.total_bytes").is_some() {
+        let note = format!("Memory traffic: {}", says::watch_counts_unchecked());
+        out.push_str(&hanging("", &note, crate::style::Ink::Dim, style));
+    }
     for (what, words) in [("Always 0", zero), ("Not reported by this system", unknown)] {
         if !words.is_empty() {
             out.push_str(&hanging("", &format!("{what}: {}", words.join("; ")), crate::style::Ink::Dim, style));

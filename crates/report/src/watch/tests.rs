@@ -39,6 +39,8 @@ fn a_sample_is_a_line_of_80_columns() {
     {
         assert_eq!(short(value, 1000.0), text);
     }
+    // The last bit of a quotient does not add a digit.
+    assert_eq!((short(45e9_f64.next_down(), 1000.0), short(45.01e9, 1000.0)), ("45G".into(), "45.0G".into()));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tiermark_counters::{Chosen, CounterSource, SimCounters, SimRate, Snapshot, traffic};
 use tiermark_machine::Root;
+use tiermark_model::messages::placed as says;
 use tiermark_model::{CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
 
 use crate::args::watch::WatchArgs;
@@ -58,7 +59,13 @@ impl Counting {
 
     /// The reasons why there are no counters, and the notes, in sentences.
     pub(super) fn sentences(&self) -> Vec<String> {
-        self.refused.iter().map(ToString::to_string).chain(self.notes.iter().map(ToString::to_string)).collect()
+        let notes = self.notes.iter().cloned().chain(self.unchecked());
+        self.refused.iter().map(ToString::to_string).chain(notes.map(|note| note.to_string())).collect()
+    }
+
+    /// The note that no stream of known bytes runs beside a watch; `None` without counts.
+    pub(super) fn unchecked(&self) -> Option<Note> {
+        self.counted.as_ref().map(|_| says::watch_counts_unchecked())
     }
 
     /// Reports on standard error what a user should know of the counts.

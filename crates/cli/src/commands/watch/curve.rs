@@ -61,6 +61,8 @@ impl OnCurve {
         if on.axis == PlacedAxis::Useful {
             notes.push(says::curve_of_useful_bytes());
         }
+        notes.extend(checked(&run, counted.id()));
+        notes.push(says::watch_counts_unchecked());
         if counted.id() == CounterSourceId::Core {
             notes.push(says::rates_are_a_lower_bound());
         }
@@ -123,6 +125,17 @@ impl OnCurve {
         let page =
             self.page.map(|page| page.write(&tiermark_report::html(&[Sheet::Placed(&placed)], &style(&args.view))));
         page.map_or(Ok(()), |written| written)
+    }
+}
+
+/// What a known stream said of the counts of the run; `None` if they were not compared with one.
+fn checked(run: &Run, source: CounterSourceId) -> Option<Note> {
+    let counters = run.counters.as_ref()?;
+    let check = counters.check.as_ref()?;
+    match (counters.can_be_trusted(), check.faults.is_empty()) {
+        (true, _) => Some(says::curve_counts_checked(counters.source.name())),
+        (false, false) if counters.source == source => Some(says::curve_counts_wrong(source.name())),
+        _ => None,
     }
 }
 

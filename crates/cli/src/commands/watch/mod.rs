@@ -62,6 +62,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if let Some(why) = about_counters.first().filter(|_| read_by_people && counting.counted.is_none()) {
         tell(format_args!("tiermark: note: memory traffic is not counted: {why}"));
     }
+    let unchecked = counting.unchecked();
     let on_curve = OnCurve::open(args, &root, simulation, &mut counting)?;
     let feed: Box<dyn Feed> = match &args.replay {
         Some(file) => Box::new(Replay::open(file, on_screen)?),
@@ -75,6 +76,11 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     let sinks = Sinks::open(args)?;
     if !on_screen {
         counting.tell_notes();
+    }
+    // Of a command, the summary has it.
+    let is_read = args.command.is_empty() && !on_screen && !(args.json || args.csv || args.quiet);
+    if let Some(note) = unchecked.as_ref().filter(|_| is_read) {
+        tell(format_args!("tiermark: note: {note}"));
     }
     let mut taker = Taker { feed, alarms, sinks, left: args.samples, about_counters };
     let ended = if !args.command.is_empty() {
