@@ -13,8 +13,8 @@ use std::time::Duration;
 use common::{EACCES, EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
 use proptest::prelude::*;
 use tiermark_counters::{
-    Backend, Cores, CounterSource, Family, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PcmCsv, PcmCsvFile,
-    PcmServer, PerfSource, READ_FORMAT, System, check_known, families, pcm_counts, survey, traffic,
+    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PcmCsv, PcmCsvFile, PcmServer,
+    READ_FORMAT, System, check_known, families, pcm_counts, survey, traffic,
 };
 use tiermark_machine::Root;
 use tiermark_model::{CounterSight, CounterSourceId, CpuModel, Machine};
@@ -292,26 +292,6 @@ fn cores_that_do_not_count_say_why() {
     let source = Cores::open(&root, &machine, Box::new(fake.clone())).unwrap();
     assert!(source.notes()[0].text.contains("lower bound: loads of") && fake.0.borrow().opened.len() == 4);
     assert_eq!(refused(EINVAL).code, "no_core_misses");
-}
-
-#[test]
-fn a_term_that_a_source_lacks_is_named() {
-    let text = "name = \"mine\"\nsource = \"a manual\"\n[[unit]]\npmu = \"uncore_imc_*\"\nis = \"channel\"\ncount = [\n\
-        { of = \"read\", event = { event = 5 }, bytes = 64 },\n{ of = \"write\", event = { event = 6, umaskx = 3 }, bytes = 64 }]\n";
-    let mut files = cpus(1, 2);
-    let formats = [("event", "config:0-7"), ("umask", "config:8-15")];
-    files.extend(source("uncore_imc_0", 10, "0", &formats, &[]));
-    let root = Root::from_files("mine", files);
-    let machine = machine(&root, intel(0x6a));
-    let opened = |text: &str| {
-        let family = Family::read(text).unwrap();
-        PerfSource::open(&root, &machine, &[family], Box::new(Fake::default()))
-    };
-    let mine = opened(text).unwrap();
-    let [note] = &mine.notes()[..] else { panic!("{:?}", mine.notes()) };
-    assert!(note.text.contains("uncore_imc_0") && note.text.ends_with("it has no term umaskx"), "{note}");
-    let refusal = opened(&text.replace("event = 5", "event = 0x500")).err().unwrap();
-    assert!(refusal.why.ends_with("it has 8 bits for the value 0x500"), "{refusal}");
 }
 
 /// The controllers of two nodes; from version 2 of the driver, a name has the channel too.

@@ -7,8 +7,8 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{EINVAL, Fake, cpu, fixtures, intel, kind, machine, of_source, open};
-use tiermark_counters::{CounterSource, Finding, OPEN_FLAGS, READ_FORMAT, examine_perf, families};
+use common::{EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
+use tiermark_counters::{CounterSource, Family, Finding, OPEN_FLAGS, PerfSource, READ_FORMAT, examine_perf, families};
 use tiermark_machine::Root;
 use tiermark_model::{CounterSight, CpuModel};
 
@@ -173,4 +173,24 @@ fn guests_and_unknown_processors_say_why() {
     assert_eq!(guest, "no_pmu");
     assert_eq!(why("skx-2s", CpuModel::default()).unwrap(), "events_unknown");
     assert_eq!(why("zen4-2s-12ch-umc", cpu("AuthenticAMD", 99, 1)).unwrap(), "events_unknown");
+}
+
+#[test]
+fn a_term_that_a_source_lacks_is_named() {
+    let text = "name = \"mine\"\nsource = \"a manual\"\n[[unit]]\npmu = \"uncore_imc_*\"\nis = \"channel\"\ncount = [\n\
+        { of = \"read\", event = { event = 5 }, bytes = 64 },\n{ of = \"write\", event = { event = 6, umaskx = 3 }, bytes = 64 }]\n";
+    let mut files = cpus(1, 2);
+    let formats = [("event", "config:0-7"), ("umask", "config:8-15")];
+    files.extend(source("uncore_imc_0", 10, "0", &formats, &[]));
+    let root = Root::from_files("mine", files);
+    let machine = machine(&root, intel(0x6a));
+    let opened = |text: &str| {
+        let family = Family::read(text).unwrap();
+        PerfSource::open(&root, &machine, &[family], Box::new(Fake::default()))
+    };
+    let mine = opened(text).unwrap();
+    let [note] = &mine.notes()[..] else { panic!("{:?}", mine.notes()) };
+    assert!(note.text.contains("uncore_imc_0") && note.text.ends_with("it has no term umaskx"), "{note}");
+    let refusal = opened(&text.replace("event = 5", "event = 0x500")).err().unwrap();
+    assert!(refusal.why.ends_with("it has 8 bits for the value 0x500"), "{refusal}");
 }

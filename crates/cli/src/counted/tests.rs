@@ -202,7 +202,6 @@ fn counts_that_are_required_must_be_of_use() {
     let asked = |when, named: bool| CountingArgs {
         when,
         source: CounterArgs { counters_from: named.then_some(CountersFrom::Perf), ..CounterArgs::default() },
-        ..CountingArgs::default()
     };
     let refused = |when, named, counters: &RunCounters| match refuse_useless(&asked(when, named), counters) {
         Ok(()) => Vec::new(),
@@ -210,7 +209,8 @@ fn counts_that_are_required_must_be_of_use() {
         Err(Failure::Wrong(_, refusals)) => refusals,
         Err(_) => panic!("neither refusal"),
     };
-    let (none, wrong) = (counters(CounterSourceId::None, &[]), counters(CounterSourceId::Perf, &[fault.clone()]));
+    let (none, wrong) =
+        (counters(CounterSourceId::None, &[]), counters(CounterSourceId::Perf, std::slice::from_ref(&fault)));
     let (auto, require) = (CounterUse::Auto, CounterUse::Require);
     // All that were tried.
     assert_eq!(refused(require, false, &none).len(), 2);
