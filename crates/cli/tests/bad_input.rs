@@ -48,6 +48,7 @@ const CASES: &[(&[&str], i32)] = &[
     (&["bandwidth", "--threads", "9", "--sizes", "1M"], 4),
     (&["latency", "--precision", "-1"], 2),
     (&["latency", "--max-time", "soon"], 2),
+    (&["latency", "--width", "39"], 2),
     (&["os", "--only", "frok+exit"], 2),
     (&["os", "--only", "getppid;stat"], 2),
     (&["os", "--only", "proceses"], 2),

@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Two sockets: a picture with a link, matrices, curves.
 const TWO: &str = "synth:sockets=2,cores=4,smt=2";
 
-/// What the page does by itself, then by every button; the result goes to the page around it.
+/// What the page does by itself, then by every button, by dragging and by keys; the result goes to the page around it.
 const PROBE: &str = r#"<script>
 addEventListener("load", () => setTimeout(() => {
   const all = (what) => [...document.querySelectorAll(what)];
@@ -42,11 +42,76 @@ addEventListener("load", () => setTimeout(() => {
   const isPicture = (href) => {
     const text = decodeURIComponent(href.replace(/^data:image\/svg\+xml,/, ""));
     const picture = new DOMParser().parseFromString(text, "image/svg+xml");
-    return !picture.querySelector("parsererror") && picture.querySelectorAll("path").length > 5
-      && picture.querySelectorAll("text").length > 4 && !/NaN|undefined/.test(text);
+    // The cells of a large heat map are one image.
+    const drawn = picture.querySelectorAll("path").length > 5 || picture.querySelector("image")?.getAttribute("href").length > 200;
+    return !picture.querySelector("parsererror") && drawn
+      && picture.querySelectorAll("text").length > 3 && !/NaN|undefined/.test(text);
+  };
+  // Without decoding it, which takes no time of the page: the signature, the size, and more than an empty picture has.
+  const isPng = (href) => {
+    const bytes = Uint8Array.from(atob(href.replace(/^data:image\/png;base64,/, "")), (c) => c.charCodeAt(0));
+    const view = new DataView(bytes.buffer);
+    const sides = [16, 20].map((at) => view.getUint32(at));
+    return view.getUint32(0) === 0x89504e47 && sides.every((side) => side > 100) && bytes.length > 2000;
+  };
+  const rest = () => new Promise((done) => setTimeout(done, 60));
+  const press = (figure, name) => [...figure.querySelectorAll(".tools button")].find((one) => one.textContent === name).click();
+  // The picture in vectors has the ends of both axes.
+  const picture = (figure) => {
+    press(figure, "Save SVG");
+    return saved.pop();
+  };
+  const ticks = (href) => decodeURIComponent(href).match(/text-anchor="end"[^>]*>[^<]*/g)?.join() ?? "";
+  const drag = async (figure, from, to) => {
+    const over = figure.querySelector(".u-over");
+    const box = over.getBoundingClientRect();
+    const send = (what, on, share) => on.dispatchEvent(new MouseEvent(what, {
+      bubbles: true, button: 0, movementX: 1, movementY: 1, view: window,
+      clientX: box.left + share * box.width, clientY: box.top + box.height / 2,
+    }));
+    send("mouseenter", over, from);
+    send("mousemove", over, from);
+    send("mousedown", over, from);
+    send("mousemove", over, (from + to) / 2);
+    send("mousemove", over, to);
+    send("mouseup", document, to);
+    send("mouseleave", over, to);
+    await rest();
+  };
+  const key = async (figure, ...names) => {
+    const plot = figure.querySelector(".plot");
+    plot.focus();
+    for (const name of names) plot.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+    await rest();
+  };
+  // Whether a chart changes by zooming, and is as it was after that; whether the range of y follows.
+  const zooms = async (figure) => {
+    const whole = picture(figure);
+    await drag(figure, 0.05, 0.4);
+    const dragged = picture(figure);
+    press(figure, "Reset zoom");
+    await rest();
+    const back = picture(figure);
+    await key(figure, "+", "+");
+    const near = picture(figure);
+    await key(figure, "-");
+    const far = picture(figure);
+    // A point outside of the shown part comes into it.
+    await key(figure, "+", "+", ...Array(60).fill("ArrowRight"));
+    const moved = picture(figure);
+    await key(figure, "0");
+    const all = picture(figure);
+    const differs = [dragged, near, far, moved].every((one) => one !== whole) && near !== far && moved !== near;
+    return { works: differs && back === whole && all === whole, follows: ticks(dragged) !== ticks(whole) };
   };
   setTimeout(async () => {
     all(".tools button").filter((one) => one.textContent === "Save SVG").forEach((one) => one.click());
+    const pictures = saved.splice(0).filter(isPicture).length;
+    all(".tools button").filter((one) => one.textContent === "Save PNG").forEach((one) => one.click());
+    const images = saved.splice(0).filter(isPng).length;
+    const zoomed = [];
+    for (const figure of all("figure.chart")) zoomed.push(await zooms(figure));
+    const sheets = all(".sheet").map((one) => one.getBoundingClientRect());
     const buttons = all("button[data-series]");
     const states = [];
     for (const one of buttons) states.push(await toggled(one));
@@ -54,7 +119,12 @@ addEventListener("load", () => setTimeout(() => {
       figures: all("figure.chart, figure.map").length,
       drawn: all("figure[data-drawn=yes]").filter((figure) => !blank(figure.querySelector("canvas"))).length,
       charts: all("figure.chart").length,
-      pictures: saved.filter(isPicture).length,
+      pictures,
+      images,
+      zoomed: zoomed.filter((one) => one.works).length,
+      followed: zoomed.filter((one) => one.follows).length,
+      beside: sheets.length > 1 && sheets.every((one) => one.top === sheets[0].top && one.width > 600),
+      told: all(".plot").filter((one) => /\+ and - zoom/.test(one.getAttribute("aria-label"))).length,
       buttons: buttons.length,
       toggled: states.filter(Boolean).length,
       unnamed: all("figure:not([aria-label]), table:not(:has(caption)), .plot:not([aria-label])").length,
@@ -91,7 +161,7 @@ fn probed(user: &User, page: &str, width: usize) -> Value {
     let frame = user.path(&format!("frame-{width}-{page}"));
     std::fs::write(&frame, framed(&format!("probe-{page}"), width)).unwrap();
     let url = |path: &PathBuf| format!("file://{}", path.display());
-    let (dom, log) = chromium(&["--window-size=1700,2500", "--virtual-time-budget=20000", "--dump-dom", &url(&frame)]);
+    let (dom, log) = chromium(&["--window-size=1700,2500", "--virtual-time-budget=90000", "--dump-dom", &url(&frame)]);
     let said: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
     assert!(said.is_empty(), "{page} at {width}: {said:?}");
     if let Some(directory) = std::env::var_os("TIERMARK_SCREENSHOTS") {
@@ -179,6 +249,25 @@ fn a_comparison_is_a_page() {
     }
 }
 
+/// Two documents stand side by side where there is room, and work alike.
+#[test]
+#[ignore = "needs chromium: apt-get install chromium; cargo test -p tiermark --test browser -- --ignored"]
+fn two_documents_stand_side_by_side() {
+    let user = User::new();
+    for (name, command) in [("a.json", "survey"), ("b.json", "latency")] {
+        let json = format!("--json={name}");
+        user.run(&[command, "--quick", "--simulate", TWO, "--no-save", &json]).expect(0);
+    }
+    user.run(&["report", "a.json", "b.json", "--html", "both.html"]).expect(0);
+    for width in [390, 1600] {
+        let found = probed(&user, "both.html", width);
+        assert_eq!(found["beside"], width == 1600, "{found}");
+        assert_eq!(found["drawn"], found["figures"], "{found}");
+        assert_eq!(found["zoomed"], found["charts"], "{found}");
+        assert_eq!((&found["unnamed"], &found["wide"]), (&Value::from(0), &Value::from(0)), "{found}");
+    }
+}
+
 #[test]
 #[ignore = "needs chromium: apt-get install chromium; cargo test -p tiermark --test browser -- --ignored"]
 fn charts_are_drawn_and_toggle_at_all_widths() {
@@ -199,7 +288,11 @@ fn charts_are_drawn_and_toggle_at_all_widths() {
             assert_eq!(found["width"], width, "{page}");
             assert_eq!(found["drawn"], found["figures"], "{page} {found}");
             assert_eq!(found["toggled"], found["buttons"], "{page} {found}");
-            assert_eq!(found["pictures"], found["charts"], "{page} {found}");
+            for (each, of) in [("pictures", "figures"), ("images", "figures"), ("zoomed", "charts"), ("told", "charts")]
+            {
+                assert_eq!(found[each], found[of], "{each} {page} {found}");
+            }
+            assert!(command[0] != "latency" || found["followed"].as_u64() > Some(0), "{page} {found}");
             assert_eq!((&found["unnamed"], &found["wide"]), (&Value::from(0), &Value::from(0)), "{page} {found}");
             let series = matches!(command[0], "survey" | "latency");
             assert!(command[0] == "matrix" || found["figures"].as_u64() > Some(0), "{page} {found}");

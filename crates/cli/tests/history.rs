@@ -43,6 +43,20 @@ fn save(user: &User, run: &Value) {
     fs::write(user.path(&name), run.to_string()).unwrap();
 }
 
+/// Without a run of a real machine, the list of all machines says what is there.
+#[test]
+fn simulated_runs_are_named_where_no_other_is_saved() {
+    let user = User::new();
+    save(&user, &of_day(&survey(&user), 1, 1.0));
+    let said = user.run(&["history", "--all"]).expect(0).out;
+    assert!(said.contains("No run of a real machine is saved") && said.contains("1 on simulated machines"), "{said}");
+    // As it says.
+    let said = user.run(&["history", "--all", "--simulate", "synth:"]).expect(0).out;
+    assert!(said.contains("20261101T000000"), "{said}");
+    let said = user.run(&["history", "--all", "--simulate", "synth:", "--since=2026-11-02"]).expect(0).out;
+    assert!(said.contains("No run is so new"), "{said}");
+}
+
 /// So many values that a change is beyond chance among the figures of a survey.
 const DAYS: usize = 24;
 

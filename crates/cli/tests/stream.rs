@@ -61,7 +61,7 @@ fn a_saved_run_is_a_table_and_metrics() {
     let path = format!("{}/../history/tests/fixtures/run-2.json", env!("CARGO_MANIFEST_DIR"));
     let shown = |format: &str| user.run(&["show", &path, "--format", format]).expect(0).out;
     let (csv, lines) = (shown("csv"), shown("json-rows"));
-    assert!(csv.starts_with("run,started,probe,experiment,step,"), "{csv}");
+    assert!(csv.starts_with("run,started,simulated,probe,experiment,step,"), "{csv}");
     let rows: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(!rows.is_empty() && rows.iter().all(|row| row["labels"].is_object() && row["grade"].is_string()));
     assert_eq!(csv.lines().count(), rows.len() + 1);

@@ -7,6 +7,9 @@ use tiermark_stats::{Between, fisher_exact, mann_whitney, median, ratio_p};
 
 use crate::numbers::Number;
 
+/// A number, and the part of it that is compared: 1, or one core's.
+pub(crate) type Part<'a> = (&'a Number<'a>, f64);
+
 /// Standard errors in half of a 95 % interval of a normal value.
 const Z: f64 = 1.959_964;
 /// Visits below which a run has too few to test.
@@ -19,21 +22,22 @@ const BETWEEN_RUNS: f64 = 0.0102;
 /// The standard error of a median of n normal values in standard deviations, times the root of n.
 const OF_MEDIAN: f64 = 1.253;
 
-/// The value of a finding with its interval; `None` without either.
-pub(crate) fn between(finding: &Finding) -> Option<Between> {
+/// A part of a finding's value with its interval; `None` without either.
+pub(crate) fn between(finding: &Finding, part: f64) -> Option<Between> {
     let (value, interval) = (finding.value?, finding.interval?);
-    Some(Between { value, low: interval.low.min(value), high: interval.high.max(value) })
+    Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
 }
 
-/// The p-value of the difference between two trusted numbers: how often one this large would occur by chance if the
+/// The p-value of the difference between two trusted numbers, of each the part that is compared: how often one this large would occur by chance if the
 /// hardware had not changed. `None` if nothing can be tested.
 ///
 /// Of edges: how many visits of each run came beyond the middle between the two edges. An undisturbed moment is rare on
 /// a shared machine, and all other visits tell of the neighbours only, so that their ranks would hide the hardware. Of
 /// middles: the ranks of all visits. Of what was derived from several steps: the interval. Of each also: how far two runs
 /// of an unchanged machine lie apart.
-pub(crate) fn p_value(first: &Number<'_>, other: &Number<'_>, ratio: Between, less_is_better: bool) -> Option<f64> {
+pub(crate) fn p_value(first: Part<'_>, other: Part<'_>, ratio: Between, less_is_better: bool) -> Option<f64> {
     let of_visits = of_visits(first, other, ratio, less_is_better)?;
+    let (first, other) = (first.0, other.0);
     // Visits to the same pages in the same hour agree better than two runs do.
     let off = |number: &Number<'_>| number.seen.map_or(0.0, off);
     let sigma = BETWEEN_RUNS.hypot(off(first)).hypot(off(other));
@@ -50,22 +54,25 @@ fn off(seen: &Observation) -> f64 {
     each * OF_MEDIAN / (allocations.len().max(1) as f64).sqrt()
 }
 
-fn of_visits(first: &Number<'_>, other: &Number<'_>, ratio: Between, less_is_better: bool) -> Option<f64> {
-    let (Some(a), Some(b)) = (first.seen, other.seen) else { return ratio_p(ratio) };
+fn of_visits(first: Part<'_>, other: Part<'_>, ratio: Between, less_is_better: bool) -> Option<f64> {
+    let (Some(a), Some(b)) = (first.0.seen, other.0.seen) else { return ratio_p(ratio) };
+    let parts = |seen: &Observation, part: f64, one: &dyn Fn(&[f64]) -> Option<f64>| {
+        visits(seen, one).into_iter().map(|value| value * part).collect::<Vec<f64>>()
+    };
     if a.edge.is_none() {
-        return tested(&visits(a, middle), &visits(b, middle), mann_whitney);
+        return tested(&parts(a, first.1, &middle), &parts(b, other.1, &middle), mann_whitney);
     }
     let best = |values: &[f64]| {
         let pick = if less_is_better { f64::min } else { f64::max };
         values.iter().copied().reduce(pick)
     };
     // Between 0 and a change nobody overlooks, the middle on logarithms.
-    let middle = (a.value? * b.value?).sqrt();
+    let middle = (a.value? * first.1 * b.value? * other.1).sqrt();
     let reached = |value: &&f64| if less_is_better { **value < middle } else { **value > middle };
     let test = |a: &[f64], b: &[f64]| {
         fisher_exact(a.iter().filter(reached).count(), a.len(), b.iter().filter(reached).count(), b.len())
     };
-    tested(&visits(a, best), &visits(b, best), test)
+    tested(&parts(a, first.1, &best), &parts(b, other.1, &best), test)
 }
 
 fn tested(a: &[f64], b: &[f64], test: impl Fn(&[f64], &[f64]) -> Option<f64>) -> Option<f64> {

@@ -32,6 +32,12 @@ impl Pair {
     pub(crate) fn new(first: Option<&Number<'_>>, other: Option<&Number<'_>>, rules: Rules) -> Self {
         let mut pair = Self { figure: figure(first, other), test: None };
         let (Some(a), Some(b)) = (first, other) else { return pair };
+        let (first, other) = (probe(a), probe(b));
+        if first != other {
+            let why = Obstacle::Probe { first: first.to_owned(), other: other.to_owned() };
+            pair.figure.verdict = ChangeVerdict::NotComparable(why);
+            return pair;
+        }
         pair.figure.now = tenancy(a, b);
         let direction = pair.figure.less_is_better();
         let Some(less_is_better) = direction.filter(|_| pair.figure.change.is_some()) else {
@@ -88,22 +94,42 @@ impl Pair {
     }
 }
 
+/// The present name of a number's probe.
+fn probe<'a>(number: &Number<'a>) -> &'a str {
+    present_probe_id(&number.experiment.request.probe)
+}
+
+/// The parts of both numbers that are compared: of private caches what one core gets, where the cores differ in number.
+fn parts(a: &Number<'_>, b: &Number<'_>) -> Option<[f64; 2]> {
+    let (first, other) = a.private_cores().zip(b.private_cores()).filter(|(first, other)| first != other)?;
+    Some([1.0 / first as f64, 1.0 / other as f64])
+}
+
 /// Both numbers without a verdict; of one that only one run has, that.
 fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFigure {
     let missing = if first.is_some() { Obstacle::OnlyInFirst } else { Obstacle::OnlyInOther };
     let shown = first.or(other).map(|number| (number.experiment, number.finding));
+    let parts = first.zip(other).and_then(|(a, b)| parts(a, b));
     let described = |number: Option<&Number<'_>>| number.map(Number::described);
     let (first, other) = (described(first), described(other));
-    let sound = |number: &Option<ComparedNumber>| number.as_ref()?.value.filter(|v| v.is_finite() && *v > 0.0);
-    let change = sound(&first).zip(sound(&other)).map(|(a, b)| b / a - 1.0);
+    let change_of = |of: fn(&ComparedNumber) -> Option<f64>| {
+        let sound = |number: &Option<ComparedNumber>| of(number.as_ref()?).filter(|v| v.is_finite() && *v > 0.0);
+        sound(&first).zip(sound(&other)).map(|(a, b)| b / a - 1.0)
+    };
+    let change_per_core = change_of(|number| number.per_core);
+    let change_per_socket = change_of(|number| number.per_socket);
+    let change = change_of(|number| number.value);
     ComparedFigure {
         probe: shown.map(|(e, _)| present_probe_id(&e.request.probe).to_owned()).unwrap_or_default(),
         metric: shown.map_or_else(|| String::new().into(), |(_, finding)| finding.metric.clone()),
         labels: shown.map_or_else(Labels::new, |(_, finding)| finding.labels.clone()),
         unit: shown.map_or(tiermark_model::Unit::Count, |(_, finding)| finding.unit),
+        change: if parts.is_some() { change_per_core } else { change },
+        is_per_core: parts.is_some(),
+        change_per_core,
+        change_per_socket,
         first,
         other,
-        change,
         interval: None,
         p_value: None,
         verdict: ChangeVerdict::NotComparable(missing),
@@ -133,7 +159,8 @@ fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Do
     if a.is_open() && b.is_open() {
         return Err(Doubt::BothBounds);
     }
-    let (first, other) = (evidence::between(a.finding), evidence::between(b.finding));
+    let [part_a, part_b] = parts(a, b).unwrap_or([1.0; 2]);
+    let (first, other) = (evidence::between(a.finding, part_a), evidence::between(b.finding, part_b));
     let (Some(first), Some(other)) = (first, other) else { return Err(Doubt::NoInterval) };
     let ratio = ratio(other, first).ok_or(Doubt::NoInterval)?;
     let only = match (a.is_open(), b.is_open()) {
@@ -145,7 +172,7 @@ fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Do
     let p_value = match only {
         // Few windows are near a bound: their number says nothing.
         Some(_) => tiermark_stats::ratio_p(ratio),
-        None => evidence::p_value(a, b, ratio, less_is_better),
+        None => evidence::p_value((a, part_a), (b, part_b), ratio, less_is_better),
     };
     Ok(Test { ratio, p_value, only })
 }

@@ -12,7 +12,7 @@ mod numbers;
 mod roles;
 mod series;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use tiermark_model::{Against, ComparedFigure, ComparedRun, Comparison, Run};
 use tiermark_stats::holm;
@@ -82,7 +82,8 @@ fn figures(first: &[Number<'_>], other: &[Number<'_>], rules: Rules) -> Vec<Comp
     pairs.into_iter().zip(p_values).map(|(pair, p)| pair.judged(p, rules.threshold)).collect()
 }
 
-/// Numbers with the same coordinates side by side; what a run measured several times, in its order.
+/// Numbers with the same coordinates side by side; what a run measured several times, in its order. Numbers that only one
+/// run has stand beside that of another probe, where the other run has one.
 fn aligned<'n, 'a>(
     first: &'n [Number<'a>],
     other: &'n [Number<'a>],
@@ -99,5 +100,31 @@ fn aligned<'n, 'a>(
             pairs.push((None, alone.pop()));
         }
     }
-    pairs
+    across_probes(pairs)
+}
+
+/// Puts numbers that differ by their probe only into one pair.
+fn across_probes<'n, 'a>(
+    pairs: Vec<(Option<&'n Number<'a>>, Option<&'n Number<'a>>)>,
+) -> Vec<(Option<&'n Number<'a>>, Option<&'n Number<'a>>)> {
+    let mut alone: HashMap<&str, VecDeque<&Number<'a>>> = HashMap::new();
+    for number in pairs.iter().filter(|(first, _)| first.is_none()).filter_map(|(_, other)| *other) {
+        alone.entry(number.of_any_probe()).or_default().push_back(number);
+    }
+    let mut taken: HashSet<*const Number<'a>> = HashSet::new();
+    let mut joined = Vec::new();
+    for pair in pairs {
+        joined.push(match pair {
+            (Some(first), None) => {
+                let other = alone.get_mut(first.of_any_probe()).and_then(VecDeque::pop_front);
+                taken.extend(other.map(std::ptr::from_ref));
+                (Some(first), other)
+            }
+            pair => pair,
+        });
+    }
+    joined.retain(|(first, other)| {
+        first.is_some() || other.is_none_or(|other| !taken.contains(&std::ptr::from_ref(other)))
+    });
+    joined
 }

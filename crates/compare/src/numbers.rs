@@ -25,6 +25,8 @@ pub(crate) struct Number<'a> {
     pub(crate) seen: Option<&'a Observation>,
     /// Cores and sockets that it used; only between machines.
     used: Option<Used>,
+    /// Whether its caches belong to one core each; only between machines.
+    is_private: bool,
     /// Whether its machine is a guest.
     is_guest: bool,
 }
@@ -47,6 +49,18 @@ impl Number<'_> {
             per_core: shared(|used| used.cores),
             per_socket: shared(|used| used.sockets),
         }
+    }
+
+    /// The cores whose private caches it is the rate of; `None` of any other number.
+    pub(crate) fn private_cores(&self) -> Option<usize> {
+        self.used
+            .filter(|used| self.is_private && self.finding.unit == Unit::BytesPerSecond && used.cores > 0)
+            .map(|used| used.cores)
+    }
+
+    /// Its coordinates without the probe.
+    pub(crate) fn of_any_probe(&self) -> &str {
+        self.key.split_once(' ').map_or(self.key.as_str(), |(_, rest)| rest)
     }
 
     /// Whether its labels name a piece of the machine that may be another one in each run: a region of memory, or a cpu of a guest, which
@@ -101,6 +115,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
                 experiment,
                 finding,
                 seen: seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding)),
+                is_private: by_role && roles::is_of_private_caches(&finding.labels, &run.machine),
                 is_guest: run.machine.system.hypervisor.is_some(),
                 used: id.and_then(|id| steps.get(id)).map(|step| roles::used(step, &run.machine)),
             }

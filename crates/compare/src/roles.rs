@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Labels, Machine, Step};
+use tiermark_model::{Cache, Labels, Machine, Step};
 
 /// Cores and sockets that a step used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,14 @@ pub(crate) fn used(step: &Step, machine: &Machine) -> Used {
     let cores: BTreeSet<u32> = known().map(|cpu| cpu.core).collect();
     let sockets: BTreeSet<u32> = known().map(|cpu| cpu.socket).collect();
     Used { cores: cores.len(), sockets: sockets.len() }
+}
+
+/// Whether a step works in caches of which each core has its own: they give a core the same, whatever the number of cores.
+pub(crate) fn is_of_private_caches(labels: &Labels, machine: &Machine) -> bool {
+    let level: Option<u8> = labels.get(Labels::TIER).and_then(|tier| tier.strip_prefix('L')?.parse().ok());
+    let mut alike = machine.data_caches().filter(|cache| Some(cache.level) == level).peekable();
+    let is_private = |cache: &Cache| machine.one_per_core(&cache.cpus).len() <= 1;
+    alike.peek().is_some() && alike.all(is_private)
 }
 
 /// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus; `None`

@@ -296,37 +296,91 @@ fn machines_are_compared_by_the_role_of_a_tier() {
     assert!(against(&first, &other, Rules::default()).figures.iter().all(|figure| !figure.verdict.has_moved()));
 }
 
+/// A survey and a run of one probe have the same numbers, by different methods.
 #[test]
-fn rates_of_machines_stand_beside_their_cores_and_sockets() {
-    let machine = |cores: u32| Machine {
-        cpus: (0..cores).map(|id| Cpu { id, core: id / 2, socket: id / 8, ..Cpu::default() }).collect(),
+fn numbers_of_different_probes_stand_together_and_say_so() {
+    let first = run(&[Made::latency(4.0)]);
+    let mut other = run(&[Made::latency(5.0), Made::rate(1e9)]);
+    other.experiments[0].request.probe = "survey".into();
+    let figures = against(&first, &other, Rules::default()).figures;
+    let why = Obstacle::Probe { first: "latency".into(), other: "survey".into() };
+    assert_eq!(figures.len(), 2);
+    assert_eq!(figures[0].verdict, ChangeVerdict::NotComparable(why));
+    assert_eq!(figures[0].other.as_ref().unwrap().value, Some(5.0));
+    assert_eq!(figures[1].verdict, ChangeVerdict::NotComparable(Obstacle::OnlyInOther));
+}
+
+/// A run of a simulated machine with two cpus a core and eight a socket, whose cpus all work in one tier.
+fn of_all(cpus: u32, made: Made) -> Run {
+    let l2 = |core: u32| Cache {
+        level: 2,
+        kind: CacheKind::Unified,
+        bytes: None,
+        line_bytes: None,
+        ways: None,
+        sets: None,
+        cpus: [2 * core, 2 * core + 1].into_iter().collect(),
+    };
+    let machine = Machine {
+        cpus: (0..cpus).map(|id| Cpu { id, core: id / 2, socket: id / 8, ..Cpu::default() }).collect(),
+        caches: (0..cpus / 2).map(l2).collect(),
         ..Machine::default()
     };
-    let of = |cpus: u32| {
-        let mut run = run(&[Made::rate(160e9).label(Labels::SPAN, "all")]);
-        run.experiments[0].findings[0].labels.0.insert(Labels::THREADS.into(), Label::Whole(cpus.into()));
-        run.machine = machine(cpus);
-        let role = || Role::Stream { kernel: "read/avx2".into(), rivals: Vec::new() };
-        run.experiments[0].plan.steps = vec![Step {
-            id: "step 0".into(),
-            labels: Labels::new(),
-            phase: 0,
-            metric: Metric::Bandwidth,
-            setup: Setup {
-                regions: Vec::new(),
-                threads: (0..cpus).map(|cpu| ThreadSetup::new(cpu, role(), 0)).collect(),
-                seed: 1,
-            },
-            stop: StopRule { precision: 0.1, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.1 },
-        }];
-        run
-    };
+    let mut run = run(&[made.label(Labels::SPAN, "all")]);
+    run.experiments[0].findings[0].labels.0.insert(Labels::THREADS.into(), Label::Whole(cpus.into()));
+    run.machine = machine;
+    let role = || Role::Stream { kernel: "read/avx2".into(), rivals: Vec::new() };
+    run.experiments[0].plan.steps = vec![Step {
+        id: "step 0".into(),
+        labels: Labels::new(),
+        phase: 0,
+        metric: Metric::Bandwidth,
+        setup: Setup {
+            regions: Vec::new(),
+            threads: (0..cpus).map(|cpu| ThreadSetup::new(cpu, role(), 0)).collect(),
+            seed: 1,
+        },
+        stop: StopRule { precision: 0.1, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.1 },
+    }];
+    run
+}
+
+#[test]
+fn rates_of_machines_stand_beside_their_cores_and_sockets() {
+    let of = |cpus: u32| of_all(cpus, Made::rate(160e9));
     let rules = Rules { by_role: true, ..Rules::default() };
     let figure = against(&of(8), &of(16), rules).figures.remove(0);
     assert_eq!(figure.verdict, ChangeVerdict::Same);
     let shares = |number: &Option<ComparedNumber>| number.as_ref().map(|n| (n.per_core, n.per_socket));
     assert_eq!(shares(&figure.first), Some((Some(40e9), Some(160e9))));
     assert_eq!(shares(&figure.other), Some((Some(20e9), Some(80e9))));
+    assert_eq!((figure.is_per_core, figure.change_per_core, figure.change_per_socket), (false, Some(-0.5), Some(-0.5)));
+}
+
+/// Caches that each core has for itself say nothing about the number of cores.
+#[test]
+fn rates_of_private_caches_are_judged_by_core() {
+    let of = |cpus: u32, rate: f64| {
+        let made = Made::rate(rate).label(Labels::TIER, "L2");
+        of_all(cpus, made)
+    };
+    let judged = |first: Run, other: Run, by_role: bool| {
+        against(&first, &other, Rules { by_role, ..Rules::default() }).figures.remove(0)
+    };
+    let same = judged(of(32, 1600e9), of(8, 400e9), true);
+    assert_eq!((same.verdict, same.is_per_core, same.change), (ChangeVerdict::Same, true, Some(0.0)));
+    let better = judged(of(32, 1600e9), of(8, 600e9), true);
+    assert_eq!((better.verdict, better.is_per_core), (ChangeVerdict::Better, true));
+    assert!(better.change.is_some_and(|change| (change - 0.5).abs() < 1e-9));
+    assert!(better.interval.is_some_and(|interval| interval.low < 0.5 && interval.high > 0.5));
+    assert!(better.p_value.is_some_and(|p| p < LEVEL));
+    // The same number of cores, and a cache of all of them.
+    let faster = judged(of(8, 400e9), of(8, 600e9), true);
+    assert_eq!((faster.verdict, faster.is_per_core), (ChangeVerdict::Better, false));
+    let mut shared = of(8, 400e9);
+    shared.machine.caches.iter_mut().for_each(|cache| cache.cpus = (0..8).collect());
+    let worse = judged(of(32, 1600e9), shared, true);
+    assert_eq!((worse.verdict, worse.is_per_core), (ChangeVerdict::Worse, false));
 }
 
 #[test]

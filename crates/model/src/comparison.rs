@@ -97,6 +97,16 @@ pub struct ComparedFigure {
     pub other: Option<ComparedNumber>,
     /// Relative change of the value: 0.1 is 10 % more than in the first run. `None` where it means nothing.
     pub change: Option<f64>,
+    /// Whether change, interval and verdict are of what one core gets: between machines with different numbers of cores,
+    /// of caches that each core has for itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_per_core: bool,
+    /// Relative change of the rate by cores in use; only between machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_per_core: Option<f64>,
+    /// Relative change of the rate by sockets in use; only between machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_per_socket: Option<f64>,
     /// Interval of the change.
     pub interval: Option<Interval>,
     /// p-value: how often a difference this large or larger would occur by chance if the hardware had not changed.
@@ -250,6 +260,13 @@ pub enum Obstacle {
     OnlyInFirst,
     /// Only the other run has it.
     OnlyInOther,
+    /// Different probes measured them.
+    Probe {
+        /// That of the first run.
+        first: String,
+        /// That of the other run.
+        other: String,
+    },
     /// The methods of the probe differ.
     Method {
         /// Version in the first run.
@@ -293,8 +310,11 @@ impl fmt::Display for Obstacle {
         match self {
             Self::OnlyInFirst => write!(f, "only the first run has them"),
             Self::OnlyInOther => write!(f, "only the other run has them"),
+            Self::Probe { first, other } => write!(f, "of different probes: {first} against {other}"),
             Self::Method { first, other } => write!(f, "method version {first} against {other}"),
-            Self::WorkingSet { first, other } => write!(f, "working set {} against {}", size(first), size(other)),
+            Self::WorkingSet { first, other } => {
+                write!(f, "working set of a thread {} against {}", size(first), size(other))
+            }
             Self::Cpus { first, other } => write!(f, "{first} against {other}"),
             Self::State => write!(f, "of different states of the cpus"),
             Self::Suspect => write!(f, "suspect in at least one run"),

@@ -10,6 +10,7 @@ use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent};
 use crate::order::{first, grouped};
 use crate::reasons::Reasons;
+use crate::shades::Shades;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading, right, width};
@@ -224,12 +225,7 @@ fn range(medians: &BTreeMap<(usize, usize), f64>) -> (f64, f64) {
 /// A heat map in characters, with its key.
 fn shaded(cpus: &[u64], medians: &BTreeMap<(usize, usize), f64>, a_bin: usize, style: &Style) -> String {
     let (low, high) = range(medians);
-    let shades = if style.unicode { ["·", "░", "▒", "▓", "█"] } else { [".", ":", "+", "*", "#"] };
-    let step = (high / low).ln() / shades.len() as f64;
-    let shade = |value: f64| {
-        let at = if step > 0.0 { ((value / low).ln() / step) as usize } else { 0 };
-        shades[at.min(shades.len() - 1)]
-    };
+    let shades = Shades::between(low, high, style);
     let bins = cpus.len().div_ceil(a_bin);
     let label = |row: usize| cpus[row * a_bin].to_string();
     let gutter = (0..bins).map(|row| width(&label(row))).max().unwrap_or(0);
@@ -238,16 +234,13 @@ fn shaded(cpus: &[u64], medians: &BTreeMap<(usize, usize), f64>, a_bin: usize, s
         let line: String = (0..bins)
             .map(|column| {
                 let known = medians.get(&(row.min(column), row.max(column)));
-                known.map_or("  ".to_owned(), |value| shade(*value).repeat(2))
+                known.map_or("  ".to_owned(), |value| shades.glyph(*value).repeat(2))
             })
             .collect();
         out.push_str(format!("  {} {line}", right(&label(row), gutter)).trim_end());
         out.push('\n');
     }
-    let upto = |index: usize| low * (step * (index + 1) as f64).exp();
-    let key: Vec<String> =
-        shades.iter().enumerate().map(|(index, shade)| format!("{shade} to {:.0}", upto(index))).collect();
-    let key = format!("ns: {}; blank: not measured", key.join(", "));
+    let key = format!("ns: {}; blank: not measured", shades.key(|value| format!("{value:.0}")));
     // What a page draws itself has a scale of its own.
     out + &if style.markup { format!("  {key}\n") } else { hanging("  ", &key, Ink::Dim, style) }
 }

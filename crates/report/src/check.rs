@@ -20,15 +20,18 @@ pub fn check(check: &Check, style: &Style) -> String {
     let count = |outcome| check.count(outcome);
     let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
     let of = count_of(check.results.len() as u64, "expectation");
-    let unjudged = match count(CheckOutcome::Unjudged) {
-        0 => String::new(),
-        n => format!("; {n} could not be judged"),
+    let unjudged = count(CheckOutcome::Unjudged);
+    // Few passed is no acceptance where most could not be judged.
+    let is_open = unjudged > failed + passed;
+    let text = match unjudged {
+        0 => format!("{failed} of {of} failed, {passed} passed"),
+        n if is_open => format!("{n} of {of} not judged; {failed} failed, {passed} passed"),
+        n => format!("{failed} of {of} failed, {passed} passed; {n} could not be judged"),
     };
-    let text = format!("{failed} of {of} failed, {passed} passed{unjudged}");
     let ink = match (failed, passed) {
         (1.., _) => Ink::Bad,
-        (0, 1..) => Ink::Good,
-        (0, 0) => Ink::Warn,
+        (0, 1..) if !is_open => Ink::Good,
+        _ => Ink::Warn,
     };
     out.push_str(&format!("\n{}", hanging("RESULT  ", &text, ink, style)));
     for (title, outcome) in
@@ -190,6 +193,10 @@ mod tests {
         let made = Check { run, expectations: "server.toml".to_owned(), results };
         insta::assert_snapshot!(check(&made, &Style::default()));
         let plain = check(&made, &Style { unicode: false, ..Style::default() });
+        let mut open = made.clone();
+        open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
+        let open = check(&open, &Style::default());
+        assert!(open.contains("RESULT  2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
         assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
     }
 

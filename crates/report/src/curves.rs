@@ -139,7 +139,12 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
 /// Legend of the curves behind a ladder, and of the marks below the axis.
 fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style: &Style) -> String {
     let one = metric == Metric::Bandwidth && points.iter().all(|o| o.labels.number(Labels::THREADS) == Some(1));
-    let marks = if cache_marks(machine).is_empty() { "" } else { " (^ cache sizes as declared)" };
+    let marks = match cache_marks(machine).is_empty() {
+        true => "",
+        // A page draws lines where a terminal has signs.
+        false if style.markup => " (dotted lines: cache sizes as declared)",
+        false => " (^ cache sizes as declared)",
+    };
     format!("{}{}{marks}", title(metric, style), if one { ", one core" } else { "" })
 }
 

@@ -29,14 +29,14 @@ pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
     let contents = if bodies.len() > 1 { contents(&titles) } else { String::new() };
     let layout = if bodies.len() > 1 { "sheets several" } else { "sheets" };
     let title = text(&titles.join(" | "));
-    // Only charts need the library.
-    let library = if articles.contains("<figure class=\"chart\"") {
-        format!(
-            "<style>{UPLOT_STYLE}</style>\n<script>{UPLOT}</script>\n<script>{SVG_SCRIPT}{CHARTS_SCRIPT}</script>\n"
-        )
+    // Only charts need the library; heat maps are saved by the same pen.
+    let has = |class: &str| articles.contains(&format!("<figure class=\"{class}\""));
+    let library = if has("chart") {
+        format!("<style>{UPLOT_STYLE}</style>\n<script>{UPLOT}</script>\n<script>{CHARTS_SCRIPT}</script>\n")
     } else {
         String::new()
     };
+    let pen = if has("chart") || has("map") { format!("<script>{SVG_SCRIPT}</script>\n") } else { String::new() };
     let notice = if library.is_empty() {
         String::new()
     } else {
@@ -54,8 +54,8 @@ pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
          <title>{title}</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the results</a>\n{contents}\
          <main id=\"main\" class=\"{layout}\">\n{articles}</main>\n\
-         <footer><p>Made by tiermark. Drag over a chart to enlarge a part of it.</p>{notice}</footer>\n\
-         {library}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
+         <footer><p>Made by tiermark. Drag over a chart, or press + and - in it, to enlarge a part of it.</p>{notice}</footer>\n\
+         {pen}{library}<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
     )
 }
 

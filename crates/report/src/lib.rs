@@ -48,6 +48,7 @@ mod residency;
 mod run;
 mod scan;
 mod selftest;
+mod shades;
 mod shapes;
 mod steps;
 mod stream;

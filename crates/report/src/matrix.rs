@@ -10,6 +10,7 @@ use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent, rate, unit_name, value, with_interval};
 use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
+use crate::shades::Shades;
 use crate::style::{Ink, Style, grade_ink};
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, glued, hanging, heading};
@@ -143,6 +144,12 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
     if rows * columns.len() > SPARSE * cells.len() {
         return heading(&title, style) + &listed(cells, style) + &below(cells, style);
     }
+    // A page colours the cells.
+    let shades = Shades::of(cells.iter().filter_map(|f| f.value), style).filter(|_| !style.markup);
+    let shaded = |cell: Cell, value: Option<f64>| match &shades {
+        Some(shades) => cell.followed_by(value.map_or(" ", |value| shades.glyph(value))),
+        None => cell,
+    };
     let memory_only = |node: NodeId| machine.node(node).is_some_and(|n| n.cpus.is_empty());
     let mut table = Table::new().column("", Align::Left);
     for column in &columns {
@@ -154,12 +161,15 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         let here = first(here);
         for column in &columns {
             line.push(here.get(&Some(*column)).map_or_else(Cell::default, |f| {
-                graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style).heated(f.value)
+                let cell = graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style);
+                shaded(cell.heated(f.value), f.value)
             }));
         }
         table.row(line);
     }
-    heading(&title, style) + &table.render(style) + &below(cells, style)
+    let key = |shades: &Shades| format!("shades: {}", shades.key(|v| value(v, unit, style)));
+    let key = shades.as_ref().map_or_else(String::new, |shades| hanging("  ", &key(shades), Ink::Dim, style));
+    heading(&title, style) + &table.render(style) + &key + &below(cells, style)
 }
 
 /// The cells of a matrix that is nearly empty, one a row.

@@ -1,18 +1,27 @@
 //! Findings of a run in the text format of OpenMetrics, which node_exporter's textfile collector and Prometheus read:
-//! gauges in base units (seconds, bytes), named after the quantity, with its labels.
+//! gauges in base units (seconds, bytes), named after the quantity. Their labels name what is measured, so that a figure
+//! is one series over all runs; how it was measured is in labels of `tiermark_finding_info`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
-use tiermark_model::{Finding, Grade, Label, Run, Unit};
+use tiermark_model::{Experiment, Finding, Grade, Label, Labels, Run, Unit};
+
+use crate::text::clean;
+
+/// Labels that say how a number was measured in one run, beside its grade.
+const OF_THE_RUN: [&str; 2] = [Labels::CPUS, Labels::KERNEL];
+/// The family of the labels that may change from run to run.
+const INFO: &str = "tiermark_finding_info";
 
 /// Renders a run. A finding without a number, or with one that is withheld, has no line.
 pub fn openmetrics(run: &Run) -> String {
     // OpenMetrics requires that the lines of a metric family follow each other and that no line occurs twice; a reader
     // refuses a file that breaks this. The maps group the lines by family and keep one value for each set of labels.
     let mut families: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
-    let several = run.experiments.len() > 1;
-    for (experiment, number) in run.experiments.iter().zip(1u32..) {
+    for (at, experiment) in run.experiments.iter().enumerate() {
+        let again = again(&run.experiments[..at], experiment);
         for finding in &experiment.findings {
             let Some(value) =
                 finding.value.filter(|value| value.is_finite() && finding.verdict.grade != Grade::Invalid)
@@ -20,15 +29,27 @@ pub fn openmetrics(run: &Run) -> String {
                 continue;
             };
             let (suffix, divisor) = base(finding.unit);
-            let number = several.then_some(number);
-            let labels = labels(finding, &experiment.request.probe, number);
-            let family = families.entry(format!("tiermark_{}{suffix}", name(finding.metric.name()))).or_default();
-            family.entry(labels).or_insert(value / divisor);
+            let (mut of, mut how) = labels(finding, &experiment.request.probe, again);
+            of.extend(run.simulated.is_some().then(|| ("simulated".to_owned(), "true".to_owned())));
+            let metric = format!("tiermark_{}{suffix}", name(finding.metric.name()));
+            let family = families.entry(metric.clone()).or_default();
+            // Of two with the same labels the first stands, with its own info.
+            if let Entry::Vacant(line) = family.entry(joined(&of)) {
+                line.insert(value / divisor);
+                how.extend(of);
+                how.insert("metric".to_owned(), metric);
+                families.entry(INFO.to_owned()).or_default().insert(joined(&how), 1.0);
+            }
         }
     }
     let run_of = |value: f64| BTreeMap::from([(format!("title=\"{}\"", escaped(&run.title)), value)]);
-    families.insert("tiermark_run_complete".to_owned(), run_of(f64::from(u8::from(run.complete))));
+    let flag = |is_so: bool| run_of(f64::from(u8::from(is_so)));
+    families.insert("tiermark_run_complete".to_owned(), flag(run.complete));
+    families.insert("tiermark_run_simulated".to_owned(), flag(run.simulated.is_some()));
     families.insert("tiermark_run_duration_seconds".to_owned(), run_of(run.seconds));
+    let begun =
+        unix_seconds(&run.started).map(|seconds| ("tiermark_run_timestamp_seconds".to_owned(), run_of(seconds)));
+    families.extend(begun);
     let mut out = String::new();
     for (family, lines) in families {
         let _ = writeln!(out, "# TYPE {family} gauge");
@@ -51,19 +72,60 @@ fn base(unit: Unit) -> (&'static str, f64) {
     }
 }
 
-/// The labels of a line: the probe, the grade, and those of the finding.
-fn labels(finding: &Finding, probe: &str, experiment: Option<u32>) -> String {
+/// The number of an experiment among those of its probe, from the second on.
+fn again(before: &[Experiment], experiment: &Experiment) -> Option<usize> {
+    let alike = before.iter().filter(|other| other.request.probe == experiment.request.probe).count();
+    (alike > 0).then_some(alike + 1)
+}
+
+/// Names and values of labels.
+type Named = BTreeMap<String, String>;
+
+/// The labels of a finding that say what was measured, with its probe, and those that say how.
+fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named) {
     let text = |label: &Label| match label {
         Label::Whole(number) => number.to_string(),
         Label::Text(text) => text.clone(),
     };
-    let own = finding.labels.0.iter().map(|(key, label)| (name(key), text(label)));
-    let mut all: BTreeMap<String, String> = own.collect();
-    all.insert("probe".to_owned(), probe.to_owned());
-    all.insert("grade".to_owned(), finding.verdict.grade.to_string());
-    all.extend(experiment.map(|number| ("experiment".to_owned(), number.to_string())));
-    let pairs = all.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value)));
+    let own = &finding.labels;
+    let is_of_the_run = |key: &str| match key {
+        // Where no operation says what a kernel does, its name does.
+        Labels::KERNEL => own.get(Labels::OP).is_some(),
+        // The footprint in memory follows from what happens to be free.
+        Labels::SIZE => own.get(Labels::TIER).is_some(),
+        _ => OF_THE_RUN.contains(&key),
+    };
+    let (how, of): (Named, Named) = {
+        let (how, of): (Vec<_>, Vec<_>) = own.0.iter().partition(|(key, _)| is_of_the_run(key));
+        let named = |(key, label): (&String, &Label)| (name(key), text(label));
+        (how.into_iter().map(named).collect(), of.into_iter().map(named).collect())
+    };
+    let (mut how, mut of) = (how, of);
+    of.insert("probe".to_owned(), probe.to_owned());
+    of.extend(again.map(|number| ("experiment".to_owned(), number.to_string())));
+    how.insert("grade".to_owned(), finding.verdict.grade.to_string());
+    (of, how)
+}
+
+fn joined(labels: &Named) -> String {
+    let pairs = labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value)));
     pairs.collect::<Vec<_>>().join(",")
+}
+
+/// The seconds since 1970 of a start as documents have it: `2026-01-31T12:00:00Z`.
+fn unix_seconds(started: &str) -> Option<f64> {
+    let (date, time) = started.strip_suffix('Z')?.split_once('T')?;
+    let numbers = |text: &str, between: char| -> Option<[f64; 3]> {
+        let all: Vec<u32> = text.split(between).map(str::parse).collect::<Result<_, _>>().ok()?;
+        <[u32; 3]>::try_from(all).ok().map(|three| three.map(f64::from))
+    };
+    let whole = time.split_once('.').map_or(time, |(whole, _)| whole);
+    let ([year, month, day], [hours, minutes, seconds]) = (numbers(date, '-')?, numbers(whole, ':')?);
+    // Days from civil date: years begin in March, so that the leap day is the last (Hinnant 2013).
+    let year = if month <= 2.0 { year - 1.0 } else { year };
+    let (month, leaps) = ((month + 9.0) % 12.0, (year / 4.0).floor() - (year / 100.0).floor() + (year / 400.0).floor());
+    let days = 365.0 * year + leaps + ((153.0 * month + 2.0) / 5.0).floor() + day - 1.0 - 719_468.0;
+    Some(days * 86_400.0 + hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
 /// A name of letters, digits and underscores that begins with a letter.
@@ -72,9 +134,9 @@ pub(crate) fn name(text: &str) -> String {
     if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("x{plain}") }
 }
 
-/// The value of a label: the format escapes three characters.
+/// The value of a label without control characters, of which a terminal would do what they say.
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    clean(text).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -93,7 +155,7 @@ mod tests {
         withheld.verdict.grade = Grade::Invalid;
         let findings = vec![
             finding(Some(100.0), "DRAM"),
-            finding(Some(2.0), "a\"\\\nb"),
+            finding(Some(2.0), "a\"\\\n\u{1b}b"),
             finding(Some(7.0), "DRAM"),
             finding(None, "L2"),
             finding(Some(f64::NAN), "L1"),
@@ -103,14 +165,64 @@ mod tests {
         run.experiments.truncate(1);
         run.experiments[0].request.probe = "latency".into();
         run.experiments[0].findings = findings;
+        run.simulated = None;
         let text = openmetrics(&run);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "# TYPE tiermark_latency_seconds gauge");
+        assert!(lines.contains(&"# TYPE tiermark_latency_seconds gauge"), "{text}");
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
-        assert_eq!((of("tiermark_latency_seconds{"), of("# TYPE ")), (2, 3), "{text}");
-        assert!(text.contains("probe=\"latency\",tier=\"a\\\"\\\\\\nb\"} 0.000000002"), "{text}");
+        assert_eq!((of("tiermark_latency_seconds{"), of(INFO)), (2, 2), "{text}");
+        assert!(text.contains("probe=\"latency\",tier=\"a\\\"\\\\ \u{fffd}b\"} 0.000000002"), "{text}");
+        assert!(text.contains("metric=\"tiermark_latency_seconds\",probe=\"latency\",tier=\"DRAM\"} 1\n"), "{text}");
         assert!(text.contains("tier=\"DRAM\"} 0.0000001\n"), "the first of two: {text}");
         assert_eq!(lines.last(), Some(&"# EOF"));
+    }
+
+    /// What a run chooses or finds out is in no series: the same figure of another run goes on with the same one.
+    #[test]
+    fn a_series_names_what_is_measured() {
+        let made = |kernel: &str, size: u64, grade| {
+            let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "write").text(Labels::CPUS, kernel);
+            let labels = labels.text(Labels::KERNEL, kernel).whole(Labels::SIZE, size);
+            let mut finding = Finding::new(Quantity::Bandwidth, labels, Some(1e9), Unit::BytesPerSecond);
+            finding.verdict.grade = grade;
+            let mut run: Run = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+            run.experiments.truncate(1);
+            run.experiments[0].findings = vec![finding];
+            run.simulated = None;
+            run
+        };
+        let rate = |run: &Run| {
+            let text = openmetrics(run);
+            text.lines().find(|line| line.starts_with("tiermark_bandwidth")).map(str::to_owned).unwrap()
+        };
+        let mut run = made("fill.rep/stosq", 1 << 30, Grade::Trusted);
+        let first = rate(&run);
+        assert_eq!(first, rate(&made("write.nt/avx512", 1 << 29, Grade::Bound)));
+        assert!(!first.contains("simulated"), "{first}");
+        let info = openmetrics(&run);
+        assert!(
+            info.contains("grade=\"trusted\",kernel=\"fill.rep/stosq\",metric=\"tiermark_bandwidth_bytes_per"),
+            "{info}"
+        );
+        run.simulated = Some("synth:".into());
+        run.started = "2026-03-01T12:30:05Z".into();
+        let text = openmetrics(&run);
+        assert!(rate(&run).contains("simulated=\"true\",tier=\"DRAM\""), "{text}");
+        assert!(text.contains("tiermark_run_simulated{title=\""), "{text}");
+        assert!(
+            text.lines()
+                .any(|line| line.starts_with("tiermark_run_timestamp_seconds{") && line.ends_with("} 1772368205"))
+        );
+        run.experiments.push(run.experiments[0].clone());
+        assert!(openmetrics(&run).contains("experiment=\"2\""));
+    }
+
+    #[test]
+    fn starts_are_seconds_since_1970() {
+        let at = |text| unix_seconds(text);
+        assert_eq!(at("1970-01-01T00:00:00Z"), Some(0.0));
+        assert_eq!(at("2000-02-29T23:59:59Z"), Some(951_868_799.0));
+        assert_eq!([at(""), at("yesterday"), at("2026-01-01T00:00Z"), at("2026-01-01T00:00:00")], [None; 4]);
     }
 
     #[test]

@@ -71,6 +71,11 @@ fn kind_name(code: ReasonCode) -> &'static str {
     }
 }
 
+/// The kinds of doubt of a verdict, each once.
+pub(crate) fn kinds(verdict: &Verdict) -> String {
+    distinct(verdict.reasons.iter().map(|reason| kind_name(reason.code()))).join(", ")
+}
+
 /// A fact, and its cause where that is told apart.
 type Said = (String, Option<String>);
 

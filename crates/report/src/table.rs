@@ -29,6 +29,12 @@ impl Cell {
         Self { text: clean(text.as_ref()), ink, heat: None }
     }
 
+    /// The same with more text behind it.
+    pub(crate) fn followed_by(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
     /// The same, coloured by a value on a page.
     pub(crate) fn heated(self, heat: Option<f64>) -> Self {
         Self { heat, ..self }

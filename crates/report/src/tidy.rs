@@ -7,10 +7,13 @@ use serde::Serialize;
 use serde_json::Value;
 use tiermark_model::{Code, Grade, Labels, Metric, Observation, ReasonCode, Run, StateKind, Unit};
 
+use crate::text::clean;
+
 /// Columns of CSV that every row has, in order; labels follow.
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 19] = [
     "run",
     "started",
+    "simulated",
     "probe",
     "experiment",
     "step",
@@ -34,6 +37,8 @@ const COLUMNS: [&str; 18] = [
 struct TidyRow<'a> {
     run: &'a str,
     started: &'a str,
+    /// Whether the numbers are of a model of a machine.
+    simulated: bool,
     probe: &'a str,
     /// Counted from 1.
     experiment: usize,
@@ -62,6 +67,7 @@ fn rows(run: &Run) -> impl Iterator<Item = Value> {
         let row = TidyRow {
             run: &run.id,
             started: &run.started,
+            simulated: run.simulated.is_some(),
             probe,
             experiment: number,
             step: &seen.step,
@@ -123,9 +129,10 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// A text as a field, in quotes where it has to be.
+/// A text as a field, without control characters, in quotes where it has to be.
 fn quoted(text: &str) -> String {
-    let plain = !text.contains(['"', ',', '\n', '\r']);
+    let text = &clean(text);
+    let plain = !text.contains(['"', ',']);
     if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
@@ -154,7 +161,7 @@ mod tests {
         let text = csv(&run());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("run,started,probe,experiment,step,metric,unit,value,low,high"));
+        assert!(lines[0].starts_with("run,started,simulated,probe,experiment,step,metric,unit,value,low,high"));
         assert!(lines[0].ends_with("state,op,size,label_state,tier"), "{}", lines[0]);
         assert!(
             lines[1].contains(",1.25,1.0,1.5,2.0,1.5,4.0,") && lines[1].ends_with(",,4096,x,\"L1, \"\"first\"\"\""),
@@ -162,6 +169,17 @@ mod tests {
             lines[1]
         );
         assert!(lines[2].ends_with(",read,,,"), "{}", lines[2]);
+    }
+
+    #[test]
+    fn rows_say_that_they_are_simulated_and_have_no_control_characters() {
+        let mut run = run();
+        run.simulated = Some("synth:".into());
+        run.experiments[0].observations[1].labels = Labels::new().text(Labels::OP, "re\u{1b}[31mad");
+        let text = csv(&run);
+        assert!(text.lines().nth(1).unwrap().contains(",true,") && !text.contains('\u{1b}'), "{text}");
+        run.simulated = None;
+        assert!(csv(&run).lines().nth(1).unwrap().contains(",false,"));
     }
 
     #[test]

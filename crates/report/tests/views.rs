@@ -273,17 +273,32 @@ fn redacted_documents_name_nobody() {
     let mut run = troubled_run();
     run.bench.kernels = vec![];
     run.warnings.push(tiermark_model::messages::system::governor("that of build-7"));
+    run.warnings.push(tiermark_model::messages::run::busy(1.2, 2, "nginx 0.9, children of mysqld 0.3", None));
     run.machine.unseen.push(tiermark_model::messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
     let labels = &mut run.experiments[0].findings[0].labels;
     *labels = labels.clone().text("tier", "DRAM of build-7");
     let redacted = tiermark_report::redact(&run);
     let text = tiermark_report::json(&redacted);
-    for name in ["build-7", "ada", "example.org", "user-1000"] {
+    for name in ["build-7", "ada", "example.org", "user-1000", "nginx", "mysqld"] {
         assert!(!text.contains(name), "{name}");
     }
     assert!(text.contains("--json=(redacted)"));
     assert_eq!(redacted.experiments[0].findings.len(), run.experiments[0].findings.len());
     assert_eq!(redacted.machine.caches, run.machine.caches);
+}
+
+/// The name of a host is taken out where it is a word, however short.
+#[test]
+fn short_names_of_hosts_are_taken_out_as_words() {
+    let mut run = troubled_run();
+    run.machine.system.hostname = Some("l1".into());
+    run.warnings = vec![tiermark_model::messages::system::governor("that of l1, not l10 nor xl1")];
+    let labels = &mut run.experiments[0].findings[0].labels;
+    *labels = labels.clone().text("tier", "l1").text("note", "seen on l1.");
+    let redacted = tiermark_report::redact(&run);
+    assert!(redacted.warnings[0].text.contains("that of (redacted), not l10 nor xl1"), "{}", redacted.warnings[0].text);
+    let labels = &redacted.experiments[0].findings[0].labels;
+    assert_eq!((labels.get("tier"), labels.get("note")), (Some("l1"), Some("seen on (redacted).")));
 }
 
 /// Lines that are too long, but for those a path makes so.

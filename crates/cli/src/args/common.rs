@@ -55,8 +55,8 @@ pub(crate) struct View {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     pub(crate) color: ColorChoice,
-    /// Columns to fill [default: the terminal's; in a pipe COLUMNS, else 80]
-    #[arg(long, value_name = "COLUMNS", hide_short_help = true)]
+    /// Columns to fill, at least 40 [default: the terminal's; in a pipe COLUMNS, else 80]
+    #[arg(long, value_name = "COLUMNS", value_parser = parse::within::<u16>(40..=u64::MAX), hide_short_help = true)]
     pub(crate) width: Option<u16>,
     /// Use ASCII characters only
     #[arg(long, hide_short_help = true)]

@@ -43,6 +43,9 @@ pub(crate) struct CompareArgs {
     /// Also write the comparison as a page for a browser
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<String>,
+    /// Leave out names that identify the machines and their owner, with the names given to the runs
+    #[arg(long)]
+    pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) view: View,
 }

@@ -30,6 +30,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     for name in if args.runs.is_empty() { &last[..] } else { &args.runs } {
         runs.push((name.clone(), run_of_probes(name)?));
     }
+    if args.redact {
+        for (name, run) in &mut runs {
+            *run = tiermark_report::redact(run);
+            // The path of a file may name its owner.
+            name.clone_from(&run.id);
+        }
+    }
     if let (Some(limit), Some(threshold)) = (args.fail_over, args.threshold)
         && threshold > limit
     {
@@ -109,18 +116,18 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
     let is_judged = |figure: &ComparedFigure| {
         was_trusted(figure) && figure.less_is_better().is_some() && !figure.metric.is_of_the_hour()
     };
-    let without = |obstacles: &[Obstacle]| {
+    let without = |is_so: fn(&Obstacle) -> bool| {
         names(found, |figure| {
-            let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if obstacles.contains(why));
+            let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if is_so(why));
             is_gone && is_judged(figure)
         })
     };
-    let missing = without(&[Obstacle::OnlyInFirst]);
+    let missing = without(|why| matches!(why, Obstacle::OnlyInFirst | Obstacle::Probe { .. }));
     if !missing.is_empty() {
         complain(&format!("gate not judged: the other run has not measured {}", listed(&missing)));
         return Exit::Partial;
     }
-    let doubtful = without(&[Obstacle::Suspect, Obstacle::Missing]);
+    let doubtful = without(|why| matches!(why, Obstacle::Suspect | Obstacle::Missing));
     if !doubtful.is_empty() {
         let text = listed(&doubtful);
         tell(format_args!("tiermark: warning: --fail-over does not judge numbers without a sound value: {text}"));

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
     let text = if args.json {
         document(HISTORY_SCHEMA, &found)?
     } else if found.runs.is_empty() {
-        let text = nothing(&store, &found, args.since.is_some(), index.heads());
+        let text = nothing(&store, &found, args, simulation.simulate.is_some(), index.heads());
         format!("{text}\n{}", tiermark_report::history_unreadable(&found, &style)).trim_end().to_owned()
     } else if args.figure.is_empty() {
         tiermark_report::history(&found, &style)
@@ -241,9 +241,10 @@ fn described(head: &RunHead) -> HistoryRun {
 }
 
 /// What there is instead of a history.
-fn nothing(store: &Store, found: &History, since: bool, heads: &[RunHead]) -> String {
-    if let Some(newest) = heads.iter().map(|head| &head.started).max().filter(|_| since) {
-        return format!("No run of this machine is so new: the newest saved run of any is of {newest}.");
+fn nothing(store: &Store, found: &History, args: &HistoryArgs, simulated: bool, heads: &[RunHead]) -> String {
+    if let Some(newest) = heads.iter().map(|head| &head.started).max().filter(|_| args.since.is_some()) {
+        let of = if found.all_machines { "" } else { " of this machine" };
+        return format!("No run{of} is so new: the newest saved run of any is of {newest}.");
     }
     let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
     let mut others = Vec::new();
@@ -251,11 +252,18 @@ fn nothing(store: &Store, found: &History, since: bool, heads: &[RunHead]) -> St
         others.push(format!("{} of other machines (--all lists them)", found.elsewhere));
     }
     if found.simulated > 0 {
-        others.push(format!("{} on simulated machines", found.simulated));
+        let how = if found.all_machines { " (--simulate synth: lists them)" } else { "" };
+        others.push(format!("{} on simulated machines{how}", found.simulated));
     }
     if found.unnamed > 0 {
         others.push(format!("{} without a host name (--all lists them)", found.unnamed));
     }
     let others = if others.is_empty() { String::new() } else { format!(" Not listed: {}.", others.join(", ")) };
-    format!("No run of this machine is saved in {place}; `tiermark survey` makes one.{others}")
+    // With --all no machine is left out but those that are simulated.
+    let of = match (found.all_machines, simulated) {
+        (true, false) => "a real machine",
+        (true, true) => "a simulated machine",
+        (false, _) => "this machine",
+    };
+    format!("No run of {of} is saved in {place}; `tiermark survey` makes one.{others}")
 }

@@ -28,7 +28,7 @@ fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
         out.push_str("\n| number | first | other | unit | change | verdict |\n|---|---:|---:|---|---:|---|\n");
     }
     for figure in shown {
-        let number = |number| graded_text(number, figure.unit, style);
+        let number = |number| graded_text(number, figure, style);
         let cells = [
             name(figure, style),
             number(figure.first.as_ref()),

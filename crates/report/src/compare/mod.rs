@@ -12,7 +12,7 @@ use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, glued, hanging, heading, labelled};
 pub use markdown::compare_markdown;
 pub(crate) use words::{change, name, plain};
-use words::{graded_text, size_of, tally, unit_of};
+use words::{graded_text, size_of, tally, unit_of, whole_name};
 
 /// Changes of what programs got that are shown: the survey shows it from this difference to the capability on.
 const TENANCY: f64 = 0.1;
@@ -110,8 +110,8 @@ fn table(figures: &[&ComparedFigure], style: &Style) -> String {
         };
         table.row(vec![
             Cell::new(name(figure, style)),
-            Cell::new(graded_text(figure.first.as_ref(), figure.unit, style)),
-            Cell::new(graded_text(figure.other.as_ref(), figure.unit, style)),
+            Cell::new(graded_text(figure.first.as_ref(), figure, style)),
+            Cell::new(graded_text(figure.other.as_ref(), figure, style)),
             Cell::inked(unit_of(figure, style), Ink::Dim),
             Cell::new(change(figure, style)),
             Cell::inked(figure.verdict.name(), ink),
@@ -134,8 +134,9 @@ fn same(comparison: &Comparison, other: &Against, style: &Style) -> String {
 /// Between machines: footprints, and rates by the cores and sockets in use.
 fn shares(other: &Against, style: &Style) -> String {
     let mut table = Table::new().column("", Align::Left);
-    for heading in ["footprint", "a core", "a socket"] {
-        table = table.columns_under(heading, &["first", "other"], Align::Right);
+    table = table.columns_under("footprint", &["first", "other"], Align::Right);
+    for heading in ["a core", "a socket"] {
+        table = table.columns_under(heading, &["first", "other", "change"], Align::Right);
     }
     for figure in &other.figures {
         let (Some(first), Some(second)) = (&figure.first, &figure.other) else { continue };
@@ -147,21 +148,28 @@ fn shares(other: &Against, style: &Style) -> String {
         let rate = |rate: Option<f64>| {
             rate.filter(|_| is_shared).map_or_else(String::new, |rate| value(rate, figure.unit, style))
         };
+        let changed = |change: Option<f64>| change.filter(|_| is_shared).map_or_else(String::new, words::signed);
         let cells = [
-            [first, second].map(size_of),
-            [first.per_core, second.per_core].map(rate),
-            [first.per_socket, second.per_socket].map(rate),
+            size_of(first),
+            size_of(second),
+            rate(first.per_core),
+            rate(second.per_core),
+            changed(figure.change_per_core),
+            rate(first.per_socket),
+            rate(second.per_socket),
+            changed(figure.change_per_socket),
         ];
-        if cells.iter().flatten().all(String::is_empty) {
+        if cells.iter().all(String::is_empty) {
             continue;
         }
-        let cells = cells.into_iter().flatten().map(Cell::new);
-        table.row([Cell::new(name(figure, style))].into_iter().chain(cells).collect());
+        let cells = cells.into_iter().map(Cell::new);
+        table.row([Cell::new(whole_name(figure, style))].into_iter().chain(cells).collect());
     }
     if table.is_empty() {
         return String::new();
     }
-    heading(&format!("Footprints, and {} by cores and sockets in use", style.rate_unit()), style) + &table.render(style)
+    heading(&format!("Footprints of a thread, and {} by cores and sockets in use", style.rate_unit()), style)
+        + &table.render(style)
 }
 
 /// What differs between the machines and programs: the first place to look for a cause.
@@ -192,7 +200,7 @@ fn tenancy(other: &Against, style: &Style) -> String {
     for figure in &changed[..listed] {
         let Some(now) = figure.now else { continue };
         table.row(vec![
-            Cell::new(name(figure, style)),
+            Cell::new(whole_name(figure, style)),
             Cell::new(value(now.first.median, figure.unit, style)),
             Cell::new(value(now.other.median, figure.unit, style)),
             Cell::inked(unit_of(figure, style), Ink::Dim),

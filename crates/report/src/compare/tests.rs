@@ -25,6 +25,9 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
         first: number(values[0], Grade::Trusted),
         other: number(values[1], Grade::Bound),
         change: Some(change),
+        is_per_core: false,
+        change_per_core: Some(change),
+        change_per_socket: Some(change),
         interval: Some(Interval { low: change - 0.01, high: change + 0.006, level: 0.95 }),
         p_value: Some(0.001),
         verdict,
@@ -77,6 +80,34 @@ fn every_style_fits_and_lists_what_was_asked_for() {
         assert!(shown.is_ascii() && shown.lines().all(|line| line.len() <= width), "{shown}");
         assert!(shown.contains("The same within") && shown.contains("256 KiB"), "{shown}");
     }
+}
+
+#[test]
+fn names_are_those_of_other_reports() {
+    let mut figures = comparison().others.remove(0).figures;
+    let labels = |text: &str| Labels::new().text(Labels::TIER, "L1").text(Labels::STATISTIC, text);
+    let mut named = |metric: Quantity, labels: Labels| {
+        let made = ComparedFigure { metric, labels, is_per_core: false, ..figures.remove(0) };
+        compared_name(&made)
+    };
+    assert_eq!(named(Quantity::TierSize, labels("plateau")), "L1 size");
+    assert_eq!(named(Quantity::BandwidthScaling, labels("x")), "scaling L1 x");
+    assert_eq!(named(Quantity::Other("residency.edge_of".into()), labels("x")), "residency edge of L1 x");
+}
+
+/// What one core gets is shown where it is judged; the other tables have the whole.
+#[test]
+fn numbers_judged_by_core_are_shown_by_core() {
+    let mut all = comparison();
+    all.by_role = true;
+    all.others[0].figures[0].is_per_core = true;
+    let shown = compare(&all, &Style::default());
+    assert!(
+        shown.lines().any(|line| line.contains("L1") && line.contains(", a core") && line.contains(" 47.5 ")),
+        "{shown}"
+    );
+    assert!(shown.lines().any(|line| line.contains("L1") && !line.contains(", a core")), "{shown}");
+    assert!(compare_markdown(&all, &Style::default()).contains(", a core | 47.5 | "));
 }
 
 #[test]

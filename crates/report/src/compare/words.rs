@@ -1,14 +1,20 @@
 //! Numbers of a comparison in words.
 
-use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Label, Labels, Quantity, Unit};
+use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Label, Labels, Quantity};
 
 use crate::findings::words;
 use crate::number::{bound_sign, unit_name, value};
 use crate::style::Style;
 use crate::text::clean;
 
-/// The name of a number: its quantity and its labels, without what is usual.
+/// The name of a number as it is judged: of one core's part, or of all.
 pub(crate) fn name(figure: &ComparedFigure, style: &Style) -> String {
+    let core = if figure.is_per_core { ", a core" } else { "" };
+    whole_name(figure, style) + core
+}
+
+/// The name of a number: its quantity and its labels, without what is usual.
+pub(super) fn whole_name(figure: &ComparedFigure, style: &Style) -> String {
     let labels = &figure.labels;
     let is_usual = |key: &str, label: &Label| match (key, label) {
         (Labels::LAYOUT, Label::Text(text)) => text == "random",
@@ -20,6 +26,7 @@ pub(crate) fn name(figure: &ComparedFigure, style: &Style) -> String {
     let is_named = |key: &str| labels.0.contains_key(key);
     without.extend([Labels::KERNEL].iter().filter(|_| is_named(Labels::OP)));
     without.extend([Labels::SIZE].iter().filter(|_| is_named(Labels::TIER)));
+    without.extend([Labels::STATISTIC].iter().filter(|_| figure.metric == Quantity::TierSize));
     // Machines have different numbers of threads: there it is all of them.
     let is_of_machines = figure.first.as_ref().is_some_and(|number| number.per_core.is_some());
     let (said, kept) = if is_of_machines { (Labels::THREADS, Labels::SPAN) } else { (Labels::SPAN, Labels::THREADS) };
@@ -27,20 +34,38 @@ pub(crate) fn name(figure: &ComparedFigure, style: &Style) -> String {
     let mut shown = labels.clone();
     shown.0.retain(|key, label| style.verbose || !is_usual(key, label));
     let labels = words(&shown, &without);
-    let is_said = figure.metric == Quantity::Bandwidth && is_named(Labels::OP);
-    let metric = if is_said { "" } else { figure.metric.name() };
+    let metric = metric_words(figure);
     // Another kernel is another program, not another machine.
     let kernel = |number: &Option<ComparedNumber>| number.as_ref()?.kernel.clone();
     let kernels = kernel(&figure.first).zip(kernel(&figure.other)).filter(|(first, other)| first != other);
     let kernels = kernels.map_or_else(String::new, |(first, other)| {
         format!(" ({} {} {})", clean(&first), style.glyph("→", "->"), clean(&other))
     });
+    // As the other reports have it.
+    if figure.metric == Quantity::TierSize {
+        return format!("{labels} {metric}").trim().to_owned();
+    }
     format!("{metric} {labels}{kernels}").trim().to_owned()
 }
 
-/// The value with the sign of its bound, or the mark of its doubt.
-pub(super) fn graded_text(number: Option<&ComparedNumber>, unit: Unit, style: &Style) -> String {
-    let Some(of) = number.and_then(|number| number.value) else { return style.absent().to_owned() };
+/// The quantity in words; nothing where the labels imply it.
+fn metric_words(figure: &ComparedFigure) -> String {
+    match &figure.metric {
+        Quantity::Bandwidth if figure.labels.get(Labels::OP).is_some() => String::new(),
+        // The name of a primitive says what is measured.
+        _ if figure.labels.get(Labels::GROUP).is_some() => String::new(),
+        Quantity::TierSize => "size".to_owned(),
+        Quantity::BandwidthScaling => "scaling".to_owned(),
+        Quantity::LatencyTail => "tail".to_owned(),
+        metric => metric.name().replace(['.', '_'], " "),
+    }
+}
+
+/// A value of a figure as it is judged, with the sign of its bound, or the mark of its doubt.
+pub(super) fn graded_text(number: Option<&ComparedNumber>, figure: &ComparedFigure, style: &Style) -> String {
+    let unit = figure.unit;
+    let judged = |number: &ComparedNumber| if figure.is_per_core { number.per_core } else { number.value };
+    let Some(of) = number.and_then(judged) else { return style.absent().to_owned() };
     let text = value(of, unit, style);
     match number.map(|number| number.grade) {
         Some(Grade::Bound) => format!("{}{text}", bound_sign(unit, style).unwrap_or_default()),

@@ -57,6 +57,7 @@
     const toX = bySize ? Math.log2 : (v) => v;
     const xs = [...new Set(points.map((p) => toX(p.x)))].sort((a, b) => a - b);
     const last = xs[xs.length - 1];
+    const whole = bySize ? [xs[0] - 0.3, last + 0.3] : [0, last * 1.04 || 1];
     return {
       ...data,
       title: figure.getAttribute("aria-label"),
@@ -69,15 +70,18 @@
       xs,
       // Doublings and tenants have no halves.
       counted: bySize || points.every((p) => Number.isInteger(p.x)),
-      whole: bySize ? [xs[0] - 0.3, last + 0.3] : [0, last * 1.04 || 1],
+      // The ends of x: of all points, and those shown.
+      whole,
+      ends: whole,
       now: points.some((p) => fits(p.about.now, data.log_y)),
     };
   };
 
-  // The range of y over what is shown between two ends of x.
-  const yRange = (chart, min, max) => {
+  // The range of y over what is shown between the ends of x.
+  const yRange = (chart) => {
+    const [first, last] = chart.ends;
     const seen = chart.series.filter((s) => s.shown).flatMap((s) => s.points);
-    const near = seen.filter((p) => chart.toX(p.x) >= (min ?? chart.whole[0]) && chart.toX(p.x) <= (max ?? chart.whole[1]));
+    const near = seen.filter((p) => chart.toX(p.x) >= first && chart.toX(p.x) <= last);
     const all = (near.length ? near : chart.points).flatMap((p) => [p.y, chart.now ? p.about.now : null]);
     const values = all.filter((v) => fits(v, chart.log_y)).map(chart.toY);
     // Not by arguments: a document may have more points than a call takes.
@@ -219,8 +223,9 @@
       legend: { show: false },
       cursor: { points: { show: false }, drag: { x: true, y: false }, y: false },
       scales: {
-        x: { time: false, range: (u, min, max) => (u.zoomed ? [min, max] : chart.whole) },
-        y: { range: (u) => yRange(chart, u.scales.x.min, u.scales.x.max) },
+        // The library sets the scales after it has all ranges: the range of y needs the new ends of x.
+        x: { time: false, range: (u, min, max) => (chart.ends = u.zoomed ? [min, max] : chart.whole) },
+        y: { range: () => yRange(chart) },
       },
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
@@ -240,7 +245,49 @@
     const lines = [`${letter(one.at)} ${one.name || chart.title}`, `${at}: ${number(p.y)} ${chart.unit}`];
     if (fits(p.about.low) && fits(p.about.high)) lines.push(`interval ${number(p.about.low)} to ${number(p.about.high)}`);
     if (fits(p.about.now)) lines.push(`now ${number(p.about.now)} ${chart.unit}`);
-    return [...lines, p.about.of, p.about.grade].filter(Boolean).join("\n");
+    const grade = [p.about.grade, p.about.why].filter(Boolean).join(": ");
+    return [...lines, p.about.of, grade].filter(Boolean).join("\n");
+  };
+
+  // The library sets the scale later: the next key goes on from here.
+  const setX = (chart, u, ends) => {
+    chart.ends = ends;
+    u.setScale("x", { min: ends[0], max: ends[1] });
+  };
+
+  const reset = (chart, u) => {
+    u.zoomed = false;
+    setX(chart, u, chart.whole);
+  };
+
+  // Keys that zoom: how much wider the shown part of x gets; 0 shows all of it.
+  const ZOOMS = { "+": 0.5, "=": 0.5, "-": 2, 0: Infinity };
+  // A narrower part of x has no point, or one.
+  const NARROWEST = 1 / 256;
+
+  // Shows a part of x of some width about a place, within all of it.
+  const showPart = (chart, u, width, middle) => {
+    const [from, to] = chart.whole;
+    const start = Math.max(from, Math.min(to - width, middle - width / 2));
+    u.zoomed = true;
+    setX(chart, u, [start, start + width]);
+  };
+
+  // About the point that was read last, or about the middle.
+  const zoomBy = (chart, u, factor, at) => {
+    const [low, high] = chart.ends;
+    const all = chart.whole[1] - chart.whole[0];
+    const width = Math.max((high - low) * factor, all * NARROWEST);
+    if (width >= all) reset(chart, u);
+    else showPart(chart, u, width, at ?? (low + high) / 2);
+  };
+
+  // Moves the shown part of x so that a place is in it; returns whether it had to.
+  const turnTo = (chart, u, x) => {
+    const [low, high] = chart.ends;
+    if (x >= low && x <= high) return false;
+    showPart(chart, u, high - low, x);
+    return true;
   };
 
   // The values of a point, by pointer and by keyboard.
@@ -269,7 +316,17 @@
     };
     let at = [0, -1];
     const key = (u, event) => {
+      // With these the keys are the browser's.
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const shown = chart.series.filter((s) => s.shown && s.points.length);
+      const zoom = ZOOMS[event.key];
+      if (zoom !== undefined) {
+        event.preventDefault();
+        tip.hidden = true;
+        const read = at[1] < 0 ? null : shown[Math.min(at[0], shown.length - 1)]?.points[at[1]];
+        zoomBy(chart, u, zoom, read && chart.toX(read.x));
+        return;
+      }
       const move = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
       if (event.key === "Escape") tip.hidden = true;
       if (!move || !shown.length) return;
@@ -277,7 +334,9 @@
       const clamp = (v, n) => Math.max(0, Math.min(n - 1, v));
       const series = clamp(at[0] + move[0], shown.length);
       at = [series, clamp(at[1] + move[1], shown[series].points.length)];
-      show(u, shown[series], shown[series].points[at[1]]);
+      const point = shown[series].points[at[1]];
+      if (turnTo(chart, u, chart.toX(point.x))) requestAnimationFrame(() => show(u, shown[series], point));
+      else show(u, shown[series], point);
     };
     return { tip, hover, key };
   };
@@ -338,8 +397,6 @@
     save(chart, "svg", `data:image/svg+xml,${encodeURIComponent(pen.picture())}`);
   };
 
-  const setX = (u, [min, max]) => u.setScale("x", { min, max });
-
   // Buttons: the series, `now`, zoom, picture.
   const controls = (chart, u) => {
     const tools = element("div", { className: "tools" });
@@ -353,7 +410,7 @@
     const toggle = (label, change) => {
       const one = button(label, () => {
         one.setAttribute("aria-pressed", String(change()));
-        setX(u, u.zoomed ? [u.scales.x.min, u.scales.x.max] : chart.whole);
+        setX(chart, u, chart.ends);
         u.redraw();
       });
       one.setAttribute("aria-pressed", "true");
@@ -365,12 +422,8 @@
       toggle([key, `${letter(one.at)} ${one.name}`], () => (one.shown = !one.shown)).dataset.series = one.at;
     }
     if (chart.now) toggle(["now (dotted)"], () => (chart.now = !chart.now));
-    const reset = () => {
-      u.zoomed = false;
-      setX(u, chart.whole);
-    };
-    u.over.addEventListener("dblclick", reset);
-    button(["Reset zoom"], reset).className = "end";
+    u.over.addEventListener("dblclick", () => reset(chart, u));
+    button(["Reset zoom"], () => reset(chart, u)).className = "end";
     button(["Save PNG"], () => savePng(chart, u));
     button(["Save SVG"], () => saveSvg(chart, u));
     return tools;
@@ -384,7 +437,7 @@
     const spoken = chart.series.map((s) => `${s.name} ${ends(s)}`).join("; ");
     const holder = element("div", { className: "plot", tabIndex: 0 });
     holder.setAttribute("role", "img");
-    holder.setAttribute("aria-label", `${chart.title}: ${spoken}. The arrow keys read points.`);
+    holder.setAttribute("aria-label", `${chart.title}: ${spoken}. The arrow keys read points, + and - zoom, 0 shows all.`);
     const { tip, hover, key } = reader(chart, holder);
     const plot = new uPlot(options(chart, hover), [chart.xs, chart.xs.map(() => null)], holder);
     holder.addEventListener("keydown", (event) => key(plot, event));

@@ -3,6 +3,10 @@
 (() => {
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  // The side of a saved heat map about, and the room around it, in pixels.
+  const PICTURE = 900;
+  const MARGIN = 48;
+
   const heatMap = (figure) => {
     const data = JSON.parse(figure.querySelector("script").textContent);
     const n = data.names.length;
@@ -12,6 +16,7 @@
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${figure.getAttribute("aria-label")}. The arrow keys read single cells.`);
     const out = document.createElement("output");
+    const title = figure.getAttribute("aria-label");
     const scale = document.createElement("div");
     scale.className = "scale";
     scale.append(`${data.low} ${data.unit}`, document.createElement("i"), `${data.high} ${data.unit}`);
@@ -53,6 +58,44 @@
     out.textContent = "Point at a cell for its value.";
     // The cpus at the ends of both axes.
     const ends = [data.names[0], data.names[n - 1]].map((name) => `cpu ${name}`);
+    const scaleText = `${data.low} ${data.unit} (light) to ${data.high} ${data.unit} (dark); empty: not measured`;
+    const save = (kind, href) => Object.assign(document.createElement("a"), { download: `${figure.id}.${kind}`, href }).click();
+    // Some pixels a cell, so that the picture of few cpus is no stamp.
+    const edge = n * Math.max(1, Math.round(PICTURE / n));
+    const whole = edge + 2 * MARGIN;
+    const draw = (pen) => {
+      pen.fillStyle = css("--sheet");
+      pen.fillRect(0, 0, whole, whole);
+      pen.drawImage(canvas, MARGIN, MARGIN, edge, edge);
+      pen.fillStyle = css("--text");
+      const put = (words, x, y, align, weight = "") => {
+        pen.font = `${weight}14px system-ui, sans-serif`;
+        pen.textAlign = align;
+        pen.fillText(words, x, y);
+      };
+      put(title, MARGIN, 20, "left", "bold ");
+      put(scaleText, MARGIN, 38, "left");
+      put(ends[0], MARGIN, whole - MARGIN + 18, "left");
+      put(ends[1], whole - MARGIN, whole - MARGIN + 18, "right");
+    };
+    const savePng = () => {
+      const to = Object.assign(document.createElement("canvas"), { width: whole, height: whole });
+      const context = to.getContext("2d");
+      context.imageSmoothingEnabled = false;
+      draw(context);
+      save("png", to.toDataURL("image/png"));
+    };
+    const saveSvg = () => {
+      const pen = new SvgPen(whole, whole);
+      draw(pen);
+      save("svg", `data:image/svg+xml,${encodeURIComponent(pen.picture())}`);
+    };
+    const tools = Object.assign(document.createElement("div"), { className: "tools" });
+    for (const [label, act] of [["Save PNG", savePng], ["Save SVG", saveSvg]]) {
+      const one = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+      one.addEventListener("click", act);
+      tools.append(one);
+    }
     const axis = document.createElement("div");
     axis.className = "ends";
     axis.append(...ends.map((end) => Object.assign(document.createElement("span"), { textContent: end })));
@@ -62,7 +105,7 @@
     grid.className = "grid";
     grid.append(side, canvas, axis);
     out.setAttribute("aria-live", "polite");
-    figure.querySelector("pre").replaceWith(grid, scale, out);
+    figure.querySelector("pre").replaceWith(tools, grid, scale, out);
     paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
     addEventListener("beforeprint", paint);

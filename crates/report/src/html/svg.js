@@ -1,5 +1,5 @@
 "use strict";
-// What the charts use of a canvas, written down as SVG.
+// What charts and heat maps use of a canvas, written down as SVG.
 class SvgPen {
   constructor(width, height) {
     Object.assign(this, { width, height, globalAlpha: 1, lineWidth: 1, textAlign: "left" });
@@ -66,6 +66,11 @@ class SvgPen {
     this.beginPath();
     this.rect(x, y, width, height);
     this.fill();
+  }
+  // The pixels of a canvas: as rectangles they would be hundreds of thousands.
+  drawImage(canvas, x, y, width, height) {
+    const place = `x="${x}" y="${y}" width="${width}" height="${height}"`;
+    this.put("image", `${place} style="image-rendering:pixelated" href='${canvas.toDataURL("image/png")}'`);
   }
   fillText(words, x, y) {
     const anchor = { left: "start", center: "middle", right: "end" }[this.textAlign];

@@ -1,9 +1,10 @@
 //! Plots as data for the script of a page.
 
 use serde::Serialize;
-use tiermark_model::{Finding, Grade, Observation};
+use tiermark_model::{Finding, Grade, Observation, Verdict};
 
 use super::{Abscissa, Plot};
+use crate::reasons::kinds;
 use crate::style::Style;
 use crate::text::spoken;
 
@@ -22,12 +23,23 @@ pub(crate) struct PointAbout {
     /// The grade, where it is not trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     grade: Option<String>,
+    /// Why it is not trusted, in a few words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    why: String,
     /// What the point is of.
     #[serde(skip_serializing_if = "String::is_empty")]
     of: String,
 }
 
 impl PointAbout {
+    /// The grade and its reasons; nothing of a trusted number.
+    fn graded(verdict: &Verdict) -> Self {
+        if verdict.grade == Grade::Trusted {
+            return Self::default();
+        }
+        Self { grade: Some(verdict.grade.to_string()), why: kinds(verdict), ..Self::default() }
+    }
+
     /// What is known of an observation, in units of the axis.
     pub(crate) fn of(o: &Observation, scale: f64) -> Self {
         let scaled = |value: f64| short(value / scale);
@@ -35,8 +47,7 @@ impl PointAbout {
             low: o.interval.map(|interval| scaled(interval.low)),
             high: o.interval.map(|interval| scaled(interval.high)),
             now: o.now.map(|now| scaled(now.median)),
-            grade: (o.verdict.grade != Grade::Trusted).then(|| o.verdict.grade.to_string()),
-            of: String::new(),
+            ..Self::graded(&o.verdict)
         }
     }
 
@@ -47,20 +58,27 @@ impl PointAbout {
             low: f.interval.map(|interval| scaled(interval.low)),
             high: f.interval.map(|interval| scaled(interval.high)),
             now: None,
-            grade: (f.verdict.grade != Grade::Trusted).then(|| f.verdict.grade.to_string()),
-            of: String::new(),
+            ..Self::graded(&f.verdict)
         }
     }
 
     /// A point that is drawn as doubtful or not, and what it is of.
     pub(crate) fn told(doubtful: bool, of: String) -> Self {
         let grade = doubtful.then(|| Grade::Suspect.to_string());
-        Self { low: None, high: None, now: None, grade, of }
+        Self { grade, of, ..Self::default() }
     }
 
     /// A point that stands for several between two ends.
     pub(crate) fn between(low: f64, high: f64, of: String) -> Self {
-        Self { low: Some(short(low)), high: Some(short(high)), now: None, grade: None, of }
+        Self { low: Some(short(low)), high: Some(short(high)), of, ..Self::default() }
+    }
+
+    /// Adds to what the point is of.
+    pub(crate) fn add(&mut self, more: &str) {
+        if !self.of.is_empty() && !more.is_empty() {
+            self.of.push_str(", ");
+        }
+        self.of.push_str(more);
     }
 
     /// The same with a name.
@@ -119,4 +137,24 @@ pub(super) fn json(plot: &Plot<'_>, abscissa: Abscissa, x_unit: &str, style: &St
     };
     // Nothing in it can fail: what is no number becomes null.
     serde_json::to_string(&chart).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::{Labels, Metric, Reason};
+
+    use super::*;
+
+    #[test]
+    fn a_point_that_is_not_trusted_says_why() {
+        let mut seen = Observation::new("a", Labels::new(), Metric::Latency);
+        assert_eq!(PointAbout::of(&seen, 1.0), PointAbout::default());
+        seen.verdict.bound(Reason::NotSharp { share: 0.01 });
+        seen.verdict.bound(Reason::NotReproduced { reached: 1 });
+        let about = PointAbout::of(&seen, 1.0);
+        assert_eq!(
+            (about.grade.as_deref(), about.why.as_str()),
+            (Some("bound"), "never undisturbed, not reached again")
+        );
+    }
 }

@@ -2,7 +2,9 @@
 
 mod tenants;
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
 use tiermark_model::{Label, Labels, Machine, Note, Reason, Refusal, Run, Verdict};
 
 pub use tenants::{redact_capacity, redact_load, without_commands};
@@ -10,7 +12,7 @@ pub use tenants::{redact_capacity, redact_load, without_commands};
 /// Replacement of removed text.
 const GONE: &str = "(redacted)";
 
-/// A copy without host name, cgroup path, command-line paths, and user names in any path; numbers stay as they are.
+/// A copy without host name, names of other programs, cgroup path, command-line paths, and user names in any path; numbers stay as they are.
 pub fn redact(run: &Run) -> Run {
     let scrub = Scrub::new(&run.machine);
     let mut run = run.clone();
@@ -31,6 +33,7 @@ pub fn redact(run: &Run) -> Run {
         primitive.refusal.iter_mut().for_each(|refusal| scrub.refusal(refusal));
     }
     for warning in &mut run.warnings {
+        programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
         scrub.text(&mut warning.state);
         scrub.text(&mut warning.text);
         warning.data.values_mut().for_each(|datum| scrub.value(datum));
@@ -73,8 +76,8 @@ impl Scrub {
         let host =
             machine.system.hostname.iter().flat_map(|h| [h.clone(), h.split('.').next().unwrap_or(h).to_owned()]);
         let group = machine.system.cgroup.iter().map(|c| c.path.clone());
-        // The root group has no name, and a host called "a" would match every text.
-        let mut words: Vec<String> = host.chain(group).filter(|w| w.len() > 2).collect();
+        // The root group has no name.
+        let mut words: Vec<String> = host.chain(group).filter(|w| !matches!(w.as_str(), "" | "/")).collect();
         words.sort_by_key(|w| std::cmp::Reverse(w.len()));
         Self { words }
     }
@@ -87,6 +90,8 @@ impl Scrub {
         if let Some(group) = &mut system.cgroup {
             group.path = GONE.to_owned();
         }
+        // Whoever builds a kernel may name a host in it.
+        system.kernel.iter_mut().for_each(|kernel| self.text(kernel));
         for swap in &mut system.swaps {
             // Devices name no user; swap files may lie anywhere.
             if !swap.path.starts_with("/dev/") {
@@ -111,6 +116,7 @@ impl Scrub {
     }
 
     fn refusal(&self, refusal: &mut Refusal) {
+        programs(&mut refusal.data, [&mut refusal.why]);
         [&mut refusal.what, &mut refusal.why, &mut refusal.cure].into_iter().for_each(|text| self.text(text));
         refusal.data.values_mut().for_each(|datum| self.value(datum));
     }
@@ -131,10 +137,12 @@ impl Scrub {
         }
     }
 
-    /// A document from elsewhere may have any text in its labels.
+    /// A document from elsewhere may have any text in its labels. As short as this are tiers (`L1`).
     fn labels(&self, labels: &mut Labels) {
         for label in labels.0.values_mut() {
-            if let Label::Text(text) = label {
+            if let Label::Text(text) = label
+                && text.len() > 2
+            {
                 self.text(text);
             }
         }
@@ -144,7 +152,10 @@ impl Scrub {
         match value {
             Value::String(text) => self.text(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => fields.iter_mut().for_each(|(_, field)| self.value(field)),
+            Value::Object(fields) => {
+                messages_programs(fields);
+                fields.iter_mut().for_each(|(_, field)| self.value(field));
+            }
             _ => {}
         }
     }
@@ -152,13 +163,51 @@ impl Scrub {
     fn text(&self, text: &mut String) {
         for word in &self.words {
             if text.contains(word.as_str()) {
-                *text = text.replace(word.as_str(), GONE);
+                *text = without_word(text, word);
             }
         }
         for home in ["/home/", "/Users/", "/root/", "/run/user/"] {
             *text = without_paths(text, home);
         }
     }
+}
+
+/// The datum of a message that names other programs of the machine.
+const PROGRAMS: &str = "programs";
+
+/// Takes the names of other programs out of a message, where its data has them.
+fn programs<const N: usize>(data: &mut BTreeMap<String, Value>, texts: [&mut String; N]) {
+    let Some(Value::String(named)) = data.get_mut(PROGRAMS) else { return };
+    let named = std::mem::replace(named, GONE.to_owned());
+    if !named.is_empty() {
+        texts.into_iter().for_each(|text| *text = text.replace(&named, GONE));
+    }
+}
+
+/// The same of a message that is no more than data.
+fn messages_programs(fields: &mut Map<String, Value>) {
+    let Some(Value::String(named)) = fields.get("data").and_then(|data| data.get(PROGRAMS)) else { return };
+    let named = [named.clone()];
+    if !named[0].is_empty() {
+        fields.values_mut().for_each(|field| tenants::take_out(&named, field));
+    }
+}
+
+/// The text with a word cut to a marker where it stands by itself: a host called "a" is in every text.
+fn without_word(text: &str, word: &str) -> String {
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let (begins, ends) = (is_letter(word.chars().next()), is_letter(word.chars().next_back()));
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        let last = before.chars().next_back().or_else(|| out.chars().next_back());
+        let is_part = begins && is_letter(last) || ends && is_letter(after.chars().next());
+        out.push_str(before);
+        out.push_str(if is_part { word } else { GONE });
+        rest = after;
+    }
+    out + rest
 }
 
 /// The text with every path below a directory cut to a marker, up to the next space or quote.

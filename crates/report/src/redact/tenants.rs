@@ -82,7 +82,7 @@ fn quoted(data: &Map<String, Value>) -> Vec<String> {
     texts
 }
 
-fn take_out(secrets: &[String], value: &mut Value) {
+pub(super) fn take_out(secrets: &[String], value: &mut Value) {
     match value {
         Value::String(text) => {
             for secret in secrets {

@@ -1,8 +1,10 @@
 //! The course of a run: round trips between cpus, and the speed of the visits as a share of each figure.
 
-use tiermark_model::{Grade, Observation, Run, Unit, Visit};
+use tiermark_model::{Grade, Observation, Run, State, Unit, Visit};
 
 use super::figures::{Figure, of_run};
+use super::words;
+use crate::number::nanoseconds;
 use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
 use crate::style::{Ink, Style};
 use crate::text::{hanging, heading};
@@ -36,13 +38,40 @@ fn pings(run: &Run, style: &Style) -> String {
         let pings = visit.before.iter().chain(&visit.after).copied().filter(|ns| ns.is_finite());
         pings.reduce(f64::max).map(|ns| (visit.at, ns))
     };
-    let series = [bucketed(String::new(), visits.filter_map(slowest).collect())];
+    let mut series = [bucketed(String::new(), visits.filter_map(slowest).collect())];
+    let states = named(run);
+    if states.len() > 1 {
+        name_states(&mut series[0], &states);
+    }
     let drawing = drawn(&series, "ns", true, style);
     if drawing.is_empty() {
         return drawing;
     }
-    let key = "the slowest round trip between the cpus of a step: it is long while the cpus are far apart";
-    heading("Round trips between cpus during the run (ns)", style) + &drawing + &hanging("  ", key, Ink::Dim, style)
+    let mut key =
+        "the slowest round trip between the cpus of a step: it is long while the cpus are far apart".to_owned();
+    if states.len() > 1 {
+        let one = |(ns, name): &(f64, String)| format!("about {} ns: {name}", nanoseconds(*ns));
+        key = format!("{key}; {}", states.iter().map(one).collect::<Vec<_>>().join("; "));
+    }
+    heading("Round trips between cpus during the run (ns)", style) + &drawing + &hanging("  ", &key, Ink::Dim, style)
+}
+
+/// The states of the cpus that round trips identify, with their median round trip, the shortest first.
+fn named(run: &Run) -> Vec<(f64, String)> {
+    let seen = super::states::states(run).into_iter().filter(|state| words::is_of_cpus(&state.state));
+    let sound = |state: State| Some((state.ping_ns.filter(|ns| *ns > 0.0)?, words::state(&state.state, &run.machine)));
+    let mut named: Vec<(f64, String)> = seen.filter_map(sound).collect();
+    named.sort_by(|a, b| a.0.total_cmp(&b.0));
+    named
+}
+
+/// Gives each point the name of the state whose round trip is nearest by ratio.
+fn name_states(series: &mut Series, states: &[(f64, String)]) {
+    for ((_, ns), about) in series.points.iter().zip(&mut series.about) {
+        let apart = |state: &&(f64, String)| (ns / state.0).ln().abs();
+        let nearest = states.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)));
+        about.add(nearest.map_or("", |(_, name)| name));
+    }
 }
 
 /// The speed of the visits to some figures: 100 % is the figure.
@@ -131,5 +160,13 @@ mod tests {
         assert!(series.points.is_sorted_by(|a, b| a.0 <= b.0), "in the order of time");
         assert_eq!(series.about[0], PointAbout::between(0.0, 8.0, "9 visits".into()));
         assert!(bucketed(String::new(), vec![(0.0, f64::NAN)]).points.is_empty());
+    }
+
+    #[test]
+    fn round_trips_name_the_nearest_state() {
+        let mut series = bucketed(String::new(), vec![(0.0, 110.0), (1.0, 290.0)]);
+        name_states(&mut series, &[(100.0, "near".into()), (300.0, "apart".into())]);
+        assert_eq!(series.about[0], PointAbout::between(110.0, 110.0, "near".into()));
+        assert_eq!(series.about[1], PointAbout::between(290.0, 290.0, "apart".into()));
     }
 }
