@@ -58,7 +58,7 @@
     out.textContent = "Point at a cell for its value.";
     // The cpus at the ends of both axes.
     const ends = [data.names[0], data.names[n - 1]].map((name) => `cpu ${name}`);
-    const scaleText = `${data.low} ${data.unit} (light) to ${data.high} ${data.unit} (dark); empty: not measured`;
+    const scaleText = `${data.low} ${data.unit} (pale) to ${data.high} ${data.unit} (full colour); empty: not measured`;
     const save = (kind, href) => Object.assign(document.createElement("a"), { download: `${figure.id}.${kind}`, href }).click();
     // Some pixels a cell, so that the picture of few cpus is no stamp.
     const edge = n * Math.max(1, Math.round(PICTURE / n));
