@@ -39,17 +39,33 @@ pub(crate) fn p_value(first: Part<'_>, other: Part<'_>, ratio: Between, less_is_
     let of_visits = of_visits(first, other, ratio, less_is_better)?;
     let (first, other) = (first.0, other.0);
     // Visits to the same pages in the same hour agree better than two runs do.
-    let off = |number: &Number<'_>| number.seen.map_or(0.0, off);
-    let sigma = BETWEEN_RUNS.hypot(off(first)).hypot(off(other));
+    // Of a run with one allocation it is not known: it counts like the other.
+    let spread = |one: &Number<'_>, two: &Number<'_>| {
+        let of = |number: &Number<'_>| number.seen?.spread_between;
+        of(one).or_else(|| of(two)).unwrap_or(0.0)
+    };
+    let off = |one: &Number<'_>, two: &Number<'_>| one.seen.map_or(0.0, |seen| off(seen, spread(one, two)));
+    let sigma = BETWEEN_RUNS.hypot(off(first, other)).hypot(off(other, first));
+    Some(of_visits.max(of_runs(ratio, sigma)?))
+}
+
+/// The p-value of the difference between a bound and a number: few windows are near a bound, so that their number says
+/// nothing, and the interval has to.
+pub(crate) fn p_value_of_bound(ratio: Between) -> Option<f64> {
+    Some(ratio_p(ratio)?.max(of_runs(ratio, BETWEEN_RUNS)?))
+}
+
+/// The p-value of a ratio of two runs of one machine, whose logarithm is normal with this standard deviation. It was seen of
+/// whole differences, with what visits add to them, so that it stands beside a test of the visits: both have to show a change.
+fn of_runs(ratio: Between, sigma: f64) -> Option<f64> {
     let half = Z * sigma;
-    let between = Between { low: ratio.value * (-half).exp(), high: ratio.value * half.exp(), ..ratio };
-    Some(of_visits.max(ratio_p(between)?))
+    ratio_p(Between { low: ratio.value * (-half).exp(), high: ratio.value * half.exp(), ..ratio })
 }
 
 /// How far the middle of a step is off because its run had these allocations and no others, relative. Of an edge that is not
 /// known: an allocation that never saw an undisturbed moment is no worse a place.
-fn off(seen: &Observation) -> f64 {
-    let each = seen.spread_between.filter(|_| seen.edge.is_none()).unwrap_or(0.0);
+fn off(seen: &Observation, spread: f64) -> f64 {
+    let each = if seen.edge.is_none() { spread } else { 0.0 };
     let allocations: BTreeSet<u32> = seen.visits.list.iter().map(|visit| visit.allocation).collect();
     each * OF_MEDIAN / (allocations.len().max(1) as f64).sqrt()
 }

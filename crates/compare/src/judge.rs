@@ -170,8 +170,7 @@ fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Do
         _ => None,
     };
     let p_value = match only {
-        // Few windows are near a bound: their number says nothing.
-        Some(_) => tiermark_stats::ratio_p(ratio),
+        Some(_) => evidence::p_value_of_bound(ratio),
         None => evidence::p_value((a, part_a), (b, part_b), ratio, less_is_better),
     };
     Ok(Test { ratio, p_value, only })

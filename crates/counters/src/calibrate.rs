@@ -162,11 +162,11 @@ pub fn check_known(traffic: &Traffic, stream: &KnownStream, sees: &[CounterSight
 
 /// Compares the links during streams between two sockets with those streams, each way that is counted. `None` if neither is.
 pub fn check_links(streams: &[(Traffic, KnownCrossing)]) -> Option<LinkCheck> {
-    let known: f64 = streams.iter().map(|(_, stream)| stream.bytes).sum();
-    // A sum over links that lacks one for a part of the streams is none.
+    // The stream that is counted worst: one socket may count twice, and the other nothing.
     let way = |of: Of, counted: &dyn Fn(&Traffic, &KnownCrossing) -> Option<f64>| -> Option<WayCheck> {
-        let sum: Option<f64> = streams.iter().map(|(traffic, stream)| counted(traffic, stream)).sum();
-        let ratio = amplification(sum, known)?;
+        let ratios = streams.iter().map(|(traffic, stream)| amplification(counted(traffic, stream), stream.bytes));
+        let off = |ratio: &f64| (ratio - 1.0).abs();
+        let ratio = ratios.collect::<Option<Vec<f64>>>()?.into_iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
         Some(WayCheck { ratio, fault: of_ratio(of, ratio).map(|fault| fault.note()) })
     };
     let sent = way(Of::Sent, &|traffic, stream| traffic.over_links(stream.from, |link| link.sent));
@@ -196,9 +196,11 @@ fn of_boxes(boxes: &[&BoxTraffic], median: f64, channels: Option<usize>) -> Vec<
     let is_active = |own: &&&BoxTraffic| own.total > SILENT * median;
     let active = boxes.iter().filter(is_active).count();
     let mut faults = Vec::new();
+    // A clock that stands still in every box is no clock: an event that this processor lacks.
+    let has_clock = boxes.iter().any(|own| own.transfers.is_some_and(|transfers| transfers > 0.0));
     for own in boxes {
         let place = own.place.clone();
-        let ticks = own.transfers.map(|transfers| transfers > 0.0);
+        let ticks = own.transfers.filter(|_| has_clock).map(|transfers| transfers > 0.0);
         let is_quiet = own.total <= SILENT * median;
         // The clock of a channel without modules stands still.
         if is_quiet && ticks == Some(true) {

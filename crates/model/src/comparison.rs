@@ -312,6 +312,10 @@ impl fmt::Display for Obstacle {
             Self::OnlyInOther => write!(f, "only the other run has them"),
             Self::Probe { first, other } => write!(f, "of different probes: {first} against {other}"),
             Self::Method { first, other } => write!(f, "method version {first} against {other}"),
+            // Sizes that differ by less than they are rounded to.
+            Self::WorkingSet { first: Some(first), other: Some(other) } if first.to_string() == other.to_string() => {
+                write!(f, "working set of a thread {} B against {} B", first.0, other.0)
+            }
             Self::WorkingSet { first, other } => {
                 write!(f, "working set of a thread {} against {}", size(first), size(other))
             }

@@ -195,7 +195,7 @@ pub struct LinkCheck {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WayCheck {
-    /// Bytes counted for each byte of the stream.
+    /// Bytes counted for each byte of the stream, of the socket where they are furthest from 1.
     pub ratio: f64,
     /// What is wrong. Then this way is not counted in the run.
     pub fault: Option<Note>,

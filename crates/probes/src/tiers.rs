@@ -61,8 +61,10 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
     for cache in levels {
         let Some(bytes) = cache.bytes else { continue };
         let tier = found.tiers.iter().find(|tier| tier.level == cache.level);
-        // The measured size counts, not the declared one.
-        let bytes = tier.and_then(|tier| tier.size.resolved()).unwrap_or(bytes);
+        // The measured size counts, not the declared one, unless the two are as near as a size is resolved: then each run
+        // measures with the same footprint.
+        let found = tier.and_then(|tier| tier.size.resolved()).filter(|found| !is_near(*found, bytes));
+        let bytes = found.unwrap_or(bytes);
         let cache_bytes = bytes;
         let name = format!("L{}", cache.level);
         let users = cache.cpus.intersection(cpus).len().max(1) as u64;
@@ -99,6 +101,11 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let (bytes, cpus) = (L1_BLIND, cpus.clone());
         ladder.tiers.push(Tier { name: "L1".into(), bytes, stream_bytes: bytes, node: None, cpus });
     }
+}
+
+/// Whether a size is the declared one, as far as a curve tells (`found::rungs` resolves to 10 %).
+fn is_near(found: u64, declared: u64) -> bool {
+    (found as f64 / declared as f64).ln().abs() < 1.1_f64.ln()
 }
 
 /// The nearest footprint with two significant binary digits after the first, as sizes of caches have: 1, 1.25, 1.5 or 1.75 times a

@@ -11,7 +11,7 @@ use tiermark_model::{Experiment, Finding, Grade, Label, Labels, Run, Unit};
 use crate::text::clean;
 
 /// Labels that say how a number was measured in one run, beside its grade.
-const OF_THE_RUN: [&str; 2] = [Labels::CPUS, Labels::KERNEL];
+const OF_THE_RUN: [&str; 3] = [Labels::CPUS, Labels::KERNEL, Labels::LIMIT];
 /// The family of the labels that may change from run to run.
 const INFO: &str = "tiermark_finding_info";
 
@@ -91,8 +91,9 @@ fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named
     let is_of_the_run = |key: &str| match key {
         // Where no operation says what a kernel does, its name does.
         Labels::KERNEL => own.get(Labels::OP).is_some(),
-        // The footprint in memory follows from what happens to be free.
-        Labels::SIZE => own.get(Labels::TIER).is_some(),
+        // The footprint in memory follows from what happens to be free. That of a cache is the same in every run, and a
+        // cache may have figures of several.
+        Labels::SIZE => own.get(Labels::TIER).is_some_and(|tier| !tier.starts_with('L')),
         _ => OF_THE_RUN.contains(&key),
     };
     let (how, of): (Named, Named) = {

@@ -30,13 +30,6 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     for name in if args.runs.is_empty() { &last[..] } else { &args.runs } {
         runs.push((name.clone(), run_of_probes(name)?));
     }
-    if args.redact {
-        for (name, run) in &mut runs {
-            *run = tiermark_report::redact(run);
-            // The path of a file may name its owner.
-            name.clone_from(&run.id);
-        }
-    }
     if let (Some(limit), Some(threshold)) = (args.fail_over, args.threshold)
         && threshold > limit
     {
@@ -50,14 +43,21 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     if let Some(same) = runs[1..].iter().find(|(_, run)| run.id == runs[0].1.id) {
         tell(format_args!("tiermark: warning: '{}' and '{}' are the same run", runs[0].0, same.0));
     }
-    let found = compare(documents[0], &documents[1..], rules);
+    let mut found = compare(documents[0], &documents[1..], rules);
+    // What is taken out of names and labels changes no verdict.
+    let exit = args.fail_over.map_or(Exit::Done, |limit| gate(&found, limit));
+    if args.redact {
+        let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_report::redact(run)).collect();
+        // The path of a file may name its owner.
+        let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
+        found = compare(documents[0], &documents[1..], rules);
+    }
     let style = style(&args.view);
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
         CompareFormat::Text => tiermark_report::compare(&found, &style),
         CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style),
     };
-    let exit = args.fail_over.map_or(Exit::Done, |limit| gate(&found, limit));
     if let Some(page) = page {
         let sheets: Vec<Sheet<'_>> = found.others.iter().map(|other| Sheet::Compared(&found, other)).collect();
         let is_stdout = matches!(page, Destination::Stdout);
@@ -81,14 +81,17 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         let facts = [Fact::CpuModel, Fact::Simulated];
         other.facts.iter().any(|difference| facts.contains(&difference.fact))
     };
-    if let Some(other) = found.others.iter().find(other_machine).filter(|_| !found.by_role) {
+    let lost = names(found, |figure| figure.loss().is_some_and(|loss| loss > limit));
+    let is_lost = |other: &Against| other.figures.iter().any(|figure| figure.loss().is_some_and(|loss| loss > limit));
+    let odd = found.others.iter().find(other_machine).filter(|_| !found.by_role);
+    // A run of another machine hides no loss of the others.
+    if let Some(other) = odd.filter(|_| !found.others.iter().any(|other| !other_machine(&other) && is_lost(other))) {
         complain(&format!(
             "gate not judged: {} and {} are of different machines; give runs of one machine, or --machines",
             found.first.name, other.run.name
         ));
         return Exit::Partial;
     }
-    let lost = names(found, |figure| figure.loss().is_some_and(|loss| loss > limit));
     if !lost.is_empty() {
         complain(&format!("gate failed: worse by more than {percent} %: {}", listed(&lost)));
         return Exit::Regression;
@@ -100,19 +103,23 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         complain("gate not judged: no number of the runs can be compared; measure the first run again");
         return Exit::Partial;
     }
-    let unsure = names(found, |figure| figure.unsure_loss().is_some_and(|loss| loss > limit));
+    let was_trusted =
+        |figure: &ComparedFigure| figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted);
+    let unsure = |trusted: bool| {
+        names(found, |figure| was_trusted(figure) == trusted && figure.unsure_loss().is_some_and(|loss| loss > limit))
+    };
     let is_sure = |figure: &&ComparedFigure| {
         !matches!(figure.verdict, ChangeVerdict::NotComparable(_) | ChangeVerdict::Unsure(_))
     };
-    if count(&is_sure) == 0 {
-        let seem = if unsure.is_empty() { String::new() } else { format!("; seem worse: {}", listed(&unsure)) };
+    let (seem, also) = (unsure(true), unsure(false));
+    if count(&is_sure) == 0 || !seem.is_empty() {
+        let all = [seem, also].concat();
+        let all = if all.is_empty() { String::new() } else { format!(": {}", listed(&all)) };
         complain(&format!(
-            "gate not judged: whether any number changed is unsure; measure longer, or when the machine is less busy{seem}"
+            "gate not judged: whether numbers are worse is unsure; measure longer, or when the machine is less busy{all}"
         ));
         return Exit::Partial;
     }
-    let was_trusted =
-        |figure: &ComparedFigure| figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted);
     let is_judged = |figure: &ComparedFigure| {
         was_trusted(figure) && figure.less_is_better().is_some() && !figure.metric.is_of_the_hour()
     };
@@ -127,16 +134,25 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         complain(&format!("gate not judged: the other run has not measured {}", listed(&missing)));
         return Exit::Partial;
     }
-    let doubtful = without(|why| matches!(why, Obstacle::Suspect | Obstacle::Missing));
+    let moved = without(|why| matches!(why, Obstacle::Method { .. } | Obstacle::WorkingSet { .. }));
+    if !moved.is_empty() {
+        complain(&format!(
+            "gate not judged: measured in another way than in the first run, which needs to be measured again: {}",
+            listed(&moved)
+        ));
+        return Exit::Partial;
+    }
+    let doubtful =
+        without(|why| matches!(why, Obstacle::Suspect | Obstacle::Missing | Obstacle::State | Obstacle::Estimate));
     if !doubtful.is_empty() {
         let text = listed(&doubtful);
-        tell(format_args!("tiermark: warning: --fail-over does not judge numbers without a sound value: {text}"));
-    }
-    if !unsure.is_empty() {
         tell(format_args!(
-            "tiermark: warning: these may be worse by more than {percent} %, which is not sure: {}",
-            listed(&unsure)
+            "tiermark: warning: --fail-over does not judge numbers without a sound value, or of another state: {text}"
         ));
+    }
+    if !also.is_empty() {
+        let text = listed(&also);
+        tell(format_args!("tiermark: warning: these may be worse by more than {percent} %, which is not sure: {text}"));
     }
     tell(format_args!("tiermark: gate passed: nothing comparable is worse by more than {percent} %"));
     Exit::Done

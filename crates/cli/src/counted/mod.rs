@@ -18,7 +18,7 @@ use tiermark_machine::{Energy, Root};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
     Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, Note, PassedOver, PlacementProof, Refusal,
-    Role, RunCounters, Setup, StepTraffic,
+    Role, RunCounters, Setup, StepTraffic, WayCheck,
 };
 
 use crate::args::{CounterUse, CountingArgs};
@@ -123,8 +123,18 @@ pub(crate) fn beside(
     let mut host = Counted::new(host, source, root);
     let check = known::check(&mut host, &none.sees);
     let nodes = known::nodes(&mut host);
-    host.refine(nodes, check.as_ref().and_then(|check| check.links.clone()));
-    Ok((Box::new(host), RunCounters { check, notes, ..none }))
+    let links = check.as_ref().and_then(|check| check.links.clone());
+    let mut sees = none.sees;
+    if let Some(links) = &links {
+        let is_wrong = |way: &Option<WayCheck>| way.as_ref().is_some_and(|way| way.fault.is_some());
+        sees.retain(|sight| match sight {
+            CounterSight::LinkSent => !is_wrong(&links.sent),
+            CounterSight::LinkReceived => !is_wrong(&links.received),
+            _ => true,
+        });
+    }
+    host.refine(nodes, links);
+    Ok((Box::new(host), RunCounters { check, notes, sees, ..none }))
 }
 
 /// Refuses a run whose counters the user requires and that would be without them: none opened, or they disagree with streams of

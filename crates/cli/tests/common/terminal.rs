@@ -84,7 +84,8 @@ impl Terminal {
         loop {
             self.read();
             let now = self.screen.screen().contents();
-            if now.contains(text) && now == last {
+            // The line of keys is the last that is written.
+            if now.contains(text) && now.contains("q quit") && now == last {
                 return now;
             }
             assert!(begun.elapsed() < PATIENCE, "no '{text}' on the screen:\n{now}");

@@ -32,6 +32,14 @@ pub fn redact(run: &Run) -> Run {
         primitive.here.iter_mut().for_each(|here| scrub.text(here));
         primitive.refusal.iter_mut().for_each(|refusal| scrub.refusal(refusal));
     }
+    if let Some(counters) = &mut run.counters {
+        // Those about other programs that count name them.
+        counters.notes.retain(|note| note.code != tiermark_model::messages::counters::codes::other_monitor);
+        counters.notes.iter_mut().for_each(|note| scrub.note(note));
+        counters.passed_over.iter_mut().for_each(|own| scrub.refusal(&mut own.refusal));
+        let faults = counters.check.iter_mut().flat_map(|check| &mut check.faults);
+        faults.for_each(|fault| scrub.note(fault));
+    }
     for warning in &mut run.warnings {
         programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
         scrub.text(&mut warning.state);
