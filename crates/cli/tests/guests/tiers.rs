@@ -110,8 +110,10 @@ fn pages_are_demoted_to_slower_memory_when_dram_is_full() {
     assert!((7..=8).contains(&fullest(case)["tenants"].as_u64().unwrap()), "{case}");
     // Most pages are demoted while tenants fill, before any time in which evidence is taken: the kernel's count says that some were.
     let by_kernel: u64 = left.text("demoted.txt").trim().parse().unwrap();
+    // A trial that a guard ended, because the host was busy, has no evidence.
+    let trials = case["probes"].as_array().unwrap().iter().filter(|probe| probe["evidence"].is_object());
     let demoted = |probe: &Value| probe["evidence"]["demoted"].as_u64().unwrap_or_else(|| panic!("{probe}"));
-    let seen: u64 = case["probes"].as_array().unwrap().iter().map(demoted).sum();
+    let seen: u64 = trials.map(demoted).sum();
     assert_eq!(fullest(case)["evidence"]["oom_kills"], 0, "{case}");
     assert!(by_kernel > 0 && seen <= by_kernel, "{seen} of {by_kernel}: {case}");
     assert_eq!(left.text("before.txt"), left.text("after.txt"), "the kernel's knob is as it was");
