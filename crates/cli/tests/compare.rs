@@ -95,6 +95,20 @@ fn surveys_of_an_unchanged_machine_raise_no_alarm() {
             }
         }
     }
+    // A gate does not pass what it cannot compare: an L2 that was measured with another footprint.
+    let mut run: Value = serde_json::from_slice(&std::fs::read(user.path("a.json")).unwrap()).unwrap();
+    for experiment in run["experiments"].as_array_mut().unwrap() {
+        for of in ["findings", "observations"] {
+            for one in experiment[of].as_array_mut().unwrap() {
+                if one["labels"]["tier"] == "L2" && one["labels"]["size"].is_u64() {
+                    one["labels"]["size"] = (one["labels"]["size"].as_u64().unwrap() + 4096).into();
+                }
+            }
+        }
+    }
+    std::fs::write(user.path("moved.json"), run.to_string()).unwrap();
+    let told = user.run(&["compare", "a.json", "moved.json", "--fail-over", "5%"]).expect(5).err;
+    assert!(told.contains("measured in another way") && told.contains("L2"), "{told}");
 }
 
 /// Numbers of busy guests are bounds, of which two say nothing about a change.

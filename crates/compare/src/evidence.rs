@@ -15,9 +15,8 @@ const Z: f64 = 1.959_964;
 /// Visits below which a run has too few to test.
 const FEWEST: usize = 3;
 
-/// Standard deviation of the difference between two runs of one machine, relative, that no visits of either run show: each
-/// run has other pages and another hour. Of 57 sharp edges in six recorded runs, two of a number agree within 2 % in 95 of
-/// 100 pairs of runs.
+/// Relative standard deviation of the difference between the values of one number in two runs of one machine, which have
+/// other pages and other hours. Of 57 sharp edges in six recorded runs, the two values agree within 2 % in 95 of 100 pairs.
 const BETWEEN_RUNS: f64 = 0.0102;
 /// The standard error of a median of n normal values in standard deviations, times the root of n.
 const OF_MEDIAN: f64 = 1.253;
@@ -28,8 +27,8 @@ pub(crate) fn between(finding: &Finding, part: f64) -> Option<Between> {
     Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
 }
 
-/// The p-value of the difference between two trusted numbers, of each the part that is compared: how often one this large would occur by chance if the
-/// hardware had not changed. `None` if nothing can be tested.
+/// The p-value of the difference between two trusted numbers, of each the part that is compared: how often one this large
+/// would occur by chance if the hardware had not changed. `None` if nothing can be tested.
 ///
 /// Of edges: how many visits of each run came beyond the middle between the two edges. An undisturbed moment is rare on
 /// a shared machine, and all other visits tell of the neighbours only, so that their ranks would hide the hardware. Of

@@ -102,7 +102,7 @@ struct Groups {
     counted: bool,
     /// Groups of this output whose metrics were read and that count no memory.
     others: Vec<String>,
-    /// Groups of the last whole output, if none of them counted memory.
+    /// Names of the groups of the last complete output; empty if one of them counts memory traffic.
     without: Vec<String>,
 }
 
@@ -176,7 +176,7 @@ impl<R: Read> LikwidFile<R> {
         self.has_tables
     }
 
-    /// The groups of all outputs so far, if there are some and none of them counts memory.
+    /// The names of the groups in the file, if none of them counts memory traffic; `None` if one does, or the file is empty.
     pub fn groups_without_memory(&self) -> Option<String> {
         let groups = if self.groups.others.is_empty() { &self.groups.without } else { &self.groups.others };
         (self.sum.seconds == 0.0 && !groups.is_empty()).then(|| groups.join(", "))

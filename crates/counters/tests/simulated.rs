@@ -302,6 +302,13 @@ fn silent_and_phantom_channels_are_named() {
         memory.count(11, 0x0f04, 0, 10_000_000);
     });
     assert_eq!(still.iter().filter_map(unit).next(), name("uncore_imc_1"), "{still:?}");
+    // A clock that stands still everywhere is an event that the processor lacks, and says nothing of the bytes.
+    let none = faults(Some(2), |memory| {
+        memory.count(10, 0x0f04, 0, 50_000_000);
+        memory.count(11, 0x0f04, 0, 50_000_000);
+        memory.fake.0.borrow_mut().now += Duration::from_secs(1);
+    });
+    assert_eq!(none, []);
 }
 
 /// What the check says of links that count so many of the slots of 100 million lines, sent and received.
@@ -331,7 +338,16 @@ fn links_are_compared_with_streams_between_two_sockets() {
     let faults = [&wrong.sent, &wrong.received].map(|way| way.as_ref().unwrap().fault.as_ref().unwrap());
     assert_eq!(faults.map(|fault| fault.code.as_str()), ["counts_by_factor", "counts_off"]);
     assert!(faults[0].text.contains("bytes sent over links"), "{}", faults[0].text);
-    // A way that is wrong is left out, and the other is not.
+    // Twice on one socket and nothing on the other are wrong, although their sum is right.
+    let stream = |from: u32, to: u32, sent: f64| {
+        let mut memory = Memory::new();
+        let mut seen = memory.during(Memory::pass);
+        seen.links.iter_mut().for_each(|link| (link.sent, link.received) = (Some(sent), Some(1e9)));
+        (seen, KnownCrossing { from, to, bytes: 1e9 })
+    };
+    let uneven = check_links(&[stream(0, 1, 2e9), stream(1, 0, 0.0)]).unwrap();
+    assert!(uneven.sent.unwrap().fault.is_some() && uneven.received.unwrap().fault.is_none());
+    // A direction that is wrong is left out, and the other is not.
     let mut memory = Memory::new();
     let half = tiermark_model::LinkCheck { received: right.received, ..wrong };
     let mut seen = memory.during(|memory| memory.count(20, 0x0f03, 0, 9_000));

@@ -191,12 +191,24 @@ pub struct LinkCheck {
     pub received: Option<WayCheck>,
 }
 
-/// One way over links beside a stream.
+impl LinkCheck {
+    /// Whether what a source sees was not found wrong here.
+    pub fn has_right(&self, sight: CounterSight) -> bool {
+        let way = match sight {
+            CounterSight::LinkSent => &self.sent,
+            CounterSight::LinkReceived => &self.received,
+            _ => return true,
+        };
+        way.as_ref().is_none_or(|way| way.fault.is_none())
+    }
+}
+
+/// One direction over links, beside a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WayCheck {
     /// Bytes counted for each byte of the stream, of the socket where they are furthest from 1.
     pub ratio: f64,
-    /// What is wrong. Then this way is not counted in the run.
+    /// What is wrong. Then this direction is left out of the run.
     pub fault: Option<Note>,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counters::{LinkCheck, WayCheck};
+use crate::counters::{CounterSight, LinkCheck};
 use crate::idset::NodeId;
 
 /// Bytes that one transfer of a memory channel carries: 64 data bits. A tick of its clock has two transfers, so that a
@@ -220,7 +220,8 @@ impl Traffic {
         nodes.map(|node| (node, self.sum(|place| place.node == Some(node)))).collect()
     }
 
-    /// The sum of one way over all links of a socket; `None` if a link was not counted, or there is none.
+    /// The bytes that a socket sent, or those that it received, over all its links: `way` takes one of the two from a link.
+    /// `None` if a link was not counted, or the socket has none.
     pub fn over_links(&self, socket: u32, way: impl Fn(&LinkTraffic) -> Option<f64>) -> Option<f64> {
         let is_here = |place: &BoxPlace| place.kind == BoxKind::Link && place.socket == Some(socket);
         let is_whole = !self.missing.iter().any(is_here);
@@ -228,12 +229,11 @@ impl Traffic {
         (is_whole && !links.is_empty()).then(|| links.iter().sum())
     }
 
-    /// Removes the ways over links that a check found wrong.
+    /// Removes what links sent, or what they received, where a check found it wrong.
     pub fn remove_wrong(&mut self, check: &LinkCheck) {
-        let is_right = |way: &Option<WayCheck>| way.as_ref().is_none_or(|way| way.fault.is_none());
         for link in &mut self.links {
-            link.sent = link.sent.filter(|_| is_right(&check.sent));
-            link.received = link.received.filter(|_| is_right(&check.received));
+            link.sent = link.sent.filter(|_| check.has_right(CounterSight::LinkSent));
+            link.received = link.received.filter(|_| check.has_right(CounterSight::LinkReceived));
         }
     }
 

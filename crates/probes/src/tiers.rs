@@ -4,7 +4,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Scope};
 
-use crate::found::{Found, FoundTier};
+use crate::found::{Found, FoundTier, is_declared};
 use crate::reach::{far_nodes, far_unmeasured, local_cpus, memory_name, own_memory};
 use crate::room::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
 
@@ -63,7 +63,7 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let tier = found.tiers.iter().find(|tier| tier.level == cache.level);
         // The measured size counts, not the declared one, unless the two are as near as a size is resolved: then each run
         // measures with the same footprint.
-        let found = tier.and_then(|tier| tier.size.resolved()).filter(|found| !is_near(*found, bytes));
+        let found = tier.and_then(|tier| tier.size.resolved()).filter(|found| !is_declared(*found, bytes));
         let bytes = found.unwrap_or(bytes);
         let cache_bytes = bytes;
         let name = format!("L{}", cache.level);
@@ -103,13 +103,7 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
     }
 }
 
-/// Whether a size is the declared one, as far as a curve tells (`found::rungs` resolves to 10 %).
-fn is_near(found: u64, declared: u64) -> bool {
-    (found as f64 / declared as f64).ln().abs() < 1.1_f64.ln()
-}
-
-/// The nearest footprint with two significant binary digits after the first, as sizes of caches have: 1, 1.25, 1.5 or 1.75 times a
-/// power of two. Two runs that find a cache's size some percent apart then measure with the same footprint.
+/// The nearest of 1, 1.25, 1.5 and 1.75 times a power of two, as sizes of caches are. Two runs that find a cache's size some percent apart then measure with the same footprint.
 fn even(bytes: u64) -> u64 {
     let quarter = (1u64 << bytes.max(4).ilog2()) / 4;
     (bytes + quarter / 2) / quarter * quarter

@@ -18,7 +18,7 @@ use tiermark_machine::{Energy, Root};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
     Bench, CounterSight, CounterSourceId, KernelId, LinkCheck, Machine, Note, PassedOver, PlacementProof, Refusal,
-    Role, RunCounters, Setup, StepTraffic, WayCheck,
+    Role, RunCounters, Setup, StepTraffic,
 };
 
 use crate::args::{CounterUse, CountingArgs};
@@ -85,7 +85,7 @@ impl Counted {
         Self { inner, meter: Rc::new(RefCell::new(meter)), bench }
     }
 
-    /// Names the nodes of boxes, and leaves out ways over links that are wrong, from now on.
+    /// Names the nodes of boxes, and leaves out directions over links that are wrong, from now on.
     fn refine(&mut self, nodes: BoxNodes, links: Option<LinkCheck>) {
         if let Some(idle) = &mut self.bench.idle_traffic {
             nodes.name(idle);
@@ -125,14 +125,7 @@ pub(crate) fn beside(
     let nodes = known::nodes(&mut host);
     let links = check.as_ref().and_then(|check| check.links.clone());
     let mut sees = none.sees;
-    if let Some(links) = &links {
-        let is_wrong = |way: &Option<WayCheck>| way.as_ref().is_some_and(|way| way.fault.is_some());
-        sees.retain(|sight| match sight {
-            CounterSight::LinkSent => !is_wrong(&links.sent),
-            CounterSight::LinkReceived => !is_wrong(&links.received),
-            _ => true,
-        });
-    }
+    sees.retain(|sight| links.as_ref().is_none_or(|links| links.has_right(*sight)));
     host.refine(nodes, links);
     Ok((Box::new(host), RunCounters { check, notes, sees, ..none }))
 }

@@ -17,7 +17,7 @@ use tiermark_model::{CpuModel, Machine, Refusal};
 pub(crate) const EACCES: i32 = 13;
 pub(crate) const EINVAL: i32 = 22;
 
-/// The event of a box's fixed counter, which takes none of the general ones.
+/// Number of the event of a fixed counter: it does not use one of the general counters, of which a box has few.
 const FIXED: u64 = 0xff;
 
 /// What the stand-in does and has seen.

@@ -53,9 +53,8 @@ pub(super) fn tiers(
         let past = next(level);
         // For a shared cache: a footprint that is the same in every run.
         let steady = |size: Option<u64>| {
-            // A size that was found within 10 % of the declared one is that, in each run.
-            let near = |(found, said): (u64, u64)| (found as f64 / said as f64).ln().abs() < RESOLVED.ln();
-            let size = size.filter(|found| !said.is_some_and(|said| near((*found, said)))).or(said);
+            // A size that was found near the declared one is that, in each run.
+            let size = size.filter(|found| !said.is_some_and(|said| is_declared(*found, said))).or(said);
             let most = size.map_or(u64::MAX, |bytes| bytes / PART).min(past.saturating_sub(1));
             below.as_ref().filter(|_| shared && level > 1).and_then(|below| steady(below, most))
         };
@@ -72,6 +71,11 @@ pub(super) fn tiers(
         tiers.extend(tier.filter(|t| below.as_ref().is_none_or(|b| t.rung > b.tier.rung && t.ns > b.tier.ns)));
     }
     Found { tiers, grain, memory }
+}
+
+/// Whether a size that a curve shows is the declared one, as far as curves resolve sizes.
+pub(crate) fn is_declared(found: u64, declared: u64) -> bool {
+    (found as f64 / declared as f64).ln().abs() < RESOLVED.ln()
 }
 
 /// The level below, and its size in bytes.
