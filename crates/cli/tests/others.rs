@@ -101,6 +101,17 @@ fn a_scan_of_even_memory_lists_its_regions_and_names_none() {
 }
 
 #[test]
+fn a_scan_needs_no_option_where_the_caches_are_large() {
+    let user = User::new();
+    let machine = ["--simulate", "synth:cores=4,l3=300M,mem=16G"];
+    let ran = user.run(&[&["scan", "--quick", "--json=run.json"][..], &machine].concat()).expect(0);
+    assert!(ran.out.contains("No slow region"), "{}", ran.out);
+    let planned = user.run(&[&["scan", "--quick", "--dry-run"][..], &machine].concat()).expect(0).out;
+    let words = planned.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("regions have 1.5 GiB, at least four times the 301 MiB of caches"), "{planned}");
+}
+
+#[test]
 fn pairs_of_cpus_are_a_matrix_in_csv() {
     let user = User::new();
     let ran = user.run(&[&["c2c", "--quick", "--format", "pairs", "--json=run.json"][..], &SERVER].concat()).expect(0);

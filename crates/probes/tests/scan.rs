@@ -119,3 +119,44 @@ fn what_cannot_be_scanned_is_refused_with_what_to_do() {
     assert!(plan(Scope { mem_node: Some(7), ..Scope::default() }, None).is_err());
     assert_ne!(tiny.code, plans::codes::nothing_to_measure);
 }
+
+/// A server of one node whose cpu reaches caches of `l3` bytes and 1 MiB.
+fn of_cache(l3_bytes: u64, node_bytes: u64) -> SimHost {
+    let synth = Synth { l3_bytes, node_bytes, smt: 1, ..Synth::default() };
+    let kernels = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+    SimHost::new(synth.machine().unwrap(), kernels, SimOptions::default())
+}
+
+#[test]
+fn regions_grow_with_the_caches_and_the_plan_says_so() {
+    let planned = |l3: u64| {
+        let host = of_cache(l3, 16 * GIB);
+        Scan.plan(&request(Scope::default(), None), Lab { machine: host.machine(), bench: host.bench() }).unwrap()
+    };
+    for (l3, region) in [(16 * MIB, GIB), (255 * MIB, GIB), (256 * MIB, 1536 * MIB), (300 * MIB, 1536 * MIB)] {
+        let plan = planned(l3);
+        assert!(plan.steps.iter().all(|step| step.labels.number(Labels::SIZE) == Some(region)), "{l3}");
+        let follows = plan.rules.iter().any(|rule| rule.code == says::codes::region_follows_caches);
+        assert_eq!(follows, region > GIB, "{l3}: {:#?}", plan.rules);
+    }
+    let experiment =
+        run_experiment(&Scan, &request(Scope::default(), None), &mut of_cache(300 * MIB, 16 * GIB), &mut ()).unwrap();
+    assert_eq!(experiment.observations.len(), 16, "8 regions of 1.5 GiB in nine tenths of 14 GiB");
+    assert!(experiment.observations.iter().all(|o| o.value.is_some()), "{experiment:#?}");
+}
+
+/// The suggested option is accepted.
+#[test]
+fn a_refused_region_names_the_smallest_that_is_not() {
+    let host = of_cache(300 * MIB, 16 * GIB);
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let small = Scan.plan(&request(Scope::default(), Some(GIB)), lab).unwrap_err();
+    assert!(small.cure.ends_with("--chunk 1204M"), "{small:?}");
+    let taken = |max_mem: u64, chunk: Option<u64>| {
+        Scan.plan(&request(Scope { max_mem: Some(Bytes(max_mem)), ..Scope::default() }, chunk), lab)
+    };
+    let full = taken(1300 * MIB, None).unwrap_err();
+    assert!(full.cure.contains("--chunk 1204M"), "{full:?}");
+    assert_eq!(taken(1300 * MIB, Some(1204 * MIB)).unwrap().steps.len(), 2);
+    assert_eq!(taken(GIB, None).unwrap_err().cure, "free memory");
+}

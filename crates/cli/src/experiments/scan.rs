@@ -20,7 +20,7 @@ Examples:
 /// Arguments of `scan`.
 #[derive(Debug, Args)]
 struct ScanArgs {
-    /// Bytes of a region [default: 1G]
+    /// Bytes of a region [default: 1G, or four times the caches of a cpu]
     #[arg(long, value_name = "SIZE", value_parser = parse::chunk)]
     chunk: Option<Bytes>,
 }

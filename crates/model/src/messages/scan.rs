@@ -1,8 +1,13 @@
 //! The scan of memory for slow regions.
 
 use super::rows::messages;
-use crate::units::{Bytes, format_gbs, format_ns};
+use crate::units::{Bytes, MIB, format_gbs, format_ns};
 use crate::{CpuId, NodeId, count_of};
+
+/// A size as an argument of an option, rounded up: `1204M`.
+fn option_of(size: Bytes) -> String {
+    Bytes(size.0.next_multiple_of(MIB)).typed()
+}
 
 messages! {
     /// The regions of a node, and from where they are measured.
@@ -12,14 +17,25 @@ messages! {
             format!("node {node}: {regions} of {region}, accessed from cpu {cpu}; {room} may be taken ({limit})")
         };
 
+    /// Regions that are larger than the default, as caches are large.
+    Note region_follows_caches(region: Bytes, caches: Bytes):
+        "regions have {region}, at least four times the {caches} of caches in reach of one cpu";
+
     /// Memory that is too small for one region.
-    Refusal no_room_for_region(node: NodeId, region: Bytes, room: Bytes, limit: &str):
+    Refusal no_room_for_region(node: NodeId, region: Bytes, room: Bytes, limit: &str, least: Bytes):
         "a scan of node {node}", "{room} ({limit}) does not hold a region of {region}",
-        "use smaller regions (--chunk 256M), or free memory";
+        {
+            if least < region && least <= room {
+                format!("use smaller regions (--chunk {}), or free memory", option_of(least))
+            } else {
+                "free memory".to_owned()
+            }
+        };
 
     /// A region that caches would answer for.
-    Refusal region_within_caches(region: Bytes, caches: Bytes):
-        "regions of {region}", "caches of {caches} would serve many of the accesses", "use regions of at least four times as much: --chunk";
+    Refusal region_within_caches(region: Bytes, caches: Bytes, least: Bytes):
+        "regions of {region}", "caches of {caches} would serve many of the accesses",
+        { format!("use regions of at least four times as much: --chunk {}", option_of(least)) };
 
     /// Where a region lies in physical memory, and whether other memory lies between its pages.
     Note physical_range(low: u64, high: u64, scattered: bool):

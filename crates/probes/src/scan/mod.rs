@@ -15,7 +15,7 @@ use planner::{ScanPlanner, effort_seconds};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScanParams {
-    /// Bytes of a region; `None` means 1 GiB.
+    /// Bytes of a region; `None` means 1 GiB, or four times the caches in reach of a cpu where that is more.
     pub chunk: Option<Bytes>,
 }
 

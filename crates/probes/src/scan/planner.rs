@@ -14,8 +14,14 @@ use crate::reach::quiet_cpu;
 use crate::room::{Shares, memory_cap_over};
 use crate::steps::{asked, no_kernel, one_cpu, setup};
 
-/// Bytes of a region where the user names none.
+/// Bytes of a region at least, where the user names none.
 const REGION: u64 = GIB;
+/// A region has at least so many times the caches in reach: they serve a quarter of the accesses at most.
+const TIMES_CACHES: u64 = 4;
+/// Regions that follow from the caches have whole multiples of this.
+const REGION_STEP: u64 = 512 * MIB;
+/// The smallest region that a refusal suggests.
+const LEAST_REGION: u64 = 256 * MIB;
 /// The share of free memory that stays free, and the least that does.
 const LEFT: (u64, u64) = (10, 512 * MIB);
 /// Regions of a node at most: 8 TiB of 1 GiB.
@@ -41,7 +47,8 @@ pub(super) struct ScanPlanner<'a> {
     request: &'a Request,
     lab: Lab<'a>,
     cpus: IdSet,
-    region: Bytes,
+    /// Bytes of a region; `None` where the user names none.
+    chunk: Option<Bytes>,
     kernel: KernelId,
 }
 
@@ -49,43 +56,57 @@ pub(super) struct ScanPlanner<'a> {
 struct NodeRegions {
     node: NodeId,
     cpu: CpuId,
+    /// Bytes of the caches that the cpu reaches.
+    caches: u64,
     count: u64,
     /// The most that may be taken of it, and what limits it.
     room: u64,
     limit: String,
 }
 
+/// The size of regions where the user names none: alike on all nodes, so that they can be compared.
+fn region_beyond(caches: u64) -> Bytes {
+    Bytes(caches.saturating_mul(TIMES_CACHES).next_multiple_of(REGION_STEP).max(REGION))
+}
+
 impl<'a> ScanPlanner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus): (ScanParams, _) = asked(request, lab)?;
         let kernel = plain_kernel(lab.bench, "read").ok_or_else(|| no_kernel("read", lab.bench))?;
-        Ok(Self { request, lab, cpus, region: params.chunk.unwrap_or(Bytes(REGION)), kernel })
+        Ok(Self { request, lab, cpus, chunk: params.chunk, kernel })
     }
 
     /// All steps: the regions of all nodes, numbered through.
     pub(super) fn fill(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        let mut nodes = self.nodes(plan)?;
+        let caches = nodes.iter().map(|node| node.caches).max().unwrap_or_default();
+        let region = self.chunk.unwrap_or_else(|| region_beyond(caches));
+        self.share(&mut nodes, region);
+        if self.chunk.is_none() && region.0 > REGION {
+            plan.rules.push(says::region_follows_caches(region, Bytes(caches)));
+        }
         let mut first = 0;
-        for regions in self.nodes(plan)? {
-            let NodeRegions { node, cpu, count, room, limit } = regions;
-            let caches = self.lab.machine.reachable_cache_bytes(&[cpu].into_iter().collect());
+        for NodeRegions { node, cpu, caches, count, room, limit } in nodes {
+            let least = Bytes(caches.saturating_mul(TIMES_CACHES));
             if count == 0 {
-                plan.refused.push(says::no_room_for_region(node, self.region, Bytes(room), &limit));
+                let least = least.max(Bytes(LEAST_REGION));
+                plan.refused.push(says::no_room_for_region(node, region, Bytes(room), &limit, least));
                 continue;
             }
-            if self.region.0 < caches.saturating_mul(4) {
-                return Err(says::region_within_caches(self.region, Bytes(caches)));
+            if region < least {
+                return Err(says::region_within_caches(region, Bytes(caches), least));
             }
-            plan.rules.push(says::regions_of_node(count, self.region, node, cpu, Bytes(room), &limit));
-            for region in first..first + count {
-                plan.steps.push(self.step(Metric::Latency, region, node, cpu));
-                plan.steps.push(self.step(Metric::Bandwidth, region, node, cpu));
+            plan.rules.push(says::regions_of_node(count, region, node, cpu, Bytes(room), &limit));
+            for number in first..first + count {
+                plan.steps.push(self.step(Metric::Latency, (number, region), node, cpu));
+                plan.steps.push(self.step(Metric::Bandwidth, (number, region), node, cpu));
             }
             first += count;
         }
         Ok(())
     }
 
-    /// The nodes in scope with how many regions each gives. Nodes take turns, so that what they give together is shared alike.
+    /// The nodes in scope, without regions yet.
     fn nodes(&self, plan: &mut Plan) -> Result<Vec<NodeRegions>, Refusal> {
         let machine = self.lab.machine;
         let nodes: Vec<NodeId> = match self.request.scope.mem_node {
@@ -101,22 +122,27 @@ impl<'a> ScanPlanner<'a> {
             let own = machine.node(node).map(|n| self.cpus.intersection(&n.cpus)).filter(|own| !own.is_empty());
             let near = own.as_ref().unwrap_or(&self.cpus);
             let cpu = quiet_cpu(machine, near).map_or_else(|| one_cpu(machine, near, "scan"), Ok)?;
+            let caches = machine.reachable_cache_bytes(&[cpu].into_iter().collect());
             let (room, limit) = self.room_of(node);
-            all.push(NodeRegions { node, cpu, count: 0, room, limit });
+            all.push(NodeRegions { node, cpu, caches, count: 0, room, limit });
         }
+        Ok(all)
+    }
+
+    /// Gives each node its regions. Nodes take turns, so that what they give together is shared alike.
+    fn share(&self, nodes: &mut [NodeRegions], region: Bytes) {
         // Reserved pages are no part of what is available to others.
         let is_reserved = matches!(self.page(), PageKind::Huge(_));
         let mut left = if is_reserved { u64::MAX } else { self.room(&Shares::new()).0 };
-        let region = self.region.0.max(1);
+        let region = region.0.max(1);
         for _ in 0..MOST_REGIONS {
-            for node in &mut all {
+            for node in &mut *nodes {
                 if left >= region && (node.count + 1).saturating_mul(region) <= node.room {
                     node.count += 1;
                     left -= region;
                 }
             }
         }
-        Ok(all)
     }
 
     /// The most memory that may be taken of a node, and what limits it.
@@ -152,7 +178,7 @@ impl<'a> ScanPlanner<'a> {
     }
 
     /// One number of a region. Both of a region are of the same memory, which no other region has a page of.
-    fn step(&self, metric: Metric, region: u64, node: NodeId, cpu: CpuId) -> Step {
+    fn step(&self, metric: Metric, (region, size): (u64, Bytes), node: NodeId, cpu: CpuId) -> Step {
         let (op, role) = match metric {
             Metric::Latency => ("latency", Role::Chase { chains: 1 }),
             Metric::Bandwidth => ("read", Role::Stream { kernel: self.kernel.clone(), rivals: Vec::new() }),
@@ -162,11 +188,11 @@ impl<'a> ScanPlanner<'a> {
             .whole(Labels::REGION, region)
             .whole(Labels::NODE, u64::from(node))
             .text(Labels::OP, op)
-            .whole(Labels::SIZE, self.region.0)
+            .whole(Labels::SIZE, size.0)
             .text(Labels::PAGE, self.page())
             .text(Labels::CPUS, cpu);
         let layout = Layout::Chain(ChainLayout::Scatter(NODE_EVERY));
-        let mut setup = setup(&[cpu], self.region, Some(node), self.page(), layout, &role, self.request.seed);
+        let mut setup = setup(&[cpu], size, Some(node), self.page(), layout, &role, self.request.seed);
         setup.threads = vec![ThreadSetup::new(cpu, role, 0)];
         Step { id: format!("scan/{op}/{region}"), labels, phase: 0, metric, setup, stop: self.stop(metric) }
     }
