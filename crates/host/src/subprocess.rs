@@ -170,6 +170,7 @@ impl Rig for SubprocessRig {
 fn brief(machine: &Machine) -> Machine {
     Machine {
         cpu_model: CpuModel::default(),
+        core_limits: None,
         caches: Vec::new(),
         dimms: Vec::new(),
         theoretical_peak: None,

@@ -8,7 +8,7 @@ use crate::identity::Identity;
 use crate::live::LiveFacts;
 use crate::reader::Reader;
 use crate::root::Root;
-use crate::{caches, cgroup, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system};
+use crate::{caches, cgroup, core_limits, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system};
 
 /// Twice as many as a kernel can be built for (NR_CPUS): the description of each holds sets of all of them.
 const MOST_CPUS: usize = 2 * 8192;
@@ -47,13 +47,8 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let board = identity::read(&reader);
     let limits = cgroup::read(&reader);
 
-    let model = &mut info.model;
-    model.arch = live.uname.as_ref().map(|u| u.machine.clone()).or_else(|| arch(&reader, model));
-    // The kernel has no marketing name on Arm; firmware may.
-    if !model.flags.iter().any(|flag| flag == "fpu") {
-        model.name = board.processor.clone().or_else(|| model.name.take());
-    }
-    let mut system = system::read(&reader, live, model, &board, &online);
+    complete(&mut info.model, &reader, live, &board);
+    let mut system = system::read(&reader, live, &info.model, &board, &online);
     system.cgroup = limits.cgroup;
 
     let status = Status::read(&reader);
@@ -67,13 +62,15 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         live.allowed_nodes.as_ref().or(status.nodes.as_ref()),
         limits.nodes.as_ref(),
     );
-    let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, model.arch.as_deref(), &system));
+    let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, info.model.arch.as_deref(), &system));
     // Sockets whose cpus are offline still hold memory: firmware counts them.
     let kernel = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
     let sockets = kernel.max(board.sockets);
     let theoretical_peak = peak(&reader, &board, &info.model, sockets);
     let theoretical_link = processors::link(&info.model, sockets);
     Ok(Machine {
+        // The processor's model is that of its first core.
+        core_limits: core_limits::of(&info.model).filter(|_| cpus.iter().all(|cpu| cpu.kind.is_none())),
         cpu_model: info.model,
         cpus,
         offline_cpus: found.offline,
@@ -88,6 +85,15 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         system,
         unseen: reader.into_refusals(),
     })
+}
+
+/// Adds what `/proc/cpuinfo` does not say of the processor.
+fn complete(model: &mut CpuModel, reader: &Reader<'_>, live: &LiveFacts, board: &Identity) {
+    model.arch = live.uname.as_ref().map(|u| u.machine.clone()).or_else(|| arch(reader, model));
+    // The kernel has no marketing name on Arm; firmware may.
+    if !model.flags.iter().any(|flag| flag == "fpu") {
+        model.name = board.processor.clone().or_else(|| model.name.take());
+    }
 }
 
 /// The architecture of a tree: what a file states, else what the processor alone gives away.

@@ -11,6 +11,7 @@ mod caches;
 mod capture;
 mod cgroup;
 mod compressed;
+mod core_limits;
 mod cpuinfo;
 mod cpus;
 mod discover;

@@ -156,6 +156,30 @@ fn hwlocs_archives_in_depth() {
     assert_eq!(limited.allowed_nodes.len(), 2);
 }
 
+#[test]
+fn captured_processors_have_the_limits_of_their_cores() {
+    let core = |folder: &str, file: &str| {
+        let limits = machine(&fixtures(folder)?.join(file)).core_limits;
+        Some(limits.map_or_else(|| "none".to_owned(), |limits| limits.name))
+    };
+    for (folder, file, expected) in [
+        ("hwloc", "32intel64-2p8co2t+8ve.tar.bz2", "Skylake server"),
+        ("hwloc", "fakememinitiators-1np2c+1npp+gi.tar.bz2", "Skylake server"),
+        ("hwloc", "2pa-pcidomain32bits.tar.bz2", "none"),
+        ("hwloc", "fakecpuid1f-64intel64-2p4d2n2c2t.tar.bz2", "none"),
+        ("hwloc", "x86+linux-5intel64-hybrid-lakefield.tar.bz2", "none"),
+        ("hwloc", "128arm-2pa2n8cluster4co.tar.bz2", "none"),
+        ("field", "01-lxcfs-online.tar.gz", "Sunny Cove"),
+        ("field", "07-ec2-dmi-peak.tar.gz", "Golden Cove"),
+        ("field", "05-memory-high.tar.gz", "Golden Cove"),
+        ("field", "14-epyc-7-of-8.tar.gz", "Zen 3"),
+        ("field", "10-qemu-l3-by-node.tar.gz", "Zen 4"),
+    ] {
+        let Some(found) = core(folder, file) else { return };
+        assert_eq!(found, expected, "{file}");
+    }
+}
+
 /// What holds for every machine, however strange.
 fn check_invariants(name: &str, m: &Machine) {
     assert!(m.cpus.windows(2).all(|pair| pair[0].id < pair[1].id), "{name}");

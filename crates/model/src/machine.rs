@@ -2,6 +2,7 @@
 //!
 //! `None` means "the system does not say", never zero.
 
+mod core_limits;
 mod topology;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
+pub use core_limits::CoreLimits;
 pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
@@ -18,6 +20,10 @@ pub use topology::LlcGroup;
 pub struct Machine {
     /// The processor model and its identity.
     pub cpu_model: CpuModel,
+    /// Published limits of its cores; `None` for a core whose limits are not known, for cores of several kinds, and where a
+    /// hypervisor hides the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_limits: Option<CoreLimits>,
     /// Every online logical cpu, in rising id order.
     pub cpus: Vec<Cpu>,
     /// Cpus that exist but are offline.

@@ -23,6 +23,25 @@ fn a_guest_on_one_screen() {
 }
 
 #[test]
+fn limits_of_cores_are_listed_if_asked_for() {
+    let source = "a manual, table 1".to_owned();
+    let limits = CoreLimits {
+        name: "Golden Cove".into(),
+        latency_l1_cycles: Some(5.0),
+        load_bytes_per_cycle: Some(128.0),
+        store_bytes_per_cycle: Some(64.0),
+        latency_l2_cycles: Some(15.0),
+        l2_bytes_per_cycle: None,
+        source,
+    };
+    let machine = Machine { core_limits: Some(limits), ..machines::vm() };
+    assert_eq!(tiermark_report::machine(&machine, &style(80)), tiermark_report::machine(&machines::vm(), &style(80)));
+    let shown = tiermark_report::machine(&machine, &Style { verbose: true, ..style(120) });
+    let line = "Golden Cove at best: L1 in 5 cycles, 128 B of loads a cycle, 64 B of stores a cycle, L2 in 15 cycles\n";
+    assert!(shown.contains(line) && shown.contains("source: a manual, table 1"), "{shown}");
+}
+
+#[test]
 fn two_sockets_with_cxl_on_one_screen() {
     let shown = tiermark_report::machine(&machines::cxl(), &style(80));
     assert!(shown.lines().count() <= 50, "{shown}");

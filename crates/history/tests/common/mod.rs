@@ -86,6 +86,7 @@ fn machine() -> Machine {
             edac_label: Some("CPU_SrcID#0_MC#0_Chan#0_DIMM#0".into()),
         }],
         theoretical_link: None,
+        core_limits: None,
         theoretical_peak: Some(TheoreticalPeak {
             bytes_per_second: 38.4e9,
             how: "1 channel x 4800 MT/s x 8 bytes".into(),

@@ -58,6 +58,7 @@ fn a_capture_of_a_real_guest() {
     let m = found(&Root::from_archive("vm.tar.gz", include_bytes!("../trees/vm.tar.gz")).unwrap());
     assert_eq!((m.cpus.len(), m.core_count(), m.sockets().len(), m.nodes.len()), (2, 2, 1, 1));
     assert_eq!((m.cpu_model.name.as_deref(), m.cpu_model.family), (Some("AMD EPYC"), Some(26)));
+    assert_eq!(m.core_limits.as_ref().map(|limits| limits.name.as_str()), Some("Zen 5"));
     assert_eq!(
         m.caches.iter().map(|c| c.bytes.unwrap() >> 10).collect::<Vec<_>>(),
         [48, 48, 32, 32, 1024, 1024, 32768]

@@ -52,7 +52,30 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> String {
         let text = format!("{} offline: {}", machine.offline_cpus.len(), short_list(&machine.offline_cpus));
         out.push_str(&labelled("", &text, style));
     }
-    out + &kinds(machine, style)
+    out.push_str(&kinds(machine, style));
+    if style.verbose {
+        out.push_str(&core_limits(machine, style));
+    }
+    out
+}
+
+/// What a core can do at most by design, and who says so.
+fn core_limits(machine: &Machine, style: &Style) -> String {
+    let Some(limits) = &machine.core_limits else { return String::new() };
+    let cycles = |level: &str, cycles: Option<f64>| cycles.map(|cycles| format!("{level} in {cycles} cycles"));
+    let bytes = |what: &str, bytes: Option<f64>| bytes.map(|bytes| format!("{bytes} B {what} a cycle"));
+    let parts: Vec<String> = [
+        cycles("L1", limits.latency_l1_cycles),
+        bytes("of loads", limits.load_bytes_per_cycle),
+        bytes("of stores", limits.store_bytes_per_cycle),
+        cycles("L2", limits.latency_l2_cycles),
+        bytes("from L2", limits.l2_bytes_per_cycle),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let text = format!("{} at best: {}", limits.name, parts.join(", "));
+    labelled("core", &text, style) + &labelled("", &format!("source: {}", limits.source), style)
 }
 
 /// The kinds of cores of a hybrid.
