@@ -5,6 +5,10 @@ use crate::arm::clock as arch;
 #[cfg(target_arch = "x86_64")]
 use crate::x86::clock as arch;
 
+/// Factor of [`mul_chain`]: odd, so that products never become zero, and with bits set in all bytes (2^64 over the golden
+/// ratio), because some cores multiply zeros and short numbers faster.
+pub(crate) const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The processor's time stamp counter: work before the stamp has finished, work after it has not begun. Stores may
 /// still be on their way to memory. Ticks are of the counter's own rate, not of the core's clock; the caller
 /// calibrates it.
@@ -20,6 +24,14 @@ pub fn alu_chain(n: u64) -> u64 {
     arch::alu_chain(n)
 }
 
+/// Runs a chain of at least `n` dependent 64-bit integer multiplications and returns how many it ran (the next multiple
+/// of 128). How long a multiplication takes compared with an addition is a constant of the core: another ratio to
+/// [`alu_chain`] shows that the other hardware thread of the core is busy, or that the clock changed between the chains.
+#[inline(always)]
+pub fn mul_chain(n: u64) -> u64 {
+    arch::mul_chain(n)
+}
+
 /// Waits for `n` turns of a loop that takes one cycle or two a turn and touches no memory.
 #[inline(always)]
 pub fn spin(n: u64) {
@@ -30,25 +42,31 @@ pub fn spin(n: u64) {
 mod tests {
     use super::*;
 
+    const CHAINS: [(&str, fn(u64) -> u64); 2] = [("additions", alu_chain), ("multiplications", mul_chain)];
+
     #[test]
-    fn the_chain_runs_whole_rounds() {
-        assert_eq!((alu_chain(0), alu_chain(1), alu_chain(129)), (128, 128, 256));
+    fn chains_run_whole_rounds() {
+        for (name, chain) in CHAINS {
+            assert_eq!((chain(0), chain(1), chain(129)), (128, 128, 256), "{name}");
+        }
     }
 
     #[test]
-    fn the_chain_takes_time_in_proportion_to_its_length() {
-        let shortest = |n| {
-            let time = || {
-                let start = stamp();
-                let ran = alu_chain(n);
-                assert_eq!(ran, n);
-                stamp() - start
+    fn chains_take_time_in_proportion_to_their_length() {
+        for (name, chain) in CHAINS {
+            let shortest = |n| {
+                let time = || {
+                    let start = stamp();
+                    let ran = chain(n);
+                    assert_eq!(ran, n);
+                    stamp() - start
+                };
+                (0..200).map(|_| time()).min().unwrap()
             };
-            (0..200).map(|_| time()).min().unwrap()
-        };
-        // The shortest of many: undisturbed at both lengths. Twice off either way covers a clock that changes in between,
-        // an emulator, and the cost of the stamps.
-        let ratio = shortest(1 << 16) as f64 / shortest(1 << 14) as f64;
-        assert!((2.0..8.0).contains(&ratio), "four times the chain took {ratio} times as long");
+            // The shortest of many: undisturbed at both lengths. Twice off either way covers a clock that changes in
+            // between, an emulator, and the cost of the stamps.
+            let ratio = shortest(1 << 16) as f64 / shortest(1 << 14) as f64;
+            assert!((2.0..8.0).contains(&ratio), "four times the chain of {name} took {ratio} times as long");
+        }
     }
 }

@@ -312,6 +312,12 @@ pub fn alu_chain(n: u64) -> u64 {
     tiermark_kernels::clock::alu_chain(n)
 }
 
+/// Runs at least `n` dependent 64-bit integer multiplications; returns how many.
+#[inline]
+pub fn mul_chain(n: u64) -> u64 {
+    tiermark_kernels::clock::mul_chain(n)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,8 @@
 
 use std::arch::asm;
 
+use crate::clock::FACTOR;
+
 /// Reads the time stamp counter after everything before it has finished and before anything after it starts
 /// (Intel SDM volume 2, RDTSC: "LFENCE; RDTSC; LFENCE"; AMD makes `lfence` dispatch-serialising under Linux).
 #[inline(always)]
@@ -22,6 +24,20 @@ pub(crate) fn alu_chain(n: u64) -> u64 {
         asm!(
             ".p2align 6", "2:", ".rept 128\nadd {x}, {y}\n.endr", "dec {n}", "jnz 2b",
             n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) blocks, options(nomem, nostack)
+        );
+    }
+    blocks * 128
+}
+
+/// Runs a chain of at least `n` dependent multiplications and returns how many it ran.
+#[inline(always)]
+pub(crate) fn mul_chain(n: u64) -> u64 {
+    let blocks = n.div_ceil(128).max(1);
+    // SAFETY: only registers.
+    unsafe {
+        asm!(
+            ".p2align 6", "2:", ".rept 128\nimul {x}, {y}\n.endr", "dec {n}", "jnz 2b",
+            n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) FACTOR, options(nomem, nostack)
         );
     }
     blocks * 128

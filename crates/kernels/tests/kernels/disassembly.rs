@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
-use tiermark_kernels::clock::alu_chain;
+use tiermark_kernels::clock::{alu_chain, mul_chain};
 use tiermark_kernels::{KernelRow, StreamSpec, chases, streams};
 use tiermark_model::kernel::{Isa, Pattern, StoreKind};
 
@@ -298,24 +298,40 @@ fn each_load_of_a_chase_over_bytes_is_at_an_address_of_the_one_before() {
     assert!(rest.len() <= 8 + 3 && !rest.iter().any(|i| i.operands.contains('[')), "{body:#?}");
 }
 
-/// The chain of the clock probe, out of line so that its code can be looked at.
+/// The chains of the clock probe, out of line so that their code can be looked at.
 #[unsafe(no_mangle)]
 extern "C" fn tiermark_test_alu_chain(n: u64) -> u64 {
     alu_chain(n)
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn tiermark_test_mul_chain(n: u64) -> u64 {
+    mul_chain(n)
+}
+
 #[test]
-fn the_clock_probe_is_one_chain_of_register_additions() {
-    let chain: extern "C" fn(u64) -> u64 = tiermark_test_alu_chain;
-    assert_eq!(std::hint::black_box(chain)(200), 256);
+fn the_clock_probes_are_chains_of_register_operations() {
+    type Chain = extern "C" fn(u64) -> u64;
+    let multiply = if cfg!(target_arch = "x86_64") { "imul" } else { "mul" };
+    let chains: [(Chain, &str, &str); 2] = [
+        (tiermark_test_alu_chain, "tiermark_test_alu_chain", "add"),
+        (tiermark_test_mul_chain, "tiermark_test_mul_chain", multiply),
+    ];
     let code = disassemble();
-    let body = main_loop(&code["tiermark_test_alu_chain"]).unwrap();
-    let additions: Vec<_> = body.iter().filter(|i| i.mnemonic == "add").collect();
-    assert_eq!(additions.len(), 128);
-    assert!(additions.iter().all(|i| i.operands == additions[0].operands), "one register, added to over and over");
-    // Not a constant: some cores resolve those at rename, in no cycle.
-    let added = additions[0].parts().last().copied().unwrap_or_default();
-    assert!(added.starts_with(['r', 'x']), "adds {added}");
-    // 128 additions, a decrement and a branch.
-    assert_eq!(body.len(), 130, "{body:#?}");
+    for (chain, symbol, mnemonic) in chains {
+        assert_eq!(std::hint::black_box(chain)(200), 256);
+        let body = main_loop(&code[symbol]).unwrap();
+        let links: Vec<_> = body.iter().filter(|i| i.mnemonic == mnemonic).collect();
+        assert_eq!(links.len(), 128, "{symbol}");
+        assert!(links.iter().all(|i| i.operands == links[0].operands), "{symbol}: one register, changed over and over");
+        let parts = links[0].parts();
+        // Waits for the one before: the register that is written is also read.
+        let written = parts[0];
+        assert!(cfg!(target_arch = "x86_64") || parts[1] == written, "{symbol}: {parts:?}");
+        // 64 bits wide, and no constant: some cores resolve additions of constants at rename, in no cycle.
+        assert!(parts.iter().all(|part| part.starts_with(['r', 'x'])), "{symbol}: {parts:?}");
+        assert_eq!(parts.len(), if cfg!(target_arch = "x86_64") { 2 } else { 3 }, "{symbol}: {parts:?}");
+        // 128 operations, a decrement and a branch.
+        assert_eq!(body.len(), 130, "{body:#?}");
+    }
 }
