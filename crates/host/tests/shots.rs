@@ -13,6 +13,7 @@ fn every_layout_is_chased_in_blocks_of_equal_work() {
     let layouts = [
         ChainLayout::Random,
         ChainLayout::PageRandom,
+        ChainLayout::Groups,
         ChainLayout::Stride(256),
         ChainLayout::Stride(8),
         ChainLayout::Stride(1),

@@ -5,8 +5,8 @@ use crate::arm::clock as arch;
 #[cfg(target_arch = "x86_64")]
 use crate::x86::clock as arch;
 
-/// Factor of [`mul_chain`]: odd, so that products never become zero, and with bits set in all bytes (2^64 over the golden
-/// ratio), because some cores multiply zeros and short numbers faster.
+/// Factor of [`mul_chain`]: odd, so that products never become zero, and with bits set in all bytes (2^64 over the
+/// golden ratio), because some cores multiply zeros and short numbers faster.
 pub(crate) const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The processor's time stamp counter: work before the stamp has finished, work after it has not begun. Stores may
@@ -26,7 +26,8 @@ pub fn alu_chain(n: u64) -> u64 {
 
 /// Runs a chain of at least `n` dependent 64-bit integer multiplications and returns how many it ran (the next multiple
 /// of 128). How long a multiplication takes compared with an addition is a constant of the core: another ratio to
-/// [`alu_chain`] shows that the other hardware thread of the core is busy, or that the clock changed between the chains.
+/// [`alu_chain`] shows that the other hardware thread of the core is busy, or that the clock changed between the
+/// chains.
 #[inline(always)]
 pub fn mul_chain(n: u64) -> u64 {
     arch::mul_chain(n)
@@ -42,7 +43,9 @@ pub fn spin(n: u64) {
 mod tests {
     use super::*;
 
-    const CHAINS: [(&str, fn(u64) -> u64); 2] = [("additions", alu_chain), ("multiplications", mul_chain)];
+    type Chain = fn(u64) -> u64;
+
+    const CHAINS: [(&str, Chain); 2] = [("additions", alu_chain), ("multiplications", mul_chain)];
 
     #[test]
     fn chains_run_whole_rounds() {

@@ -1,5 +1,7 @@
 //! One experiment as data: memory regions, threads on cpus, and the role of each thread.
 
+mod chain;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,7 +13,9 @@ use crate::kernel::KernelId;
 use crate::os::OsCall;
 use crate::page::PageKind;
 use crate::share::{LineState, PingOp};
-use crate::units::{Bytes, parse_size, total};
+use crate::units::{Bytes, total};
+
+pub use chain::ChainLayout;
 
 /// Everything the host needs to carry one measurement out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -215,80 +219,6 @@ pub enum Layout {
     Chain(ChainLayout),
 }
 
-/// How a chain of pointers runs through a region. Every layout is one cycle, proven by walking it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChainLayout {
-    /// A random cycle over all lines (Sattolo): no prefetcher helps, TLB misses included.
-    Random,
-    /// Random lines within a page, pages in random order: TLB misses are rare.
-    PageRandom,
-    /// Rising addresses this many bytes apart: prefetchers help. Of pointers where they fit, else of bytes
-    /// ([`ChainLayout::is_of_bytes`]).
-    Stride(u64),
-    /// One node every so many bytes, in random order: for questions of where lines and pages lie (sets, ways, entries).
-    Scatter(u64),
-    /// Blocks of 512 bytes in random order, and in each the first word and then the word this many bytes on: whether the
-    /// second comes with the first (line size, prefetched pairs).
-    Pair(u64),
-    /// This many random permutations chained, so that no sequence repeats soon (against temporal prefetchers).
-    Long(u8),
-}
-
-impl ChainLayout {
-    /// Whether its accesses are bytes and not pointers: pointers of 8 bytes do not fit such a stride. Each byte is zero, and is added to
-    /// the address of the next access, so that accesses wait for one another all the same.
-    pub fn is_of_bytes(self) -> bool {
-        matches!(self, Self::Stride(bytes) if bytes % 8 != 0)
-    }
-}
-
-impl fmt::Display for ChainLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Random => f.pad("random"),
-            Self::PageRandom => f.pad("page-random"),
-            Self::Stride(bytes) => f.pad(&format!("stride:{bytes}")),
-            Self::Scatter(bytes) => f.pad(&format!("scatter:{bytes}")),
-            Self::Pair(bytes) => f.pad(&format!("pair:{bytes}")),
-            Self::Long(n) => f.pad(&format!("long:{n}")),
-        }
-    }
-}
-
-impl FromStr for ChainLayout {
-    type Err = String;
-
-    /// Parses `random`, `page-random`, `stride:BYTES`, `scatter:BYTES`, `pair:BYTES`, `long` or `long:N`.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fail = || {
-            format!(
-                "layout '{text}': use random, page-random, stride:BYTES, scatter:BYTES, pair:BYTES (the last two are multiples of 8, pair up to \
-                 504) or long[:2-8]"
-            )
-        };
-        match text.split_once(':').unwrap_or((text, "")) {
-            ("random", "") => Ok(Self::Random),
-            ("page-random", "") => Ok(Self::PageRandom),
-            ("long", "") => Ok(Self::Long(4)),
-            ("long", n) => n.parse().ok().filter(|n| (2..=8).contains(n)).map(Self::Long).ok_or_else(fail),
-            (kind @ ("stride" | "scatter" | "pair"), n) => {
-                let bytes = parse_size(n).map_err(|_| fail())?.0;
-                let most = if kind == "pair" { 504 } else { 1 << 30 };
-                match kind {
-                    _ if bytes == 0 || bytes > most => Err(fail()),
-                    "stride" => Ok(Self::Stride(bytes)),
-                    _ if bytes % 8 != 0 => Err(fail()),
-                    "scatter" => Ok(Self::Scatter(bytes)),
-                    _ => Ok(Self::Pair(bytes)),
-                }
-            }
-            _ => Err(fail()),
-        }
-    }
-}
-
-crate::text_serde!(ChainLayout, "chain layout: random, page-random, stride:BYTES, scatter:BYTES, pair:BYTES, long:N");
-
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -367,6 +297,7 @@ mod tests {
             Layout::Shared,
             Layout::Chain(ChainLayout::Random),
             Layout::Chain(ChainLayout::PageRandom),
+            Layout::Chain(ChainLayout::Groups),
             Layout::Chain(ChainLayout::Stride(128)),
             Layout::Chain(ChainLayout::Stride(1)),
             Layout::Chain(ChainLayout::Scatter(4160)),
@@ -378,7 +309,9 @@ mod tests {
             assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);
         }
         assert!(ChainLayout::Stride(12).is_of_bytes() && !ChainLayout::Stride(8).is_of_bytes());
-        for bad in ["stride:0", "scatter:7", "long:9", "long:1", "spiral", "stride:", "pair:512", "scatter:12"] {
+        for bad in
+            ["stride:0", "scatter:7", "long:9", "long:1", "spiral", "stride:", "pair:512", "scatter:12", "groups:32M"]
+        {
             assert!(bad.parse::<ChainLayout>().is_err(), "{bad}");
         }
     }

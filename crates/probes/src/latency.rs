@@ -246,6 +246,7 @@ impl LatencyPlanner<'_> {
         let pitch = match layout {
             ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes,
             ChainLayout::Pair(_) => PAIR_BLOCK,
+            ChainLayout::Groups => ChainLayout::GROUP_PITCH,
             _ => LINE,
         };
         let (nodes, chains) = (size.0 / pitch, u64::from(self.chains().into_iter().max().unwrap_or(1)));

@@ -90,7 +90,13 @@ fn generators() -> Vec<Check> {
 
 /// Chains and line orders are single cycles and permutations, and the proof notices one that is not.
 fn chains() -> Vec<Check> {
-    let layouts = [ChainLayout::Random, ChainLayout::PageRandom, ChainLayout::Stride(128), ChainLayout::Long(4)];
+    let layouts = [
+        ChainLayout::Random,
+        ChainLayout::PageRandom,
+        ChainLayout::Groups,
+        ChainLayout::Stride(128),
+        ChainLayout::Long(4),
+    ];
     let mut words = vec![0u64; CHAIN_BYTES / 8];
     // Pointers are numbers to the proof: any base will do.
     const BASE: u64 = 0x10_0000;

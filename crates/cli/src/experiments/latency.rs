@@ -28,7 +28,7 @@ struct LatencyArgs {
     sizes: Vec<Bytes>,
     /// Chain layouts, such as stride:64 [default: random]
     ///
-    /// random, page-random, stride:BYTES, long, long:2-8.
+    /// random, page-random, groups, stride:BYTES, long, long:2-8.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::layout)]
     layout: Vec<ChainLayout>,
     /// Independent chains followed at once, 1 to 32 [default: 1]

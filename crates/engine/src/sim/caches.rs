@@ -183,7 +183,13 @@ mod tests {
 
     #[test]
     fn only_chains_with_a_fixed_distance_are_resolved() {
-        for layout in [ChainLayout::Random, ChainLayout::PageRandom, ChainLayout::Stride(64), ChainLayout::Long(2)] {
+        for layout in [
+            ChainLayout::Random,
+            ChainLayout::PageRandom,
+            ChainLayout::Groups,
+            ChainLayout::Stride(64),
+            ChainLayout::Long(2),
+        ] {
             assert_eq!(shares(&machine(), 0, &region(layout, 64, 64, PageKind::Thp), 7), None);
         }
         assert!(shares(&machine(), 0, &region(ChainLayout::Pair(64), 64, 512, PageKind::Thp), 7).is_some());

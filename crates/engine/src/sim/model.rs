@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup,
+    ChainLayout, CpuId, KernelInfo, Layout, Machine, NodeId, PageKind, Pattern, RegionSetup, Setup, StoreKind,
+    ThreadSetup,
 };
 
 use super::SimOptions;
@@ -64,7 +65,8 @@ impl SpeedModel {
             *on_core.entry(cpu.core).or_default() += 1;
         }
         let thread_model = |thread: &ThreadSetup| {
-            let size = setup.regions.get(thread.region).map_or(1.0, |r| r.bytes.0.max(1) as f64);
+            let region = setup.regions.get(thread.region);
+            let size = region.map_or(1.0, |r| r.bytes.0.max(1) as f64);
             let siblings = machine.cpu(thread.cpu).and_then(|c| on_core.get(&c.core)).copied().unwrap_or(1);
             let places = node_shares(setup, thread.region, machine);
             let all = setup.total_bytes().0.max(1) as f64;
@@ -72,9 +74,9 @@ impl SpeedModel {
                 places.iter().map(|(node, share)| share * memory_ns(machine, thread.cpu, *node, share * all)).sum();
             let memory_ns = if places.is_empty() { DRAM_NS } else { memory_ns };
             let own_core = if siblings > 1 { SMT_SHARE } else { 1.0 };
-            let region = setup.regions.get(thread.region);
             let by_sets = region.and_then(|r| caches::shares(machine, thread.cpu, r, luck));
-            let by_size = || level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), size);
+            let by_size =
+                || level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), region.map_or(1.0, touched));
             let by_pages = region.and_then(|r| core.translation_ns(machine, r));
             ThreadModel {
                 shares: by_sets.unwrap_or_else(by_size),
@@ -139,7 +141,8 @@ impl SpeedModel {
                 CACHE_NS[0] * (1.0 - lines) + lines * prefetched
             }
             ChainLayout::Stride(bytes) if bytes <= 2048 => prefetched,
-            ChainLayout::Stride(_) => ns,
+            // A group is outgrown by caches, but its translations are at hand.
+            ChainLayout::Stride(_) | ChainLayout::Groups => ns,
         };
         ns / f64::from(chains).clamp(1.0, IN_FLIGHT)
     }
@@ -211,12 +214,21 @@ impl ThreadModel {
     }
 }
 
+/// Bytes of the lines of a region that its work touches: of `groups` one line in each two.
+fn touched(region: &RegionSetup) -> f64 {
+    let bytes = region.bytes.0.max(1) as f64;
+    match region.layout {
+        Layout::Chain(ChainLayout::Groups) => bytes * LINE as f64 / ChainLayout::GROUP_PITCH as f64,
+        _ => bytes,
+    }
+}
+
 /// Share of each data cache level that each cpu uses: threads that share a cache divide it in proportion to their
 /// footprints.
 fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<f64>> {
     let mut footprints: BTreeMap<CpuId, f64> = BTreeMap::new();
     for thread in &setup.threads {
-        let bytes = setup.regions.get(thread.region).map_or(1.0, |r| r.bytes.0.max(1) as f64);
+        let bytes = setup.regions.get(thread.region).map_or(1.0, touched);
         *footprints.entry(thread.cpu).or_default() += bytes;
     }
     let mut caches: Vec<_> = machine.data_caches().collect();

@@ -2,11 +2,12 @@
 
 use tiermark_model::setup::ChainLayout;
 
-use super::{LayoutError, POLL_EVERY, cycle_unless, go_on, pitch, places, sattolo};
+use super::{LayoutError, POLL_EVERY, cycle_unless, go_on, pitch, places, sattolo, slots};
 use crate::rng::Rng;
 
-/// Writes a chain into a buffer: each node's first word (for `long:N`, each of its first N words) becomes the address
-/// of the node that follows. Other words stay as they are. A chain of bytes makes all words zero.
+/// Writes a chain into a buffer: each place's first word (for `long:N`, each of its first N words; for `groups`, its
+/// second word) becomes the address of the node that follows. Other words stay as they are. A chain of bytes makes all
+/// words zero.
 ///
 /// `base` is the address of `words[0]` where the chain will be followed; `page_bytes` matters to `page-random` only.
 /// `long:N` holds N permutations: permutation j lives in word j of each line, its last line leads into the first of
@@ -62,17 +63,18 @@ pub fn write_cycle(
 ) -> Result<(), LayoutError> {
     places(layout, size_of_val(words))?;
     let pitch = pitch(layout);
+    let slot = slots(layout)[0];
     for (start, (piece, next)) in
         (0..).step_by(POLL_EVERY).zip(words.chunks_mut(POLL_EVERY * (pitch / 8)).zip(next.chunks(POLL_EVERY)))
     {
         go_on(stopped)?;
         for (place, (words, next)) in (start..).zip(piece.chunks_mut(pitch / 8).zip(next)) {
-            let onward = base + u64::from(*next) * pitch as u64;
+            let onward = base + u64::from(*next) * pitch as u64 + slot as u64 * 8;
             if let ChainLayout::Pair(apart) = layout {
                 words[0] = base + (place * pitch) as u64 + apart;
                 words[apart as usize / 8] = onward;
             } else {
-                words[0] = onward;
+                words[slot] = onward;
             }
         }
     }

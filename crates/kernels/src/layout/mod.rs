@@ -1,9 +1,9 @@
 //! Where chains of pointers lead and in which order random kernels visit lines. Pure: no clock, no system calls.
 //!
-//! A chain is one cycle over *nodes*: 64-byte lines, or the words that a stride names; of strides that hold no pointer, over bytes, which
-//! are all zero. [`write_chain`] writes its
-//! pointers into memory, [`prove`] walks it once and shows that it is one cycle over all nodes, and
-//! [`Proof::starts`] gives where k parallel chains begin.
+//! A chain is one cycle over *nodes*: 64-byte lines, one line of each two, or the words that a stride names; of strides
+//! that hold no pointer, over bytes, which are all zero. [`write_chain`] writes its pointers into memory, [`prove`]
+//! walks it once and shows that it is one cycle over all nodes, and [`Proof::starts`] gives where k parallel chains
+//! begin.
 
 mod chain;
 mod proof;
@@ -70,11 +70,13 @@ pub enum LayoutError {
 /// Bytes of a block of `pair:N`: as far as any prefetcher of neighbours is known to reach (two pairs of 128 bytes on either side).
 pub const PAIR_BLOCK: usize = 512;
 
-/// Distance between neighbouring places in bytes, never 0 where [`places`] allows the layout: the stride of `stride:N` and `scatter:N`, the block of `pair:N`, a line otherwise.
+/// Distance between neighbouring places in bytes, never 0 where [`places`] allows the layout: the stride of `stride:N`
+/// and `scatter:N`, the block of `pair:N`, two lines of `groups`, a line otherwise.
 pub fn pitch(layout: ChainLayout) -> usize {
     match layout {
         ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes as usize,
         ChainLayout::Pair(_) => PAIR_BLOCK,
+        ChainLayout::Groups => ChainLayout::GROUP_PITCH as usize,
         _ => LINE,
     }
 }
@@ -84,6 +86,7 @@ fn slots(layout: ChainLayout) -> Vec<usize> {
     match layout {
         ChainLayout::Long(count) => (0..usize::from(count)).collect(),
         ChainLayout::Pair(apart) => vec![0, apart as usize / 8],
+        ChainLayout::Groups => vec![ChainLayout::GROUP_OFFSET as usize / 8],
         _ => vec![0],
     }
 }
@@ -160,7 +163,10 @@ pub fn cycle_unless(
             if page_bytes == 0 || !page_bytes.is_multiple_of(LINE) {
                 return Err(LayoutError::Page { page_bytes });
             }
-            page_cycle(nodes, u32::try_from(page_bytes / LINE).unwrap_or(u32::MAX), &mut rng, stopped)
+            grouped(nodes, u32::try_from(page_bytes / LINE).unwrap_or(u32::MAX), &mut rng, stopped)
+        }
+        ChainLayout::Groups => {
+            grouped(nodes, (ChainLayout::GROUP_BYTES / ChainLayout::GROUP_PITCH) as u32, &mut rng, stopped)
         }
     }
 }
@@ -201,28 +207,28 @@ fn shuffle(items: &mut [u32], rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Resu
     Ok(())
 }
 
-/// Random lines within a page until it is exhausted, pages in random order.
-fn page_cycle(nodes: u32, page_lines: u32, rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
-    let mut pages = numbers(nodes.div_ceil(page_lines), |page| page, stopped)?;
-    shuffle(&mut pages, rng, stopped)?;
+/// Random places within a group of `size` until it is exhausted, groups in random order.
+fn grouped(nodes: u32, size: u32, rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
+    let mut groups = numbers(nodes.div_ceil(size), |group| group, stopped)?;
+    shuffle(&mut groups, rng, stopped)?;
     let mut next = numbers(nodes, |_| 0, stopped)?;
-    let mut lines = Vec::with_capacity(page_lines.min(nodes) as usize);
+    let mut places = Vec::with_capacity(size.min(nodes) as usize);
     let (mut first, mut last) = (None, 0u32);
     let mut until_poll = POLL_EVERY;
-    for page in pages {
-        let start = page * page_lines;
-        lines.clear();
-        lines.extend(start..nodes.min(start.saturating_add(page_lines)));
-        shuffle(&mut lines, rng, stopped)?;
-        for &line in &lines {
+    for group in groups {
+        let start = group * size;
+        places.clear();
+        places.extend(start..nodes.min(start.saturating_add(size)));
+        shuffle(&mut places, rng, stopped)?;
+        for &place in &places {
             if first.is_none() {
-                first = Some(line);
+                first = Some(place);
             } else {
-                next[last as usize] = line;
+                next[last as usize] = place;
             }
-            last = line;
+            last = place;
         }
-        until_poll = until_poll.saturating_sub(lines.len());
+        until_poll = until_poll.saturating_sub(places.len());
         if until_poll == 0 {
             go_on(stopped)?;
             until_poll = POLL_EVERY;

@@ -9,6 +9,9 @@ use tiermark_kernels::layout::{
 };
 use tiermark_model::setup::ChainLayout;
 
+/// Nodes of a group of `groups`.
+const GROUP_NODES: usize = (ChainLayout::GROUP_BYTES / ChainLayout::GROUP_PITCH) as usize;
+
 /// Any address that is a multiple of a page: pure code does not care where memory lies.
 const BASE: u64 = 0x7f00_1234_5000;
 
@@ -16,6 +19,7 @@ fn any_layout() -> impl Strategy<Value = ChainLayout> {
     prop_oneof![
         Just(ChainLayout::Random),
         Just(ChainLayout::PageRandom),
+        Just(ChainLayout::Groups),
         (1u64..40).prop_map(|words| ChainLayout::Stride(words * 8)),
         (1u64..40).prop_map(|words| ChainLayout::Scatter(words * 8)),
         (1u64..64).prop_map(|words| ChainLayout::Pair(words * 8)),
@@ -23,14 +27,19 @@ fn any_layout() -> impl Strategy<Value = ChainLayout> {
     ]
 }
 
+/// The first node of a chain.
+fn first(layout: ChainLayout) -> usize {
+    usize::from(layout == ChainLayout::Groups)
+}
+
 /// Follows a chain from its first node until it comes back, serially.
-fn round(words: &[u64]) -> Vec<usize> {
-    let mut at = 0;
+fn round(words: &[u64], first: usize) -> Vec<usize> {
+    let mut at = first;
     let mut seen = Vec::new();
     loop {
         seen.push(at);
         at = ((words[at] - BASE) / 8) as usize;
-        if at == 0 || seen.len() > words.len() {
+        if at == first || seen.len() > words.len() {
             return seen;
         }
     }
@@ -49,7 +58,7 @@ proptest! {
             _ => 1,
         };
         let nodes = count.unwrap() * depth;
-        let mut seen = round(&words);
+        let mut seen = round(&words, first(layout));
         prop_assert_eq!(seen.len(), nodes);
         seen.sort_unstable();
         seen.dedup();
@@ -70,7 +79,7 @@ proptest! {
         let proof = prove(&mut words, BASE, layout).unwrap();
         let starts = proof.starts(&words, BASE, chains);
         let place: std::collections::HashMap<u64, usize> =
-            round(&words).into_iter().enumerate().map(|(i, word)| (BASE + word as u64 * 8, i)).collect();
+            round(&words, first(layout)).into_iter().enumerate().map(|(i, word)| (BASE + word as u64 * 8, i)).collect();
         let nodes = proof.nodes as usize;
         for pair in 0..usize::from(chains) {
             let next = (pair + 1) % usize::from(chains);
@@ -95,6 +104,26 @@ proptest! {
         }
         prop_assert_eq!(at, 0);
         prop_assert_eq!(crossings, if pages == 1 { 0 } else { pages });
+    }
+
+    #[test]
+    fn groups_are_random_inside_and_follow_each_other(groups in 1usize..4, nodes in 1usize..=GROUP_NODES, seed: u64) {
+        // The last group is as full as `nodes` says, or the only one.
+        let nodes = (groups - 1) * GROUP_NODES + nodes;
+        let next = cycle(ChainLayout::Groups, nodes, 4096, seed).unwrap();
+        let (mut at, mut crossings, mut rising) = (0usize, 0, 0);
+        let mut seen = vec![false; nodes];
+        for _ in 0..nodes {
+            prop_assert!(!std::mem::replace(&mut seen[at], true));
+            let to = next[at] as usize;
+            crossings += usize::from(to / GROUP_NODES != at / GROUP_NODES);
+            rising += usize::from(to == at + 1);
+            at = to;
+        }
+        prop_assert_eq!(at, 0);
+        prop_assert_eq!(crossings, if groups == 1 { 0 } else { groups });
+        // About one node of a random order is followed by its neighbour; a small cycle may be in order by chance.
+        prop_assert!(nodes < 64 || rising < 24, "{} of {} nodes lead to their neighbour", rising, nodes);
     }
 
     #[test]
@@ -166,7 +195,7 @@ fn a_long_chain_that_mixes_its_permutations_is_rejected() {
 fn long_chains_walk_each_permutation_in_another_order() {
     let mut words = vec![0; 8 * 512];
     write_chain(&mut words, BASE, ChainLayout::Long(4), 4096, 3).unwrap();
-    let visits = round(&words);
+    let visits = round(&words, 0);
     let orders: Vec<Vec<usize>> =
         (0..4).map(|j| visits.iter().filter(|word| **word % 8 == j).map(|word| word / 8).collect()).collect();
     for j in 0..4 {
@@ -182,9 +211,41 @@ fn long_chains_walk_each_permutation_in_another_order() {
 
 #[test]
 fn seeds_decide_the_cycle() {
-    let make = |seed| cycle(ChainLayout::Random, 1000, 4096, seed).unwrap();
-    assert_eq!(make(1), make(1));
-    assert_ne!(make(1), make(2));
+    for layout in [ChainLayout::Random, ChainLayout::PageRandom, ChainLayout::Groups] {
+        let make = |seed| cycle(layout, 1000, 4096, seed).unwrap();
+        assert_eq!(make(1), make(1), "{layout}");
+        assert_ne!(make(1), make(2), "{layout}");
+    }
+}
+
+#[test]
+fn seeds_decide_the_order_of_groups() {
+    // The last group has one node: the group before it differs from seed to seed.
+    let next = |seed| cycle(ChainLayout::Groups, 3 * GROUP_NODES + 1, 4096, seed).unwrap();
+    let before = |seed| next(seed).iter().position(|to| *to as usize == 3 * GROUP_NODES).unwrap() / GROUP_NODES;
+    let orders: std::collections::HashSet<usize> = (0..12).map(before).collect();
+    assert!(orders.len() > 1, "{orders:?}");
+}
+
+#[test]
+fn groups_share_their_lines_with_a_random_chain() {
+    // 40 MiB and 72 bytes: two groups, the second of them short, and no whole place at the end.
+    let mut words = vec![0; (40 << 20) / 8 + 9];
+    write_chain(&mut words, BASE, ChainLayout::Random, 4096, 1).unwrap();
+    let lines = words.len() / 8;
+    // Both write into the same memory: neither overwrites a word of the other.
+    write_chain(&mut words, BASE, ChainLayout::Groups, 4096, 2).unwrap();
+    assert_eq!(prove(&mut words, BASE, ChainLayout::Random).unwrap().nodes, lines as u64);
+    let proof = prove(&mut words, BASE, ChainLayout::Groups).unwrap();
+    assert_eq!(proof.nodes, (40 << 20) / 128);
+    assert!(proof.starts(&words, BASE, 4).iter().all(|start| (start - BASE) % 128 == 8));
+}
+
+#[test]
+fn groups_of_whole_places() {
+    assert_eq!((pitch(ChainLayout::Groups), places(ChainLayout::Groups, 383)), (128, Ok(2)));
+    let too_small = LayoutError::TooSmall { layout: ChainLayout::Groups, bytes: 127, needed: 128 };
+    assert_eq!(places(ChainLayout::Groups, 127), Err(too_small));
 }
 
 #[test]
@@ -253,7 +314,7 @@ fn building_and_proving_stop_when_told_to() {
     assert!(looks >= 2 * MILLIONS - 1, "{looks} looks");
     let looks = stopped_at_any_look(|stopped| prove_permutation_unless(&order, lines, stopped));
     assert!(looks >= MILLIONS, "{looks} looks");
-    for layout in [ChainLayout::Random, ChainLayout::PageRandom, ChainLayout::Long(2)] {
+    for layout in [ChainLayout::Random, ChainLayout::PageRandom, ChainLayout::Groups, ChainLayout::Long(2)] {
         let looks = stopped_at_any_look(|stopped| {
             cycle_unless(layout, lines, 4096, 1, stopped).map(|_| ()).map_err(Into::into)
         });
@@ -272,6 +333,8 @@ fn building_and_proving_stop_when_told_to() {
 fn nodes_lie_where_the_layout_puts_them() {
     assert!(is_node(ChainLayout::Random, 4, 192) && !is_node(ChainLayout::Random, 4, 256));
     assert!(!is_node(ChainLayout::Random, 4, 8) && !is_node(ChainLayout::Random, 4, 65));
+    assert!(is_node(ChainLayout::Groups, 4, 128 + 8) && !is_node(ChainLayout::Groups, 4, 128));
+    assert!(!is_node(ChainLayout::Groups, 4, 64 + 8) && !is_node(ChainLayout::Groups, 4, 4 * 128 + 8));
     assert!(is_node(ChainLayout::Pair(64), 2, 576) && !is_node(ChainLayout::Pair(64), 2, 128));
     assert!(is_node(ChainLayout::Stride(3), 4, 9) && !is_node(ChainLayout::Stride(3), 4, 12));
     assert!(is_node(ChainLayout::Stride(256), 4, 768) && !is_node(ChainLayout::Stride(256), 4, 64));
