@@ -1,5 +1,6 @@
 //! Calls into the kernels, each with the memory it may touch.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tiermark_kernels::layout;
@@ -9,6 +10,7 @@ use tiermark_kernels::{
 use tiermark_model::Pattern;
 
 use super::Mapping;
+use super::mem::touch_pieces;
 
 /// Written by store kernels, and the factor of triad: an ordinary `f64` (4/3, so that sums stay finite) whose low byte
 /// is not zero, because some cores treat stores of zeros over zeros apart.
@@ -67,6 +69,8 @@ struct Bound {
     run: StreamFn,
     args: StreamArgs,
     order: Option<LineOrder>,
+    /// Arrays that it walks.
+    streams: usize,
     writes: bool,
 }
 
@@ -93,7 +97,7 @@ impl Bound {
         let value = if plan.zeros { 0 } else { VALUE };
         let args = StreamArgs { dst, src, src2, bytes: plan.span, passes: 1, value, order: std::ptr::null() };
         let writes = spec.info.op.write_per_line() > 0;
-        Ok(Self { run: spec.run, args, order: order.filter(|_| random), writes })
+        Ok(Self { run: spec.run, args, order: order.filter(|_| random), streams, writes })
     }
 
     /// Walks `bytes` bytes of each stream from offset `from`, `passes` times. Returns the kernel's checksum.
@@ -113,6 +117,11 @@ impl Bound {
         // which `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines;
         // until the holder leaves the mapping, no other thread writes what is read, or touches what is written.
         unsafe { (self.run)(&raw const args) }
+    }
+
+    /// First byte of each of its streams.
+    fn starts(&self) -> impl Iterator<Item = *const u8> {
+        [self.args.dst.cast_const(), self.args.src, self.args.src2].into_iter().take(self.streams)
     }
 }
 
@@ -152,6 +161,20 @@ impl StreamCall {
     #[inline]
     pub fn run(&self, from: usize, bytes: usize, passes: usize) -> u64 {
         self.bound.run(from, bytes, passes)
+    }
+
+    /// Reads one byte in each `step` bytes (a multiple of 64) of each stream, as [`Mapping::touch_translations`] does.
+    /// Sound also where the call writes.
+    ///
+    /// # Panics
+    /// When `step` is no multiple of 64 bytes.
+    pub fn touch_translations(&self, step: usize) {
+        for start in self.bound.starts() {
+            // SAFETY: every stream has `span` bytes inside the mapping. Until the call leaves the mapping, no other
+            // thread writes what a reader reads, or touches what a writer writes; the call is not Sync, so it does
+            // not run meanwhile.
+            unsafe { touch_pieces(start, self.span(), step) };
+        }
     }
 
     /// Brings the pages of the stream that is written out of the caches.
@@ -214,6 +237,18 @@ impl MixCall {
     pub fn run(&self, kernel: usize, from: usize, bytes: usize) -> u64 {
         self.bounds[kernel].run(from, bytes, 1)
     }
+
+    /// As [`StreamCall::touch_translations`], of the streams of all kernels; memory that several walk is read once.
+    ///
+    /// # Panics
+    /// When `step` is no multiple of 64 bytes.
+    pub fn touch_translations(&self, step: usize) {
+        let streams = self.bounds.iter().flat_map(|bound| bound.starts().map(|start| (start, bound.args.bytes)));
+        for (start, bytes) in streams.collect::<BTreeSet<_>>() {
+            // SAFETY: as of a StreamCall: all kernels are of one call, which runs none of them meanwhile.
+            unsafe { touch_pieces(start, bytes, step) };
+        }
+    }
 }
 
 impl Drop for MixCall {
@@ -227,7 +262,7 @@ impl Drop for MixCall {
 pub struct ChaseCall {
     links: Links,
     /// Keeps the memory mapped while the call may be made.
-    _mapping: Arc<Mapping>,
+    mapping: Arc<Mapping>,
 }
 
 /// What a chase follows.
@@ -267,7 +302,7 @@ impl ChaseCall {
                 Links::Pointers { run, args }
             }
         };
-        Ok(Self { links, _mapping: Arc::clone(mapping) })
+        Ok(Self { links, mapping: Arc::clone(mapping) })
     }
 
     /// Addresses of the nodes that each chain follows next.
@@ -276,6 +311,22 @@ impl ChaseCall {
             Links::Pointers { args, .. } => args.heads.iter().take(chains).map(|head| *head as u64).collect(),
             Links::Bytes { base, stride, next, .. } => vec![base.wrapping_add(stride * next) as u64],
         }
+    }
+
+    /// [`Mapping::read_lines_within`] of the memory of the chain.
+    ///
+    /// # Panics
+    /// When the range does not lie inside.
+    pub fn read_lines_within(&self, from: usize, bytes: usize) {
+        self.mapping.read_lines_within(from, bytes);
+    }
+
+    /// [`Mapping::touch_translations`] of the memory of the chain.
+    ///
+    /// # Panics
+    /// When the range does not lie inside, or `step` is no multiple of 64 bytes.
+    pub fn touch_translations(&self, from: usize, bytes: usize, step: usize) {
+        self.mapping.touch_translations(from, bytes, step);
     }
 
     /// Follows every chain for `steps` loads.
@@ -319,82 +370,4 @@ pub fn mul_chain(n: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tiermark_model::ChainLayout;
-
-    fn mapping() -> Arc<Mapping> {
-        Arc::new(Mapping::reserve(16 << 10, 4096).unwrap())
-    }
-
-    fn stream(mapping: &Arc<Mapping>, kernel: &str) -> Result<StreamCall, String> {
-        let plan = StreamPlan { offsets: [0, 8 << 10, 0], span: 4096, zeros: false };
-        StreamCall::new(mapping, tiermark_kernels::stream(kernel).unwrap(), plan, None)
-    }
-
-    fn with_a_chain() -> Arc<Mapping> {
-        let (mapping, chain) = (mapping(), ChainLayout::Stride(128));
-        let base = mapping.address() as u64;
-        mapping.fill(0, 16 << 10, |words| layout::write_chain(words, base, chain, 4096, 1)).unwrap();
-        mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
-        mapping
-    }
-
-    #[test]
-    fn only_nodes_of_a_proven_chain_are_followed() {
-        let raw = mapping();
-        assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "zeros are no chain");
-        assert!(raw.prove_chain(16 << 10, ChainLayout::Random, &|| false).is_err());
-        assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "a proof that failed is none");
-        let mapping = with_a_chain();
-        let at = |offset: usize| (mapping.address() + offset) as u64;
-        for astray in [64, 8, 16 << 10, usize::MAX] {
-            assert!(ChaseCall::new(&mapping, &[(mapping.address() as u64).wrapping_add(astray as u64)]).is_err());
-        }
-        let mut call = ChaseCall::new(&mapping, &[at(0), at(128)]).unwrap();
-        call.run(1_000);
-    }
-
-    #[test]
-    fn bytes_are_followed_round_and_round_by_one_chain() {
-        let (mapping, chain) = (mapping(), ChainLayout::Stride(12));
-        mapping.fill(0, 16 << 10, |words| layout::write_chain(words, 0, chain, 4096, 1)).unwrap();
-        mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
-        let at = |offset: usize| (mapping.address() + offset) as u64;
-        assert!(ChaseCall::new(&mapping, &[at(8)]).is_err() && ChaseCall::new(&mapping, &[at(0), at(12)]).is_err());
-        let mut call = ChaseCall::new(&mapping, &[at(24)]).unwrap();
-        // 1365 places.
-        for (steps, place) in [(1, 3), (1362, 0), (1365, 0), (4000, 4000 % 1365)] {
-            call.run(steps);
-            let Links::Bytes { next, last, .. } = call.links else { panic!("{call:?}") };
-            assert_eq!((next, last), (place, 0));
-        }
-    }
-
-    #[test]
-    fn a_proven_chain_is_never_written() {
-        let mapping = with_a_chain();
-        assert!(stream(&mapping, "write/portable").unwrap_err().contains("holds a chain"));
-        // It may be read through while it is followed, and stays a chain afterwards.
-        drop(stream(&mapping, "read/portable").unwrap());
-        let panics = |job: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err();
-        assert!(panics(&|| mapping.fill(0, 64, |words| words.fill(0))));
-        assert!(panics(&|| mapping.touch(0)));
-        assert!(panics(&|| drop(mapping.touch_by_kernel(0))));
-        // After all that it still leads somewhere.
-        ChaseCall::new(&mapping, &[mapping.address() as u64]).unwrap().run(1_000);
-    }
-
-    #[test]
-    fn calls_on_one_memory_read_together_or_write_alone() {
-        let mapping = mapping();
-        let readers = [stream(&mapping, "read/portable").unwrap(), stream(&mapping, "read/portable").unwrap()];
-        assert!(stream(&mapping, "write/portable").unwrap_err().contains("only read"));
-        drop(readers);
-        let writer = stream(&mapping, "copy/portable").unwrap();
-        assert!(stream(&mapping, "copy/portable").is_err() && stream(&mapping, "read/portable").is_err());
-        drop(writer);
-        // With the last call gone, memory may be filled again.
-        mapping.fill(0, 64, |words| words.fill(7));
-    }
-}
+mod tests;

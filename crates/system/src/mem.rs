@@ -1,8 +1,11 @@
 //! Memory: mapped, advised, bound, looked at.
 
 mod file;
+mod holds;
+mod read;
 
 pub use file::{nameless_file, shared_file};
+pub(super) use read::touch_pieces;
 
 use std::fmt::Debug;
 use std::io;
@@ -272,16 +275,6 @@ impl Mapping {
         unsafe { ptr::write_volatile(self.at(offset, 1), 1) }
     }
 
-    /// Reads one byte of every 64-byte line of the first `bytes` bytes of a chain, in rising order.
-    pub fn read_lines(&self, bytes: usize) {
-        assert!(matches!(*self.holds(), Holds::Chain { .. }), "only a chain is never written again");
-        let base = self.at(0, bytes);
-        for offset in (0..bytes).step_by(64) {
-            // SAFETY: inside the mapping, without writers; volatile, so it is neither removed nor merged.
-            unsafe { ptr::read_volatile(base.add(offset)) };
-        }
-    }
-
     /// Drops every line of the first `bytes` bytes from every cache.
     pub fn flush_lines(&self, bytes: usize) {
         // SAFETY: inside the mapping; what is stored stays as it is.
@@ -344,69 +337,6 @@ impl Mapping {
         match *self.holds() {
             Holds::Chain { layout, places } if layout.is_of_bytes() => Some((layout::pitch(layout), places)),
             _ => None,
-        }
-    }
-
-    /// Notes a call that may read or write the memory from now on.
-    ///
-    /// # Errors
-    /// A message: when it would write what others read or write, or follow.
-    pub(super) fn enter(&self, writes: bool) -> Result<(), String> {
-        if writes && self.is_read_only() {
-            return Err("its memory is mapped to read only".to_owned());
-        }
-        let mut holds = self.holds();
-        let (readers, writers) = match *holds {
-            Holds::Anything => (0, 0),
-            Holds::Data { readers, writers } => (readers, writers),
-            // Never written again, so there is nothing to note.
-            Holds::Chain { .. } if !writes => return Ok(()),
-            Holds::Chain { layout, .. } => return Err(format!("its memory holds a chain {layout}")),
-            Holds::Shared { .. } => return Err("its memory holds shared lines".to_owned()),
-        };
-        *holds = match writes {
-            true if readers + writers == 0 => Holds::Data { readers, writers: 1 },
-            false if writers == 0 => Holds::Data { readers: readers + 1, writers },
-            _ => return Err("threads that share memory may only read it".to_owned()),
-        };
-        Ok(())
-    }
-
-    /// Notes that such a call is gone.
-    pub(super) fn leave(&self, wrote: bool) {
-        let mut holds = self.holds();
-        if let Holds::Data { readers, writers } = &mut *holds {
-            let calls = if wrote { writers } else { readers };
-            *calls = calls.saturating_sub(1);
-        }
-        if *holds == (Holds::Data { readers: 0, writers: 0 }) {
-            *holds = Holds::Anything;
-        }
-    }
-
-    /// Counts one more user of the words by atomic operations.
-    ///
-    /// # Errors
-    /// A message: when the memory is used in another way.
-    pub(super) fn enter_shared(&self) -> Result<(), String> {
-        if self.is_read_only() {
-            return Err("its memory is mapped to read only".to_owned());
-        }
-        let mut holds = self.holds();
-        let users = match *holds {
-            Holds::Anything => 0,
-            Holds::Shared { users } => users,
-            other => return Err(format!("memory that holds {other:?} cannot hold shared lines")),
-        };
-        *holds = Holds::Shared { users: users + 1 };
-        Ok(())
-    }
-
-    /// Notes that one of them is gone.
-    pub(super) fn leave_shared(&self) {
-        let mut holds = self.holds();
-        if let Holds::Shared { users } = *holds {
-            *holds = if users > 1 { Holds::Shared { users: users - 1 } } else { Holds::Anything };
         }
     }
 
