@@ -1,0 +1,242 @@
+//! The windows of some visits, sorted by rate and weighed by visit.
+
+use super::{APART_SECONDS, AROUND, FASTER, IN_A_ROW_SECONDS, LUCKY, PILE_NEAR, Side, VisitWindows};
+use crate::order::median_in_place;
+
+/// Half width of the band whose middle is the value of a level. With a quarter of [`PILE_NEAR`] values scatter a third more; with all of it,
+/// short delays draw them down more.
+const CORE: f64 = PILE_NEAR / 2.0;
+
+/// A window: the logarithm of its rate, its weight, and the visit that it is of.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    at: f64,
+    weight: f64,
+    visit: usize,
+}
+
+/// A visit, or several in a row.
+#[derive(Debug, Clone, Copy)]
+struct Visit {
+    moment: usize,
+    median: f64,
+    windows: usize,
+}
+
+/// A level that may be a pile.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Level {
+    /// Logarithm of its rate.
+    pub(super) at: f64,
+    pub(super) share: f64,
+    pub(super) reached: usize,
+    pub(super) width: f64,
+    pub(super) falls_off: f64,
+    pub(super) ln_chance: f64,
+    /// Visits that are faster.
+    pub(super) faster: usize,
+    /// Whether two of them, at different moments, agree with each other.
+    pub(super) faster_agree: bool,
+}
+
+/// Windows, the slowest first.
+#[derive(Debug, Clone)]
+pub(super) struct Windows {
+    list: Vec<Window>,
+    /// Weight before each window, and of all.
+    before: Vec<f64>,
+    visits: Vec<Visit>,
+    /// Visits by median, the fastest first.
+    best: Vec<usize>,
+    moments: usize,
+}
+
+impl Windows {
+    pub(super) fn new(visits: &[VisitWindows], side: Side) -> Self {
+        let mut ordered: Vec<&VisitWindows> = visits.iter().filter(|visit| !visit.values.is_empty()).collect();
+        ordered.sort_by(|a, b| a.at.total_cmp(&b.at));
+        let log = |value: &f64| if side == Side::High { value.ln() } else { -value.ln() };
+        let mut merged: Vec<(f64, Vec<f64>)> = Vec::new();
+        for visit in ordered {
+            let values = visit.values.iter().map(log);
+            match merged.last_mut().filter(|(first, _)| visit.at - first < IN_A_ROW_SECONDS) {
+                Some((_, last)) => last.extend(values),
+                None => merged.push((visit.at, values.collect())),
+            }
+        }
+        let (mut list, mut of_visits) = (Vec::new(), Vec::new());
+        let (mut moment, mut from) = (0, merged.first().map_or(0.0, |(at, _)| *at));
+        for (visit, (at, mut values)) in merged.into_iter().enumerate() {
+            if at - from >= APART_SECONDS {
+                (moment, from) = (moment + 1, at);
+            }
+            let weight = 1.0 / values.len() as f64;
+            list.extend(values.iter().map(|at| Window { at: *at, weight, visit }));
+            of_visits.push(Visit { moment, windows: values.len(), median: median_in_place(&mut values) });
+        }
+        list.sort_unstable_by(|a, b| a.at.total_cmp(&b.at));
+        let mut best: Vec<usize> = (0..of_visits.len()).collect();
+        best.sort_by(|a, b| of_visits[*b].median.total_cmp(&of_visits[*a].median));
+        let before = std::iter::once(0.0).chain(list.iter().scan(0.0, |sum, window| {
+            *sum += window.weight;
+            Some(*sum)
+        }));
+        Self { before: before.collect(), list, visits: of_visits, best, moments: moment + 1 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn visits(&self) -> usize {
+        self.visits.len()
+    }
+
+    pub(super) fn moments(&self) -> usize {
+        self.moments
+    }
+
+    /// The indices of the windows from one rate to another.
+    fn range(&self, from: f64, to: f64) -> std::ops::Range<usize> {
+        self.list.partition_point(|w| w.at < from)..self.list.partition_point(|w| w.at <= to)
+    }
+
+    fn weight(&self, from: f64, to: f64) -> f64 {
+        let range = self.range(from, to);
+        self.before[range.end] - self.before[range.start]
+    }
+
+    /// The median of the best tenth's last visit, where the visits of each moment count so often.
+    pub(super) fn sustained(&self, counts: &[u32]) -> f64 {
+        let count = |visit: &usize| counts[self.visits[*visit].moment] as usize;
+        let all: usize = self.best.iter().map(count).sum();
+        let above = (all / 10).max(LUCKY);
+        let mut seen = 0;
+        let found = self.best.iter().filter(|visit| count(visit) > 0).find(|visit| {
+            seen += count(visit);
+            seen > above
+        });
+        let last = found.or(self.best.iter().rfind(|visit| count(visit) > 0));
+        last.map_or(0.0, |visit| self.visits[*visit].median)
+    }
+
+    /// The levels with more weight near them than any within two bands, the fastest first.
+    pub(super) fn levels(&self) -> Vec<Level> {
+        let near: Vec<f64> = self.list.iter().map(|w| self.weight(w.at - PILE_NEAR, w.at + PILE_NEAR)).collect();
+        let mut levels = Vec::new();
+        let mut last = f64::INFINITY;
+        for (index, window) in self.list.iter().enumerate().rev() {
+            let within = |other: &usize| (self.list[*other].at - window.at).abs() <= 2.0 * PILE_NEAR;
+            let is_higher = |other: usize| near[other] > near[index] + 1e-9;
+            let is_peak = last - window.at > 2.0 * PILE_NEAR
+                && !(0..index).rev().take_while(within).any(is_higher)
+                && !(index..self.list.len()).take_while(within).any(is_higher);
+            if is_peak {
+                last = window.at;
+                levels.extend(self.describe(window.at));
+            }
+        }
+        levels
+    }
+
+    fn describe(&self, centre: f64) -> Option<Level> {
+        let at = self.around(centre).level(&vec![1; self.moments])?;
+        let near = self.range(at - PILE_NEAR, at + PILE_NEAR);
+        let in_band = self.before[near.end] - self.before[near.start];
+        let faster = self.weight(at + PILE_NEAR, at + AROUND * PILE_NEAR);
+        let mut reached = vec![false; self.moments];
+        self.list[near.clone()].iter().for_each(|w| reached[self.visits[w.visit].moment] = true);
+        let quantile = |q: f64| {
+            let wanted = self.before[near.start] + q * in_band;
+            let index = self.before.partition_point(|before| *before <= wanted).saturating_sub(1);
+            self.list[index.clamp(near.start, near.end.saturating_sub(1))].at
+        };
+        let (faster_visits, faster_agree) = self.faster(at + AROUND * PILE_NEAR);
+        Some(Level {
+            at,
+            share: in_band / self.visits.len() as f64,
+            reached: reached.iter().filter(|reached| **reached).count(),
+            width: (quantile(0.84) - quantile(0.16)) / 2.0,
+            falls_off: faster / in_band,
+            ln_chance: self.ln_chance(at),
+            faster: faster_visits,
+            faster_agree,
+        })
+    }
+
+    /// Chance that so much of the surroundings lies in the band, at most: each visit counts with the share of its windows there.
+    fn ln_chance(&self, at: f64) -> f64 {
+        let mut shares = vec![(0.0, 0.0); self.visits.len()];
+        for window in &self.list[self.range(at - AROUND * PILE_NEAR, at + AROUND * PILE_NEAR)] {
+            let share = &mut shares[window.visit];
+            share.1 += 1.0;
+            share.0 += f64::from(u8::from((window.at - at).abs() <= PILE_NEAR));
+        }
+        let seen: Vec<f64> = shares.iter().filter(|(_, all)| *all > 0.0).map(|(near, all)| near / all).collect();
+        let (all, mean) = (seen.len() as f64, seen.iter().sum::<f64>() / seen.len() as f64);
+        let expected = 1.0 / AROUND;
+        if mean <= expected {
+            return 0.0;
+        }
+        let part = |p: f64, q: f64| if p > 0.0 { p * (p / q).ln() } else { 0.0 };
+        -all * (part(mean, expected) + part(1.0 - mean, 1.0 - expected))
+    }
+
+    /// Visits faster than a rate, and whether two of them at different moments agree.
+    fn faster(&self, than: f64) -> (usize, bool) {
+        let mut counts = vec![0.0; self.visits.len()];
+        let mut sums = vec![0.0; self.visits.len()];
+        for window in self.list.iter().rev().take_while(|w| w.at > than) {
+            counts[window.visit] += 1.0;
+            sums[window.visit] += window.at;
+        }
+        let is_faster =
+            |visit: &usize| counts[*visit] >= FASTER * self.visits[*visit].windows as f64 && counts[*visit] > 0.0;
+        let fast: Vec<usize> = (0..self.visits.len()).filter(is_faster).collect();
+        let mean = |visit: usize| sums[visit] / counts[visit];
+        let agree =
+            |a: usize, b: usize| self.visits[a].moment != self.visits[b].moment && (mean(a) - mean(b)).abs() <= CORE;
+        let agreed = fast.len() <= LUCKY && fast.iter().any(|a| fast.iter().any(|b| agree(*a, *b)));
+        (fast.len(), agreed)
+    }
+
+    /// The windows around a level.
+    pub(super) fn around(&self, at: f64) -> Around {
+        let range = self.range(at - 2.0 * PILE_NEAR, at + 2.0 * PILE_NEAR);
+        let list = self.list[range].iter().map(|w| (w.at, w.weight, self.visits[w.visit].moment)).collect();
+        Around { centre: at, list }
+    }
+}
+
+/// The windows around a level: logarithm of the rate, weight, moment; the slowest first.
+#[derive(Debug, Clone)]
+pub(super) struct Around {
+    centre: f64,
+    list: Vec<(f64, f64, usize)>,
+}
+
+impl Around {
+    /// The middle of the narrow band with most weight, where each moment counts so often.
+    pub(super) fn level(&self, counts: &[u32]) -> Option<f64> {
+        let counted = self.list.iter().map(|(at, weight, moment)| (*at, weight * f64::from(counts[*moment])));
+        let counted: Vec<(f64, f64)> = counted.filter(|(_, weight)| *weight > 0.0).collect();
+        let is_near = |at: f64| (at - self.centre).abs() <= PILE_NEAR;
+        let (mut first, mut sum, mut best) = (0, 0.0, (0.0, 0..0));
+        for (last, (at, weight)) in counted.iter().enumerate() {
+            sum += weight;
+            while counted[first].0 < at - 2.0 * CORE {
+                sum -= counted[first].1;
+                first += 1;
+            }
+            if sum > best.0 + 1e-9 && is_near((counted[first].0 + at) / 2.0) {
+                best = (sum, first..last + 1);
+            }
+        }
+        let mut seen = 0.0;
+        let found = counted[best.1].iter().find(|(_, weight)| {
+            seen += weight;
+            seen >= best.0 / 2.0
+        });
+        found.map(|(at, _)| *at)
+    }
+}
