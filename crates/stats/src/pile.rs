@@ -7,32 +7,38 @@ use crate::order::quantile_sorted;
 use crate::{Rng, usable};
 use windows::{Level, Windows};
 
-/// Half width of the band around a level, as a share of it: the windows of an undisturbed machine have a standard deviation of 0.2 to
-/// 0.6 %, so that the band holds nine tenths of the widest of them.
+/// Half width of the band around a level, as a share of it: the windows of an undisturbed machine have a standard
+/// deviation of 0.2 to 0.6 %, so that the band holds nine tenths of the widest of them.
 pub const PILE_NEAR: f64 = 0.01;
-/// The surroundings of a level reach so many half widths of the band to either side. Where the density is level or the flank of one
-/// broad peak, a third of what lies in the surroundings lies in the band. A wider region would also call a peak with a standard
-/// deviation of 2 % a pile; a narrower one needs more visits.
+/// The surroundings of a level reach so many half widths of the band to either side. Where the density is level or the
+/// flank of one broad peak, a third of what lies in the surroundings lies in the band. A wider region would also call a
+/// peak with a standard deviation of 2 % a pile; a narrower one needs more visits.
 const AROUND: f64 = 3.0;
-/// Chance at most that a density without a pile has so many visits in the band. Five visits in the band and none beside it just pass. At
-/// 1 %, three of 64,000 simulated runs of noise with a standard deviation of 4 or 5 % had a "pile" 6 to 7 % above their mean; at 0.5 %, none.
+/// Chance at most that a density without a pile has so many visits in the band. Five visits in the band and none beside
+/// it just pass. At 1 %, three of 64,000 simulated runs of noise with a standard deviation of 4 or 5 % had a "pile" 6
+/// to 7 % above their mean; at 0.5 %, none.
 const CHANCE: f64 = 5e-3;
-/// Density on the fast side of the band over that in it, from which the band is no end of the distribution. A normal peak with a
-/// standard deviation of 1.2 % has 0.34; the flank of a broad peak, 0.7 and more.
+/// Density on the fast side of the band over that in it, from which the band is no end of the distribution. A normal
+/// peak with a standard deviation of 1.2 % has 0.34; the flank of a broad peak, 0.7 and more.
 const FALL: f64 = 0.5;
 /// Visits that may be faster than the level: their lines were in a nearer cache by chance.
 const LUCKY: usize = 3;
 /// [`Pile::width`] from which the band is filled evenly: then it has no level. Even filling has 0.0068.
 const EVEN: f64 = 0.006;
-/// Delays that are shorter than the band is wide draw the level to the slow side: the fast end of the interval is so much of
-/// [`Pile::width`] farther out. In simulations the interval then holds the planted level in 95 % of the runs with delays; without, in 88 %.
+/// How far the sustained rate may lie above the level: the best tenth of the visits to a pile is one standard deviation
+/// above it. More says that the level is a chance bump on the slow side of the pile, or the middle of wide noise.
+const ABOVE: f64 = 0.0075;
+/// Delays that are shorter than the band is wide draw the level to the slow side: the fast end of the interval is so
+/// much of [`Pile::width`] farther out. In simulations the interval then holds the planted level in 95 % of the runs
+/// with delays; without, in 88 %.
 const DRAWN: f64 = 0.2;
-/// Share of the windows of a visit that are faster than the level, from which the visit is: of a visit with half of its windows
-/// disturbed, the others count.
+/// Share of the windows of a visit that are faster than the level, from which the visit is: of a visit with half of its
+/// windows disturbed, the others count.
 const FASTER: f64 = 0.25;
 /// Visits that begin within so many seconds of the first of them see one moment, and count as one.
-const IN_A_ROW_SECONDS: f64 = 0.1;
-/// Bootstrap resamples: the ends of a 95 % interval then move by less than a tenth of its width (Davison & Hinkley 1997, §2.5.2).
+const IN_A_ROW_SECONDS: f64 = 0.05;
+/// Bootstrap resamples: the ends of a 95 % interval then move by less than a tenth of its width (Davison & Hinkley
+/// 1997, §2.5.2).
 const RESAMPLES: usize = 200;
 
 /// The level that windows pile up at, or the rate that was sustained where they do not.
@@ -44,7 +50,8 @@ pub struct Pile {
     pub low: f64,
     /// Upper end of the 95 % interval of `value`.
     pub high: f64,
-    /// Share of the visits' weight within [`PILE_NEAR`] of the level; each visit weighs the same, however many windows it has.
+    /// Share of the visits' weight within [`PILE_NEAR`] of the level; each visit weighs the same, however many windows
+    /// it has.
     pub share: f64,
     /// Windows looked at.
     pub windows: usize,
@@ -74,16 +81,17 @@ pub fn bare_pile(visits: &[VisitWindows], side: Side) -> Option<Pile> {
 
 /// The pile of the windows of some visits, with its interval.
 ///
-/// The value is the middle of the narrow band that holds most weight (Chernoff, "Estimation of the mode", Annals of the Institute of
-/// Statistical Mathematics 16, 1964), the fastest such place that passes a test: of what lies within three bands, more lies in the
-/// middle one than a third. A density that is even, falls or rises with a hollow shape has at most a third there, as has any normal
-/// peak that is wide beside the surroundings. Each visit counts with the share of its windows that lie in the band, a number from
-/// 0 to 1, so that the chance is bounded by the binomial one (Hoeffding, "Probability inequalities for sums of bounded random
-/// variables", JASA 58, 1963, theorem 1). The density has to fall off to the fast side, and no more than three visits may be faster,
-/// no two of them alike: else that may be the level, seen too seldom.
+/// The value is the middle of the narrow band that holds most weight (Chernoff, "Estimation of the mode", Annals of the
+/// Institute of Statistical Mathematics 16, 1964), the fastest such place that passes a test: of what lies within three
+/// bands, more lies in the middle one than a third. A density that is even, falls or rises with a hollow shape has at
+/// most a third there, as has any normal peak that is wide beside the surroundings. Each visit counts with the share of
+/// its windows that lie in the band, a number from 0 to 1, so that the chance is bounded by the binomial one
+/// (Hoeffding, "Probability inequalities for sums of bounded random variables", JASA 58, 1963, theorem 1). The density
+/// has to fall off to the fast side, and no more than three visits may be faster, no two of them alike: else that may
+/// be the level, seen too seldom.
 ///
-/// The interval comes from resampling whole moments, since visits of one moment have one cause (a cluster bootstrap; Davison & Hinkley
-/// 1997, §3.8).
+/// The interval comes from resampling whole moments, since visits of one moment have one cause (a cluster bootstrap;
+/// Davison & Hinkley 1997, §3.8).
 ///
 /// `None` without a window, or where a value is not finite and positive.
 #[must_use]
@@ -108,10 +116,10 @@ fn rate(log: f64, side: Side) -> f64 {
 
 fn found(windows: &Windows, side: Side) -> (Pile, Option<Level>) {
     let levels = windows.levels();
-    let piled = levels.iter().find(|level| is_pile(level));
+    let sustained = windows.sustained(&vec![1; windows.moments()]);
+    let piled = levels.iter().find(|level| is_pile(level) && sustained <= level.at + ABOVE);
     // Without a pile, the evidence of the level that comes nearest to one is shown.
     let nearest = piled.or_else(|| levels.iter().min_by(|a, b| a.ln_chance.total_cmp(&b.ln_chance))).copied();
-    let sustained = windows.sustained(&vec![1; windows.moments()]);
     let value = rate(piled.map_or(sustained, |level| level.at), side);
     let pile = Pile {
         value,

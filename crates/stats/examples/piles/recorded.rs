@@ -15,15 +15,17 @@ struct Tally {
     pairs: Vec<f64>,
     /// How far the halves of an accepted run are from each other.
     halves: Vec<f64>,
+    /// The same where both halves are accepted.
+    accepted_halves: Vec<f64>,
 }
 
 pub(crate) fn print(files: &[String]) {
     let runs: Vec<Cells> = files.iter().map(|file| read(file)).collect();
     println!("Share of all figures that each rule accepts, and shares of those accepted; pairs: two runs of one cell.");
-    println!("{:<24} {:>14} {:>17} {:>23} {:>15}", "", "", "pairs within", "off the best of runs by", "halves differ");
+    println!("{:39} {:>17} {:>23} {:>28}", "", "pairs within", "off the best of runs by", "halves differ by > 2 %");
     println!(
-        "{:<24} {:>14} {:>8} {:>8} {:>11} {:>11} {:>15}",
-        "rule", "accepted", "2 %", "5 %", "> 2 %", "> 5 %", "> 2 %"
+        "{:<24} {:>14} {:>8} {:>8} {:>11} {:>11} {:>15} {:>14}",
+        "rule", "accepted", "2 %", "5 %", "> 2 %", "> 5 %", "all", "both accepted"
     );
     for rule in RULES {
         println!("{:<24} {}", rule.0, row(&tally(rule, &runs)));
@@ -41,7 +43,10 @@ fn tally(rule: Rule, runs: &[Cells]) -> Tally {
             tally.figures += 1;
             if let Some((value, true)) = (rule.1)(visits, side) {
                 accepted.push(value.ln());
-                tally.halves.extend(halves(rule, visits, side));
+                if let Some((by, accepted)) = halves(rule, visits, side) {
+                    tally.halves.push(by);
+                    tally.accepted_halves.extend(accepted.then_some(by));
+                }
             }
         }
         let pick = if side == Side::High { f64::max } else { f64::min };
@@ -54,23 +59,26 @@ fn tally(rule: Rule, runs: &[Cells]) -> Tally {
     tally
 }
 
-/// How far the halves of a run are from each other.
-fn halves(rule: Rule, visits: &[VisitWindows], side: Side) -> Option<f64> {
+/// How far the halves of a run are from each other, and whether both are accepted.
+fn halves(rule: Rule, visits: &[VisitWindows], side: Side) -> Option<(f64, bool)> {
     let (first, second) = visits.split_at(visits.len() / 2);
-    Some((rule.1(first, side)?.0 / rule.1(second, side)?.0).ln().abs())
+    let (first, second) = (rule.1(first, side)?, rule.1(second, side)?);
+    Some(((first.0 / second.0).ln().abs(), first.1 && second.1))
 }
 
 fn row(tally: &Tally) -> String {
     let share =
         |of: &[f64], beyond: f64| 100.0 * of.iter().filter(|by| **by > beyond).count() as f64 / of.len().max(1) as f64;
     format!(
-        "{:>7} of {:>3} {:>6.0} % {:>6.0} % {:>9.0} % {:>9.0} % {:>13.0} %",
+        "{:>7} of {:>3} {:>6.0} % {:>6.0} % {:>9.0} % {:>9.0} % {:>13.0} % {:>6.0} % of {:>2}",
         tally.off.len(),
         tally.figures,
         100.0 - share(&tally.pairs, 0.02),
         100.0 - share(&tally.pairs, 0.05),
         share(&tally.off, 0.02),
         share(&tally.off, 0.05),
-        share(&tally.halves, 0.02)
+        share(&tally.halves, 0.02),
+        share(&tally.accepted_halves, 0.02),
+        tally.accepted_halves.len()
     )
 }

@@ -38,8 +38,8 @@ fn logs(visits: &[VisitWindows], side: Side) -> Vec<f64> {
     logs
 }
 
-/// A mode is accepted where the density falls off to both sides: half of what is within 3 % is within 1 %, and less than half as much as
-/// at it is next to it on the fast side.
+/// A mode is accepted where the density falls off to both sides: half of what is within 3 % is within 1 %, and less
+/// than half as much as at it is next to it on the fast side.
 fn mode(at: f64, logs: &[f64], side: Side) -> Figure {
     let between =
         |from: f64, to: f64| logs.partition_point(|log| *log <= at + to) - logs.partition_point(|log| *log < at + from);
@@ -61,8 +61,8 @@ fn half_sample(visits: &[VisitWindows], side: Side) -> Option<Figure> {
     Some(mode(rest.iter().sum::<f64>() / rest.len() as f64, &all, side))
 }
 
-/// The mode of a normal kernel with a bandwidth of 0.7 %: of its peaks with at least a tenth of the highest's density, the fastest accepted;
-/// else the highest.
+/// The mode of a normal kernel with a bandwidth of 0.7 %: of its peaks with at least a tenth of the highest's density,
+/// the fastest accepted; else the highest.
 fn kernel(visits: &[VisitWindows], side: Side) -> Option<Figure> {
     const WIDTH: f64 = 0.007;
     let all = logs(visits, side);

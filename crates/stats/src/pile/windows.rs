@@ -3,8 +3,8 @@
 use super::{APART_SECONDS, AROUND, FASTER, IN_A_ROW_SECONDS, LUCKY, PILE_NEAR, Side, VisitWindows};
 use crate::order::median_in_place;
 
-/// Half width of the band whose middle is the value of a level. With a quarter of [`PILE_NEAR`] values scatter a third more; with all of it,
-/// short delays draw them down more.
+/// Half width of the band whose middle is the value of a level. With a quarter of [`PILE_NEAR`] values scatter a third
+/// more; with all of it, short delays draw them down more.
 const CORE: f64 = PILE_NEAR / 2.0;
 
 /// A window: the logarithm of its rate, its weight, and the visit that it is of.
@@ -164,7 +164,8 @@ impl Windows {
         })
     }
 
-    /// Chance that so much of the surroundings lies in the band, at most: each visit counts with the share of its windows there.
+    /// Chance that so much of the surroundings lies in the band, at most: each visit counts with the share of its
+    /// windows there.
     fn ln_chance(&self, at: f64) -> f64 {
         let mut shares = vec![(0.0, 0.0); self.visits.len()];
         for window in &self.list[self.range(at - AROUND * PILE_NEAR, at + AROUND * PILE_NEAR)] {

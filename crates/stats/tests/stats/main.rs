@@ -7,6 +7,7 @@ mod knee;
 mod ks;
 mod order;
 mod outlier;
+mod pile;
 mod plateau;
 mod quantum;
 mod rng;
