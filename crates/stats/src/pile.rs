@@ -35,7 +35,8 @@ const DRAWN: f64 = 0.2;
 /// Share of the windows of a visit that are faster than the level, from which the visit is: of a visit with half of its
 /// windows disturbed, the others count.
 const FASTER: f64 = 0.25;
-/// Visits that begin within so many seconds of the first of them see one moment, and count as one.
+/// Visits that begin within so many seconds of the first of them see one moment, and count as one. Visits that
+/// take turns with those to other cells are 80 ms apart or more.
 const IN_A_ROW_SECONDS: f64 = 0.05;
 /// Bootstrap resamples: the ends of a 95 % interval then move by less than a tenth of its width (Davison & Hinkley
 /// 1997, §2.5.2).

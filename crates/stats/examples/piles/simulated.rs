@@ -21,12 +21,9 @@ pub(crate) fn print(seeds: u64) {
     for seconds in [0.3, 1.0, 3.0, 10.0] {
         noise_row(&format!("wanders in {seconds} s"), seeds, |sd, seed| wandering(sd, seconds, seed));
     }
-    println!(
-        "\nPlanted piles, {seeds} runs a row; lucky: 1 to 3 visits are 5 to 40 % too fast; seen: planted in 10 visits or more"
-    );
-    println!(
-        "bounds too high: bounds whose value is > 1 % above the planted level; halves: trusted ones that differ by > 2 %"
-    );
+    println!("\nPlanted piles, {seeds} runs a row; lucky: 1 to 3 visits too fast by 5 to 40 %");
+    println!("seen: % trusted of those planted in 10 visits or more; wrong: trusted, and > 1 % off");
+    println!("halves: differ by > 2 %, of those trusted in both; too high: bounds > 1 % above the planted level");
     println!(
         "{:<15} {:>9} {:>6} {:>6} {:>8} {:>8} {:>10} {:>9} {:>9} {:>8} {:>8}",
         "",
