@@ -1,5 +1,6 @@
-/* A random chase that nothing interrupts: one cycle (Sattolo), one load for each 64 bytes, in windows of 0.25 ms.
- * Usage: continuous CPU SECONDS READS huge|base BYTES...; READS: how often all lines are read in order before the chase.
+/* A random chase that nothing interrupts: one cycle (Sattolo), one load each 64 bytes, in windows of 0.25 ms.
+ * Usage: continuous CPU SECONDS READS huge|base BYTES...
+ * READS: how often all lines are read in order before the chase.
  * Prints for each size: bytes, 2nd percentile and median of the windows, ns per access. */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -82,7 +82,8 @@ def main():
     program = compile_reference()
     before, seen, after = continuous(program, args), visits(args), continuous(program, args)
     header(f"Visits against a continuous chase, {args.pages} pages, lines read {args.reads} times before, ns")
-    row("size", "before: p2", "median", "tiermark", "grade", "after: p2", "median", "tiermark / lower median", "position")
+    columns = ["before: p2", "median", "tiermark", "grade", "after: p2", "median", "tiermark / lower median"]
+    row("size", *columns, "position")
     row(*["---"] * 9)
     wrong, trusted = [], 0
     for size in args.sizes:
@@ -95,7 +96,8 @@ def main():
         trusted += grade == "trusted"
         if grade == "trusted" and where != "within":
             wrong.append(size_name(size))
-    print(f"\n**{trusted - len(wrong)} of {trusted}** trusted values agree" + (f"; not: {', '.join(wrong)}" if wrong else ""))
+    others = f"; not: {', '.join(wrong)}" if wrong else ""
+    print(f"\n**{trusted - len(wrong)} of {trusted}** trusted values agree{others}")
     sys.exit(1 if wrong else 0)
 
 

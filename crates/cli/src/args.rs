@@ -23,7 +23,7 @@ pub(crate) use counters::{CounterArgs, CounterUse, CountersFrom, CountingArgs};
 pub(crate) use history::HistoryArgs;
 pub(crate) use load::{LoadArgs, Pacing};
 pub(crate) use show::{ReportArgs, RerunArgs, ShowArgs};
-pub(crate) use system::{DoctorArgs, TuneArgs};
+pub(crate) use system::{DoctorArgs, SelftestArgs, TuneArgs};
 pub(crate) use watch::WatchArgs;
 
 /// A machine that is not there: for tests and demonstrations.

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::args::{
     self, BaselineArgs, CapacityArgs, CheckArgs, CompareArgs, CompletionsArgs, DoctorArgs, ExplainArgs, HelpArgs,
     HistoryArgs, ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs, PlanRunArgs, ReportArgs, RerunArgs, SchemaArgs,
-    ShowArgs, Simulation, TuneArgs, ViewArgs, WatchArgs,
+    SelftestArgs, ShowArgs, Simulation, TuneArgs, WatchArgs,
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, command_here, described, overview};
@@ -101,7 +101,8 @@ pub(crate) enum Command {
     /// Print the JSON Schema of the documents
     Schema(SchemaArgs),
     /// Check kernels, the clock and the tool's own cost here
-    Selftest(ViewArgs),
+    #[command(after_long_help = args::system::SELFTEST_EXITS)]
+    Selftest(SelftestArgs),
     /// Explain a command, a word, or a command of another tool
     Help(HelpArgs),
     /// Print shell completions

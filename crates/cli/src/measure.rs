@@ -61,7 +61,7 @@ pub(crate) struct Job<'a> {
 /// Seed of simulated runs: they are to be the same each time.
 const SIMULATED_SEED: u64 = 1;
 /// Drawn seeds stay below 2³², so that every reader of JSON keeps them exactly.
-const SEED_MASK: u64 = 0xffff_ffff;
+pub(crate) const SEED_MASK: u64 = 0xffff_ffff;
 
 /// Runs a job from the plan to the exit code.
 ///
@@ -317,7 +317,11 @@ fn possible(plan: Plan, machine: &Machine) -> Result<Plan, Refusal> {
     first.map_or(Ok(plan), Err)
 }
 
-fn probe(request: &Request) -> Result<Limited, Failure> {
+/// The probe of a request.
+///
+/// # Errors
+/// A [`Failure`] for a name that no probe has.
+pub(crate) fn probe(request: &Request) -> Result<Limited, Failure> {
     let found = tiermark_probes::find(&request.probe);
     found.map(Limited).ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))
 }
@@ -392,7 +396,10 @@ fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: 
 }
 
 /// Runs one request. One that is refused as a whole is part of the document, with its reason.
-fn experiment(
+///
+/// # Errors
+/// As [`probe`].
+pub(crate) fn experiment(
     request: &Request,
     refused: Option<&Refusal>,
     host: &mut dyn Host,

@@ -161,6 +161,14 @@ impl Progress {
         Some(Self { bar, expected, begun: 0, share: 0.0 })
     }
 
+    /// Begins a part of the run that is no experiment of the engine.
+    pub(crate) fn begin(&mut self, what: &str) {
+        let own = self.expected.get(self.begun).copied().unwrap_or(0.0);
+        self.begun += 1;
+        self.bar.set_message(harmless::line(what));
+        self.advance(0.0, own);
+    }
+
     /// Never runs backwards: steps that a probe adds get a share of the rest of the bar.
     fn advance(&mut self, done: f64, remaining: f64) {
         let all: f64 = self.expected.iter().sum();

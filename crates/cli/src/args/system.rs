@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tiermark_model::Bytes;
 use tiermark_tune::Profile;
 
 use super::common::View;
+use crate::parse;
 
 pub(crate) const TUNE_EXAMPLES: &str = "\
 Without --apply and --restore nothing is changed, and no root is needed. Changes last until the next reboot or --restore; their old
@@ -91,6 +93,31 @@ pub(crate) struct DoctorArgs {
     /// Read a captured machine (a directory or a tar archive) instead of this one
     #[arg(long, value_name = "TREE")]
     pub(crate) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+pub(crate) const SELFTEST_EXITS: &str = "\
+Exit codes: 0 all checks passed, 1 a check failed.
+With --continuous: 0 all trusted figures agree with the continuous runs, 1 one does not, 5 no figure is trusted.";
+
+/// Arguments of `selftest`.
+#[derive(Debug, Args)]
+pub(crate) struct SelftestArgs {
+    /// Compare visits of 2 ms with a chase that nothing interrupts
+    ///
+    /// A plain chase runs before and after a `latency` run over the same sizes: one in each cache level, and 1 GiB or a
+    /// quarter of the free memory. Takes about 30 seconds. Nothing is saved.
+    #[arg(long)]
+    pub(crate) continuous: bool,
+    /// Seconds of each continuous chase [default: 1]
+    ///
+    /// All visits together take at most twelve times as long.
+    #[arg(long, value_name = "SECONDS", requires = "continuous", value_parser = parse::seconds, hide_short_help = true)]
+    pub(crate) seconds: Option<f64>,
+    /// Largest chase of --continuous [default: 1 GiB, at most a quarter of the free memory]
+    #[arg(long, value_name = "SIZE", requires = "continuous", value_parser = parse::size, hide_short_help = true)]
+    pub(crate) max_mem: Option<Bytes>,
     #[command(flatten)]
     pub(crate) view: View,
 }

@@ -1,12 +1,15 @@
 //! `tiermark selftest`: the instruments checked on this machine.
 
+mod chase;
+mod continuous;
+
 use tiermark_engine::Host;
 use tiermark_kernels::layout::{permutation, prove, prove_permutation, write_chain};
 use tiermark_model::{ChainLayout, Exit};
 use tiermark_report::Check;
 use tiermark_stats::ks_uniform;
 
-use crate::args::{Simulation, ViewArgs};
+use crate::args::{SelftestArgs, Simulation};
 use crate::output::{Failure, print, style};
 use crate::target;
 
@@ -26,7 +29,10 @@ const STAMP_MOST_NS: f64 = 1_000.0;
 const GATE_MOST_NS: f64 = 1e6;
 
 /// Runs the command.
-pub(crate) fn run(args: &ViewArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
+    if args.continuous {
+        return continuous::run(args);
+    }
     let host = target::open(&Simulation::default(), 1, None, std::sync::Arc::default())?.host;
     let mut checks = kernels();
     checks.extend(generators());
