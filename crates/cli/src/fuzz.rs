@@ -103,7 +103,11 @@ fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
     let document = |run| tiermark_compare::Document { name: "fuzzed", run };
     for by_role in [false, true] {
         let rules = tiermark_compare::Rules { by_role, ..tiermark_compare::Rules::default() };
-        let found = tiermark_compare::compare(document(run), &[document(run), document(&again)], rules);
+        let found = tiermark_compare::compare(
+            &tiermark_compare::Reference::one(document(run)),
+            &[document(run), document(&again)],
+            rules,
+        );
         for style in styles {
             let _ = (tiermark_report::compare(&found, style), tiermark_report::compare_markdown(&found, style));
         }

@@ -174,6 +174,21 @@ fn a_baseline_is_compared_by_its_name() {
 }
 
 #[test]
+fn a_baseline_of_two_runs_is_compared_by_its_mean() {
+    let user = measured();
+    user.run(&["baseline", "set", "good", "fast.json"]).expect(0);
+    user.run(&["baseline", "add", "good", "again.json"]).expect(0);
+    assert!(user.run(&["baseline", "add", "good", "again.json"]).expect(2).err.contains("already"));
+    assert!(user.run(&["baseline", "list"]).expect(0).out.contains("2 runs"));
+    let found = user.run(&["compare", "--baseline", "good", "slow.json", "--json"]).expect(0).json();
+    assert_eq!(found["more_first"].as_array().unwrap().len(), 1);
+    assert_eq!(found["others"][0]["figures"][0]["first"]["runs"], 2);
+    let out = user.run(&["compare", "--baseline", "good", "slow.json"]).expect(0).out;
+    assert!(out.contains("means with 1 more") && out.contains("Assumed scatter"), "{out}");
+    user.run(&["compare", "--baseline", "good", "slow.json", "--fail-over", "5%"]).expect(3);
+}
+
+#[test]
 fn reports_fit_the_terminal_and_markdown_has_its_tables() {
     let user = measured();
     for more in [&[][..], &["-v"], &["--machines"], &["--ascii", "--units=both"]] {

@@ -177,7 +177,7 @@ fn another_method_is_a_series_of_its_own() {
     let out = user.run(&["history", "L1", "latency", HERE[0], HERE[1]]).expect(0).out;
     let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("2 values of 2026-11-01 to 2026-11-02 are not comparable"), "{out}");
-    assert!(said.contains("method version 1 against 2"), "{out}");
+    assert!(said.contains("measured by an older method: not comparable (version 1 against 2)"), "{out}");
 }
 
 #[test]

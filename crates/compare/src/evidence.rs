@@ -1,25 +1,21 @@
-//! What the visits of two runs say: whether their numbers differ by more than chance.
+//! What decides whether two numbers differ: their intervals, the allocations of their runs, and the scatter between runs.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use tiermark_model::{Finding, Observation, Visit, Window};
-use tiermark_stats::{Between, fisher_exact, mann_whitney, median, ratio_p};
+use tiermark_stats::{Between, mad, student_two_sided};
 
 use crate::numbers::Number;
-
-/// A number, and the part of it that is compared: 1, or one core's.
-pub(crate) type Part<'a> = (&'a Number<'a>, f64);
+use crate::scatter::Scatter;
 
 /// Standard errors in half of a 95 % interval of a normal value.
 const Z: f64 = 1.959_964;
-/// Visits below which a run has too few to test.
-const FEWEST: usize = 3;
-
-/// Relative standard deviation of the difference between the values of one number in two runs of one machine, which have
-/// other pages and other hours. Of 57 sharp edges in six recorded runs, the two values agree within 2 % in 95 of 100 pairs.
-const BETWEEN_RUNS: f64 = 0.0102;
 /// The standard error of a median of n normal values in standard deviations, times the root of n.
 const OF_MEDIAN: f64 = 1.253;
+/// Visits to an allocation below which its best window says little of it.
+const FEWEST: usize = 3;
+/// Standard deviation of a normal distribution per MAD.
+const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// A part of a finding's value with its interval; `None` without either.
 pub(crate) fn between(finding: &Finding, part: f64) -> Option<Between> {
@@ -27,82 +23,123 @@ pub(crate) fn between(finding: &Finding, part: f64) -> Option<Between> {
     Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
 }
 
-/// The p-value of the difference between two trusted numbers, of each the part that is compared: how often one this large
-/// would occur by chance if the hardware had not changed. `None` if nothing can be tested.
-///
-/// Of edges: how many visits of each run came beyond the middle between the two edges. An undisturbed moment is rare on
-/// a shared machine, and all other visits tell of the neighbours only, so that their ranks would hide the hardware. Of
-/// middles: the ranks of all visits. Of what was derived from several steps: the interval. Of each also: how far two runs
-/// of an unchanged machine lie apart.
-pub(crate) fn p_value(first: Part<'_>, other: Part<'_>, ratio: Between, less_is_better: bool) -> Option<f64> {
-    let of_visits = of_visits(first, other, ratio, less_is_better)?;
-    let (first, other) = (first.0, other.0);
-    // Visits to the same pages in the same hour agree better than two runs do.
-    // Of a run with one allocation it is not known: it counts like the other.
-    let spread = |one: &Number<'_>, two: &Number<'_>| {
-        let of = |number: &Number<'_>| number.seen?.spread_between;
-        of(one).or_else(|| of(two)).unwrap_or(0.0)
-    };
-    let off = |one: &Number<'_>, two: &Number<'_>| one.seen.map_or(0.0, |seen| off(seen, spread(one, two)));
-    let sigma = BETWEEN_RUNS.hypot(off(first, other)).hypot(off(other, first));
-    Some(of_visits.max(of_runs(ratio, sigma)?))
-}
-
-/// The p-value of the difference between a bound and a number: few windows are near a bound, so that their number says
-/// nothing, and the interval has to.
-pub(crate) fn p_value_of_bound(ratio: Between) -> Option<f64> {
-    Some(ratio_p(ratio)?.max(of_runs(ratio, BETWEEN_RUNS)?))
-}
-
-/// The p-value of a ratio of two runs of one machine, whose logarithm is normal with this standard deviation. It was seen of
-/// whole differences, with what visits add to them, so that it stands beside a test of the visits: both have to show a change.
-fn of_runs(ratio: Between, sigma: f64) -> Option<f64> {
-    let half = Z * sigma;
-    ratio_p(Between { low: ratio.value * (-half).exp(), high: ratio.value * half.exp(), ..ratio })
-}
-
-/// How far the middle of a step is off because its run had these allocations and no others, relative. Of an edge that is not
-/// known: an allocation that never saw an undisturbed moment is no worse a place.
-fn off(seen: &Observation, spread: f64) -> f64 {
-    let each = if seen.edge.is_none() { spread } else { 0.0 };
-    let allocations: BTreeSet<u32> = seen.visits.list.iter().map(|visit| visit.allocation).collect();
-    each * OF_MEDIAN / (allocations.len().max(1) as f64).sqrt()
-}
-
-fn of_visits(first: Part<'_>, other: Part<'_>, ratio: Between, less_is_better: bool) -> Option<f64> {
-    let (Some(a), Some(b)) = (first.0.seen, other.0.seen) else { return ratio_p(ratio) };
-    let parts = |seen: &Observation, part: f64, one: &dyn Fn(&[f64]) -> Option<f64>| {
-        visits(seen, one).into_iter().map(|value| value * part).collect::<Vec<f64>>()
-    };
-    if a.edge.is_none() {
-        return tested(&parts(a, first.1, &middle), &parts(b, other.1, &middle), mann_whitney);
+/// The geometric mean of values of several runs, with its interval.
+pub(crate) fn mean(all: &[Between]) -> Option<Between> {
+    let n = all.len() as f64;
+    let sound = |of: &Between| [of.value, of.low, of.high].iter().all(|v| v.is_finite() && *v > 0.0);
+    if all.is_empty() || !all.iter().all(sound) {
+        return None;
     }
-    let best = |values: &[f64]| {
-        let pick = if less_is_better { f64::min } else { f64::max };
-        values.iter().copied().reduce(pick)
-    };
-    // Between 0 and a change nobody overlooks, the middle on logarithms.
-    let middle = (a.value? * first.1 * b.value? * other.1).sqrt();
-    let reached = |value: &&f64| if less_is_better { **value < middle } else { **value > middle };
-    let test = |a: &[f64], b: &[f64]| {
-        fisher_exact(a.iter().filter(reached).count(), a.len(), b.iter().filter(reached).count(), b.len())
-    };
-    tested(&parts(a, first.1, &best), &parts(b, other.1, &best), test)
+    let square = |of: f64| of.ln().powi(2);
+    let value = (all.iter().map(|of| of.value.ln()).sum::<f64>() / n).exp();
+    let down = all.iter().map(|of| square(of.value / of.low)).sum::<f64>().sqrt() / n;
+    let up = all.iter().map(|of| square(of.high / of.value)).sum::<f64>().sqrt() / n;
+    Some(Between { value, low: value * (-down).exp(), high: value * up.exp() })
 }
 
-fn tested(a: &[f64], b: &[f64], test: impl Fn(&[f64], &[f64]) -> Option<f64>) -> Option<f64> {
-    (a.len().min(b.len()) >= FEWEST).then(|| test(a, b)).flatten()
+/// What the allocations of two runs add to the difference between two numbers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    /// Variance that is known for these numbers: of middles.
+    pub(crate) known: f64,
+    /// Edges: offsets of the allocations' best windows from their mean, for one run after the other.
+    pub(crate) offsets: Vec<f64>,
+    /// Edges: the variance of the difference, in variances between allocations.
+    pub(crate) of_edges: f64,
 }
 
-/// One value for each visit that has a clean window.
-fn visits(seen: &Observation, one: impl Fn(&[f64]) -> Option<f64>) -> Vec<f64> {
-    let of = |visit: &Visit| {
-        let clean = visit.windows.iter().filter(|window| window.clean).filter_map(Window::value);
-        one(&clean.collect::<Vec<f64>>())
+impl Places {
+    pub(crate) fn of(first: &Number<'_>, other: &Number<'_>, less_is_better: bool) -> Self {
+        let spread = |one: &Number<'_>, two: &Number<'_>| {
+            let of = |number: &Number<'_>| number.seen?.spread_between;
+            // Of a run with one allocation it is not known: it counts like the other.
+            of(one).or_else(|| of(two)).unwrap_or(0.0)
+        };
+        let mut places = Self::default();
+        for (one, two) in [(first, other), (other, first)] {
+            let Some(seen) = one.seen else { continue };
+            let by_allocation = by_allocation(seen);
+            let count = by_allocation.len().max(1);
+            if seen.edge.is_none() {
+                places.known += (spread(one, two) * OF_MEDIAN).powi(2) / count as f64;
+                continue;
+            }
+            places.of_edges += of_best(count).powi(2);
+            places.offsets.extend(offsets(by_allocation.values(), less_is_better));
+        }
+        places
+    }
+}
+
+/// The standard deviation between allocations, from the offsets of a family's numbers.
+pub(crate) fn between_places(offsets: &[f64]) -> f64 {
+    mad(offsets).map_or(0.0, |of| of * MAD_TO_SIGMA)
+}
+
+/// The standard deviation of the best of so many normal values, in theirs (Tippett, Biometrika 17, 1925; from 10 on by
+/// the approximation π/√(12 ln n), which errs on the wide side).
+fn of_best(count: usize) -> f64 {
+    const OF: [f64; 9] = [1.0, 0.826, 0.748, 0.701, 0.669, 0.645, 0.626, 0.611, 0.598];
+    let wide = |count: f64| std::f64::consts::PI / (12.0 * count.ln()).sqrt();
+    OF.get(count.saturating_sub(1)).copied().unwrap_or_else(|| wide(count as f64))
+}
+
+fn by_allocation(seen: &Observation) -> BTreeMap<u32, Vec<&Visit>> {
+    let mut all: BTreeMap<u32, Vec<&Visit>> = BTreeMap::new();
+    for visit in &seen.visits.list {
+        all.entry(visit.allocation).or_default().push(visit);
+    }
+    all
+}
+
+/// How far the best windows of allocations lie from their mean, on logarithms, as if the mean were known.
+fn offsets<'a>(allocations: impl Iterator<Item = &'a Vec<&'a Visit>>, less_is_better: bool) -> Vec<f64> {
+    let pick = if less_is_better { f64::min } else { f64::max };
+    let best = |visits: &Vec<&Visit>| {
+        let windows = visits.iter().flat_map(|visit| &visit.windows).filter(|window| window.clean);
+        windows.filter_map(Window::value).filter(|value| *value > 0.0).reduce(pick).map(f64::ln)
     };
-    seen.visits.list.iter().filter_map(of).collect()
+    let visited = allocations.filter(|visits| visits.len() >= FEWEST);
+    let best: Vec<f64> = visited.filter_map(best).collect();
+    let n = best.len() as f64;
+    let mean = best.iter().sum::<f64>() / n;
+    if best.len() < 2 {
+        return Vec::new();
+    }
+    best.iter().map(|value| (value - mean) * (n / (n - 1.0)).sqrt()).collect()
 }
 
-fn middle(values: &[f64]) -> Option<f64> {
-    median(values)
+/// The difference of two numbers, on logarithms, with its variance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Weighed {
+    pub(crate) difference: f64,
+    /// Variance by the visits and allocations of these runs.
+    pub(crate) own: f64,
+    /// One over the number of first runs, and one for the other.
+    pub(crate) factor: f64,
+    /// Variance with the scatter between runs.
+    pub(crate) whole: f64,
+    pub(crate) p_value: f64,
+}
+
+/// The difference of the mean of so many numbers of a family; `own` is its variance by visits and allocations.
+pub(crate) fn weighed(difference: f64, own: f64, factor: f64, numbers: usize, scatter: Scatter) -> Option<Weighed> {
+    let whole = own + factor * scatter.variance(numbers);
+    let degrees = scatter.degrees(numbers, factor, whole);
+    let p_value = student_two_sided(difference / whole.sqrt(), degrees)?;
+    Some(Weighed { difference, own, factor, whole, p_value })
+}
+
+/// The variance of a ratio's logarithm by its interval, of the side towards 1.
+pub(crate) fn variance(ratio: Between) -> f64 {
+    let half = if ratio.value > 1.0 { ratio.value / ratio.low } else { ratio.high / ratio.value }.ln();
+    (half / Z).powi(2)
+}
+
+/// A ratio whose interval also has a variance that its visits do not show.
+pub(crate) fn widened(ratio: Between, variance: f64) -> Between {
+    let wide = |half: f64| half.hypot(Z * variance.sqrt());
+    let down = wide((ratio.value / ratio.low).ln());
+    let up = wide((ratio.high / ratio.value).ln());
+    Between { low: ratio.value * (-down).exp(), high: ratio.value * up.exp(), ..ratio }
 }

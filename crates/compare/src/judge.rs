@@ -1,16 +1,21 @@
 //! The verdict on a number of two runs.
 
+use std::collections::BTreeMap;
+
 use tiermark_model::{
     ChangeVerdict, ComparedFigure, ComparedNumber, Doubt, Grade, Interval, Labels, Obstacle, Tenancy, less_is_better,
     present_probe_id,
 };
 use tiermark_stats::{Between, ratio};
 
+use crate::evidence::{Places, Weighed};
+use crate::families::Noise;
 use crate::numbers::Number;
+use crate::scatter::Family;
 use crate::{LEVEL, Rules, evidence};
 
 /// The confidence level of every interval.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// Two numbers, before the p-values of all are known.
 pub(crate) struct Pair {
@@ -20,18 +25,38 @@ pub(crate) struct Pair {
 
 /// What decides about a pair.
 struct Test {
+    family: Family,
+    /// Whether its family has a tier and it is no point of a curve: then it counts for the mean of the family.
+    is_of_family: bool,
     /// The other value over the first.
     ratio: Between,
-    p_value: Option<f64>,
+    /// How many runs the first value is the mean of.
+    runs: usize,
+    places: Places,
     /// The only change that the numbers can show; `None` where both are trusted.
     only: Option<ChangeVerdict>,
 }
 
 impl Pair {
-    /// Numbers with the same coordinates, or one that only one run has.
-    pub(crate) fn new(first: Option<&Number<'_>>, other: Option<&Number<'_>>, rules: Rules) -> Self {
+    /// Numbers with the same coordinates, or one that only one run has. `more`: the number in further first runs.
+    pub(crate) fn new(
+        first: Option<&Number<'_>>,
+        more: &[&Number<'_>],
+        other: Option<&Number<'_>>,
+        rules: Rules,
+    ) -> Self {
         let mut pair = Self { figure: figure(first, other), test: None };
-        let (Some(a), Some(b)) = (first, other) else { return pair };
+        let Some(a) = first else { return pair };
+        let mean = mean_of_runs(a, more, rules);
+        if let (Some((mean, runs)), Some(first)) = (mean, &mut pair.figure.first) {
+            first.value = Some(mean.value);
+            first.interval = Some(Interval { low: mean.low, high: mean.high, level: CONFIDENCE });
+            first.runs = Some(runs as u64);
+        }
+        let Some(b) = other else { return pair };
+        if let Some((mean, _)) = mean {
+            pair.figure.change = b.finding.value.map(|value| value / mean.value - 1.0).filter(|c| c.is_finite());
+        }
         let (first, other) = (probe(a), probe(b));
         if first != other {
             let why = Obstacle::Probe { first: first.to_owned(), other: other.to_owned() };
@@ -50,30 +75,42 @@ impl Pair {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;
         }
-        match test(a, b, less_is_better) {
-            Ok(test) => {
-                let change = |of: f64| of - 1.0;
-                let Between { low, high, .. } = test.ratio;
-                pair.figure.interval = Some(Interval { low: change(low), high: change(high), level: CONFIDENCE });
-                pair.test = Some(test);
-            }
+        match test(a, mean, b, less_is_better) {
+            Ok(test) => pair.test = Some(test),
             Err(doubt) => pair.figure.verdict = ChangeVerdict::Unsure(doubt),
         }
         pair
     }
 
-    /// The p-value of the difference between the two runs, without Holm's correction. `None` if nothing was tested.
-    pub(crate) fn p_value(&self) -> Option<f64> {
-        self.test.as_ref()?.p_value
+    /// The family of a tested number, and how its allocations differ.
+    pub(crate) fn offsets(&self) -> Option<(&Family, &[f64])> {
+        self.test.as_ref().map(|test| (&test.family, test.places.offsets.as_slice()))
+    }
+
+    /// The family that it counts for, and whether less is better; `None` of bounds.
+    pub(crate) fn family(&self) -> Option<(&Family, bool)> {
+        let test = self.test.as_ref().filter(|test| test.only.is_none() && test.is_of_family)?;
+        Some((&test.family, self.figure.less_is_better()?))
+    }
+
+    /// The difference with its p-value, without Holm's correction. `None` if nothing was tested.
+    pub(crate) fn weighed(&self, noises: &BTreeMap<Family, Noise>) -> Option<Weighed> {
+        let test = self.test.as_ref()?;
+        let noise = noises.get(&test.family)?;
+        let of_places = test.places.known + test.places.of_edges * noise.places;
+        let own = evidence::variance(test.ratio) + if noise.scatter.runs == 0 { of_places } else { 0.0 };
+        evidence::weighed(test.ratio.value.ln(), own, 1.0 + 1.0 / test.runs as f64, 1, noise.scatter)
     }
 
     /// The figure with its verdict, by the p-value that counts for all numbers.
-    pub(crate) fn judged(self, p_value: Option<f64>, threshold: f64) -> ComparedFigure {
+    pub(crate) fn judged(self, weighed: Option<Weighed>, p_value: Option<f64>, threshold: f64) -> ComparedFigure {
         let Self { mut figure, test } = self;
         figure.p_value = p_value;
-        let Some(Test { ratio, only, .. }) = test else { return figure };
+        let (Some(Test { ratio, only, .. }), Some(weighed)) = (test, weighed) else { return figure };
+        let wide = evidence::widened(ratio, (weighed.whole - evidence::variance(ratio)).max(0.0));
+        figure.interval = Some(Interval { low: wide.low - 1.0, high: wide.high - 1.0, level: CONFIDENCE });
         let is_beyond = |ratio: f64| (ratio - 1.0).abs() > threshold;
-        let is_apart = ratio.low > 1.0 || ratio.high < 1.0;
+        let is_apart = wide.low > 1.0 || wide.high < 1.0;
         let is_rare = p_value.is_some_and(|p| p <= LEVEL);
         let direction = match figure.less_is_better() == Some(ratio.value < 1.0) {
             true => ChangeVerdict::Better,
@@ -83,15 +120,28 @@ impl Pair {
             // A bound says on one side only where the number is.
             Some(only) if only != direction => ChangeVerdict::Unsure(Doubt::OpenBound),
             // Nor is it known how far: near a bound there are few windows.
-            Some(_) if is_apart && is_rare && is_beyond(ratio.low) && is_beyond(ratio.high) => direction,
+            Some(_) if is_apart && is_rare && is_beyond(wide.low) && is_beyond(wide.high) => direction,
             None if is_beyond(ratio.value) && is_apart && is_rare => direction,
             Some(_) => ChangeVerdict::Unsure(Doubt::OpenBound),
             None if is_beyond(ratio.value) => ChangeVerdict::Unsure(Doubt::MayBeChance),
+            // Of what these runs measured: that the hardware is the same within the threshold takes more runs.
             None if is_beyond(ratio.low) || is_beyond(ratio.high) => ChangeVerdict::Unsure(Doubt::WideInterval),
             None => ChangeVerdict::Same,
         };
         figure
     }
+}
+
+/// The mean of a number over runs of a baseline, and their count; `None` of one run. Bounds have no mean.
+fn mean_of_runs(first: &Number<'_>, more: &[&Number<'_>], rules: Rules) -> Option<(Between, usize)> {
+    let is_comparable = |number: &&&Number<'_>| !number.is_open() && obstacle(first, number, rules).is_none();
+    let more: Vec<&&Number<'_>> = more.iter().filter(is_comparable).collect();
+    if more.is_empty() || first.is_open() || rules.by_role {
+        return None;
+    }
+    let all = [first].into_iter().chain(more.into_iter().copied());
+    let all: Vec<Between> = all.filter_map(|number| evidence::between(number.finding, 1.0)).collect();
+    Some((evidence::mean(&all)?, all.len()))
 }
 
 /// The present name of a number's probe.
@@ -155,12 +205,13 @@ fn obstacle(a: &Number<'_>, b: &Number<'_>, rules: Rules) -> Option<Obstacle> {
     a.basis().obstacle(&b.basis(), rules.by_role)
 }
 
-fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Doubt> {
+fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Doubt> {
     if a.is_open() && b.is_open() {
         return Err(Doubt::BothBounds);
     }
     let [part_a, part_b] = parts(a, b).unwrap_or([1.0; 2]);
     let (first, other) = (evidence::between(a.finding, part_a), evidence::between(b.finding, part_b));
+    let (first, runs) = mean.map_or((first, 1), |(mean, runs)| (Some(mean), runs));
     let (Some(first), Some(other)) = (first, other) else { return Err(Doubt::NoInterval) };
     let ratio = ratio(other, first).ok_or(Doubt::NoInterval)?;
     let only = match (a.is_open(), b.is_open()) {
@@ -169,11 +220,11 @@ fn test(a: &Number<'_>, b: &Number<'_>, less_is_better: bool) -> Result<Test, Do
         (true, false) => Some(ChangeVerdict::Worse),
         _ => None,
     };
-    let p_value = match only {
-        Some(_) => evidence::p_value_of_bound(ratio),
-        None => evidence::p_value((a, part_a), (b, part_b), ratio, less_is_better),
-    };
-    Ok(Test { ratio, p_value, only })
+    let labels = &b.finding.labels;
+    let family = Family::of(&b.finding.metric, labels);
+    let is_of_family = !family.tier.is_empty() && !labels.is_point();
+    let places = Places::of(a, b, less_is_better);
+    Ok(Test { family, is_of_family, ratio, runs, places, only })
 }
 
 /// What programs got, where the steps of both numbers say so.

@@ -6,20 +6,24 @@
 mod basis;
 mod evidence;
 mod facts;
+mod families;
 mod figures;
 mod judge;
 mod numbers;
 mod roles;
+mod scatter;
 mod series;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use tiermark_model::{Against, ComparedFigure, ComparedRun, Comparison, Run};
+use tiermark_model::{Against, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Run, RunScatter};
 use tiermark_stats::holm;
 
+use evidence::Weighed;
 pub use figures::run_figures;
 use judge::Pair;
 use numbers::Number;
+pub use scatter::{FEWEST_RUNS, MOST_RUNS, Scatter, Scatters};
 pub use series::{FEWEST, OneRun, histories};
 
 /// Relative change up to which two numbers count as the same. Six recorded runs of one machine gave 57 sharp edges.
@@ -53,33 +57,101 @@ impl Default for Rules {
     }
 }
 
-/// Compares each of some runs with the first.
+/// What others are compared with.
+#[derive(Debug, Clone)]
+pub struct Reference<'a> {
+    /// The run whose numbers and facts count.
+    pub first: Document<'a>,
+    /// Further runs of the same machine: their values count for the means.
+    pub more: &'a [Document<'a>],
+    /// The scatter between runs of the machine; `None`: the default.
+    pub scatters: Option<&'a Scatters>,
+}
+
+impl<'a> Reference<'a> {
+    /// One run of a machine without a history.
+    #[must_use]
+    pub fn one(first: Document<'a>) -> Self {
+        Self { first, more: &[], scatters: None }
+    }
+}
+
+/// Compares each of some runs with a run, or with the mean of several.
 #[must_use]
-pub fn compare(first: Document<'_>, others: &[Document<'_>], rules: Rules) -> Comparison {
-    let numbers = numbers::of(first.run, rules.by_role);
+pub fn compare(reference: &Reference<'_>, others: &[Document<'_>], rules: Rules) -> Comparison {
+    let first = reference.first;
+    let own = numbers::of(first.run, rules.by_role);
+    let more: Vec<Vec<Number<'_>>> =
+        reference.more.iter().map(|document| numbers::of(document.run, rules.by_role)).collect();
+    let more = by_key(&more);
     let own_facts = facts::facts(first.run);
-    let against = |other: &Document<'_>| Against {
-        run: ComparedRun::of(other.name, other.run),
-        facts: facts::differences(&own_facts, &facts::facts(other.run)),
-        figures: figures(&numbers, &numbers::of(other.run, rules.by_role), rules),
+    let against = |other: &Document<'_>| {
+        let is_guest = [first.run, other.run].iter().any(|run| run.machine.system.hypervisor.is_some());
+        let default = Scatters::by_default(is_guest);
+        let scatters = reference.scatters.unwrap_or(&default);
+        let judged = judged(&own, &more, &numbers::of(other.run, rules.by_role), scatters, rules);
+        Against {
+            run: ComparedRun::of(other.name, other.run),
+            facts: facts::differences(&own_facts, &facts::facts(other.run)),
+            figures: judged.figures,
+            families: judged.families,
+            scatter: judged.scatter,
+        }
     };
     Comparison {
         threshold: rules.threshold,
         level: LEVEL,
         by_role: rules.by_role,
         first: ComparedRun::of(first.name, first.run),
+        more_first: reference.more.iter().map(|more| ComparedRun::of(more.name, more.run)).collect(),
         others: others.iter().map(against).collect(),
     }
 }
 
-/// All numbers of two runs, with p-values that count for all of them.
-fn figures(first: &[Number<'_>], other: &[Number<'_>], rules: Rules) -> Vec<ComparedFigure> {
-    let pairs: Vec<Pair> = aligned(first, other).into_iter().map(|(a, b)| Pair::new(a, b, rules)).collect();
-    let tested: Vec<usize> = (0..pairs.len()).filter(|at| pairs[*at].p_value().is_some()).collect();
-    let adjusted = holm(&tested.iter().filter_map(|at| pairs[*at].p_value()).collect::<Vec<f64>>());
-    let mut p_values = vec![None; pairs.len()];
-    tested.into_iter().zip(adjusted).for_each(|(at, p)| p_values[at] = Some(p));
-    pairs.into_iter().zip(p_values).map(|(pair, p)| pair.judged(p, rules.threshold)).collect()
+/// The numbers of further runs by their coordinates. What a run measured several times has no place in a mean.
+fn by_key<'n, 'a>(runs: &'n [Vec<Number<'a>>]) -> HashMap<&'n str, Vec<&'n Number<'a>>> {
+    let mut all: HashMap<&str, Vec<&Number<'a>>> = HashMap::new();
+    for numbers in runs {
+        let mut seen = HashSet::new();
+        for number in numbers.iter().filter(|number| seen.insert(number.key.as_str())) {
+            all.entry(&number.key).or_default().push(number);
+        }
+    }
+    all
+}
+
+/// All numbers of two runs.
+struct Judged {
+    figures: Vec<ComparedFigure>,
+    families: Vec<ComparedFamily>,
+    scatter: Vec<RunScatter>,
+}
+
+/// Judges all numbers of two runs, with p-values that count for all tests.
+fn judged<'n, 'a>(
+    first: &'n [Number<'a>],
+    more: &HashMap<&str, Vec<&'n Number<'a>>>,
+    other: &'n [Number<'a>],
+    scatters: &Scatters,
+    rules: Rules,
+) -> Judged {
+    let more_of = |number: Option<&Number<'a>>| {
+        number.and_then(|number| more.get(number.key.as_str())).map_or(&[][..], Vec::as_slice)
+    };
+    let pairs = aligned(first, other).into_iter().map(|(a, b)| Pair::new(a, more_of(a), b, rules));
+    let pairs: Vec<Pair> = pairs.collect();
+    let noises = families::noises(&pairs, scatters);
+    let weighed: Vec<Option<Weighed>> = pairs.iter().map(|pair| pair.weighed(&noises)).collect();
+    let means = families::means(&pairs, &weighed, &noises);
+    let of_means = means.iter().map(|mean| mean.weighed.p_value);
+    let tested: Vec<f64> = weighed.iter().flatten().map(|one| one.p_value).chain(of_means).collect();
+    let mut adjusted = holm(&tested).into_iter();
+    let pairs = pairs.into_iter().zip(weighed);
+    let figures = pairs
+        .map(|(pair, weighed)| pair.judged(weighed, weighed.and_then(|_| adjusted.next()), rules.threshold))
+        .collect();
+    let families = means.iter().zip(adjusted).map(|(mean, p_value)| mean.judged(p_value, rules)).collect();
+    Judged { figures, families, scatter: families::reported(&noises) }
 }
 
 /// Numbers with the same coordinates side by side; what a run measured several times, in its order. Numbers that only one

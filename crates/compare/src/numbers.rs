@@ -41,6 +41,7 @@ impl Number<'_> {
         };
         ComparedNumber {
             value: *value,
+            runs: None,
             grade: verdict.grade,
             interval: *interval,
             state: self.seen.and_then(|seen| seen.state),

@@ -29,25 +29,35 @@ pub struct OneRun<'a> {
 }
 
 /// A value of a figure with its run.
-type Reading<'a> = (&'a OneRun<'a>, &'a RunFigure);
+pub(crate) type Reading<'a> = (&'a OneRun<'a>, &'a RunFigure);
 
 /// The figures of some runs, which are given oldest first: one entry for each series of comparable values. Figures are in the order of the
 /// newest run that has them; of the series of a figure, that of its newest value comes first.
 #[must_use]
 pub fn histories(runs: &[OneRun<'_>], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<FigureHistory> {
-    let mut by_key: BTreeMap<&str, Vec<Reading<'_>>> = BTreeMap::new();
-    let mut order: Vec<&str> = Vec::new();
+    judged(&by_figure(runs, is_asked).iter().flat_map(|readings| series_of(readings)).collect::<Vec<Series<'_>>>())
+}
+
+/// The values of each figure that are comparable with its newest one, oldest first.
+pub(crate) fn newest_series<'a>(runs: &'a [OneRun<'a>]) -> Vec<Vec<Reading<'a>>> {
+    let newest = |readings: &Vec<Reading<'a>>| series_of(readings).into_iter().next().map(|series| series.readings);
+    by_figure(runs, |_| true).iter().filter_map(newest).collect()
+}
+
+/// The readings of each figure, newest first. Figures are in the order of the newest run that has them.
+fn by_figure<'a>(runs: &'a [OneRun<'a>], is_asked: impl Fn(&RunFigure) -> bool) -> Vec<Vec<Reading<'a>>> {
+    let mut place: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut all: Vec<Vec<Reading<'a>>> = Vec::new();
     for run in runs.iter().rev() {
         for figure in run.about.figures.iter().filter(|figure| is_asked(figure)) {
-            let readings = by_key.entry(&figure.key).or_default();
-            if readings.is_empty() {
-                order.push(&figure.key);
+            let at = *place.entry(&figure.key).or_insert(all.len());
+            if at == all.len() {
+                all.push(Vec::new());
             }
-            readings.push((run, figure));
+            all[at].push((run, figure));
         }
     }
-    let all = order.iter().filter_map(|key| by_key.get(key)).flat_map(|readings| series_of(readings));
-    judged(&all.collect::<Vec<Series<'_>>>())
+    all
 }
 
 /// Comparable values of a figure, oldest first.

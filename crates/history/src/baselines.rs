@@ -8,13 +8,14 @@ use tiermark_lines::write_whole;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Refusal, Run};
 
-use crate::document::read_file;
+use crate::document::{MAX_DOCUMENT_BYTES, name_of, parse, read_bytes};
 use crate::store::{Entry, Store};
 
 /// Characters of a name at most.
 const LONGEST: usize = 64;
 
-/// The directory of baselines. Each is a copy of a run document, so that it stays when the run is deleted.
+/// The directory of baselines. Each is a file of copies of run documents, one a line, so that they stay when the runs
+/// are deleted. Earlier versions kept one run, which is a file of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baselines {
     directory: Option<PathBuf>,
@@ -26,17 +27,23 @@ impl Baselines {
         Self { directory: store.directory().and_then(Path::parent).map(|data| data.join("baselines")) }
     }
 
-    /// Keeps a copy of a run under a name, whole or not at all. A baseline of that name is replaced.
+    /// Keeps copies of runs under a name, all or none. A baseline of that name is replaced.
     ///
     /// # Errors
-    /// A [`Refusal`] for a name that is no file's, or where the copy cannot be written.
-    pub fn set(&self, name: &str, run: &Run) -> Result<PathBuf, Refusal> {
+    /// A [`Refusal`] for a name that is no file's, or where the copies cannot be written or would be too large.
+    pub fn set(&self, name: &str, runs: &[Run]) -> Result<PathBuf, Refusal> {
         let file = file_of(name)?;
         let failed = |error: &str| says::baseline_not_kept(name, error);
         let directory = self.directory.as_deref().ok_or_else(|| failed("the environment names no directory for it"))?;
-        let bytes = serde_json::to_vec(run).map_err(|error| failed(&error.to_string()))?;
-        write_whole(directory, &file, |file| file.write_all(&bytes).and_then(|()| file.write_all(b"\n")))
-            .map_err(|error| failed(&error.to_string()))
+        let mut bytes = Vec::new();
+        for run in runs {
+            serde_json::to_writer(&mut bytes, run).map_err(|error| failed(&error.to_string()))?;
+            bytes.push(b'\n');
+        }
+        if bytes.len() as u64 > MAX_DOCUMENT_BYTES {
+            return Err(failed("its runs are larger than 256 MiB together"));
+        }
+        write_whole(directory, &file, |file| file.write_all(&bytes)).map_err(|error| failed(&error.to_string()))
     }
 
     /// All baselines, the oldest first; the id of each is its name.
@@ -47,13 +54,24 @@ impl Baselines {
         self.directory.as_ref().map_or_else(|| Ok(Vec::new()), |directory| Store::at(directory).list())
     }
 
-    /// The run of a name.
+    /// The runs of a name, in the order in which they were added; at least one.
     ///
     /// # Errors
-    /// A [`Refusal`] where there is none, or its document cannot be read.
-    pub fn load(&self, name: &str) -> Result<Run, Refusal> {
+    /// A [`Refusal`] where there is none, or one of its documents cannot be read.
+    pub fn load_all(&self, name: &str) -> Result<Vec<Run>, Refusal> {
         let path = self.path(name)?;
-        if path.is_file() { read_file(&path) } else { Err(self.unknown(name)) }
+        if !path.is_file() {
+            return Err(self.unknown(name));
+        }
+        let from = name_of(&path);
+        let bytes = read_bytes(&path)?;
+        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        // A document that someone laid out over several lines is one run.
+        let is_whole = |line: &&[u8]| line.starts_with(b"{") && line.ends_with(b"}");
+        if lines.len() < 2 || !lines.iter().all(is_whole) {
+            return Ok(vec![parse(&bytes, &from)?]);
+        }
+        lines.into_iter().map(|line| parse(line, &from)).collect()
     }
 
     /// Deletes a baseline.

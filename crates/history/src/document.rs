@@ -60,13 +60,17 @@ pub(crate) fn name_of(path: &Path) -> String {
 
 /// Reads a document file.
 pub(crate) fn read_file(path: &Path) -> Result<Run, Refusal> {
-    let from = name_of(path);
+    parse(&read_bytes(path)?, &name_of(path))
+}
+
+/// The bytes of a file that is not much larger than a document may be.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
     File::open(path)
         // One byte more than the limit separates "at the limit" from "beyond it", also for pipes and devices.
         .and_then(|file| file.take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| says::document_unreadable(&from, &error.to_string()))?;
-    parse(&bytes, &from)
+        .map_err(|error| says::document_unreadable(&name_of(path), &error.to_string()))?;
+    Ok(bytes)
 }
 
 /// Bytes that the free data of a document of this length may take.

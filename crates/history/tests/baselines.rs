@@ -15,18 +15,37 @@ fn run(id: &str) -> Run {
     serde_json::from_value(json).unwrap()
 }
 
+fn ids(kept: &Baselines, name: &str) -> Vec<String> {
+    kept.load_all(name).unwrap().into_iter().map(|run| run.id).collect()
+}
+
+#[test]
+fn a_baseline_of_several_runs_is_read_and_so_is_one_of_an_earlier_version() {
+    let home = tempfile::tempdir().unwrap();
+    let kept = Baselines::beside(&Store::at(home.path().join("runs")));
+    let path = kept.set("good", &[run("a"), run("b"), run("c")]).unwrap();
+    assert_eq!(ids(&kept, "good"), ["a", "b", "c"]);
+    // One document, on one line or on many.
+    std::fs::write(&path, serde_json::to_vec(&run("old")).unwrap()).unwrap();
+    assert_eq!(ids(&kept, "good"), ["old"]);
+    std::fs::write(&path, serde_json::to_vec_pretty(&run("older")).unwrap()).unwrap();
+    assert_eq!(ids(&kept, "good"), ["older"]);
+    std::fs::write(&path, "{}\n{}\n").unwrap();
+    assert!(kept.load_all("good").is_err());
+}
+
 #[test]
 fn a_baseline_is_kept_replaced_listed_and_removed() {
     let home = tempfile::tempdir().unwrap();
     let kept = Baselines::beside(&Store::at(home.path().join("runs")));
     assert!(kept.list().unwrap().is_empty());
-    assert_eq!(kept.load("good").unwrap_err().code, codes::baseline_unknown);
-    let path = kept.set("good", &run("a")).unwrap();
+    assert_eq!(kept.load_all("good").unwrap_err().code, codes::baseline_unknown);
+    let path = kept.set("good", &[run("a")]).unwrap();
     assert_eq!(path, home.path().join("baselines/good.json"));
-    assert_eq!(kept.load("good").unwrap().id, "a");
-    kept.set("good", &run("b")).unwrap();
-    kept.set("v1.2-rc_3", &run("c")).unwrap();
-    assert_eq!(kept.load("good").unwrap().id, "b");
+    assert_eq!(ids(&kept, "good"), ["a"]);
+    kept.set("good", &[run("b")]).unwrap();
+    kept.set("v1.2-rc_3", &[run("c")]).unwrap();
+    assert_eq!(ids(&kept, "good"), ["b"]);
     let mut names: Vec<String> = kept.list().unwrap().into_iter().map(|entry| entry.id).collect();
     names.sort_unstable();
     assert_eq!(names, ["good", "v1.2-rc_3"]);
@@ -40,7 +59,7 @@ fn a_name_reaches_no_other_directory() {
     let kept = Baselines::beside(&Store::at(home.path().join("runs")));
     let long = "a".repeat(65);
     for name in ["", ".hidden", "..", "../runs/x", "a/b", "a b", "a\n", "ä", long.as_str()] {
-        for refused in [kept.set(name, &run("a")).map(drop), kept.load(name).map(drop), kept.remove(name)] {
+        for refused in [kept.set(name, &[run("a")]).map(drop), kept.load_all(name).map(drop), kept.remove(name)] {
             assert_eq!(refused.unwrap_err().code, codes::baseline_name, "{name:?}");
         }
     }

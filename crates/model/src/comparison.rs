@@ -28,6 +28,9 @@ pub struct Comparison {
     pub by_role: bool,
     /// The run that all others are compared with.
     pub first: ComparedRun,
+    /// Further runs of the same baseline: the values that others are compared with are means over `first` and these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_first: Vec<ComparedRun>,
     /// The other runs, in the order given.
     pub others: Vec<Against>,
 }
@@ -77,6 +80,56 @@ pub struct Against {
     pub facts: Vec<FactDifference>,
     /// The numbers of both runs, those of the first in its order, then those of this one alone.
     pub figures: Vec<ComparedFigure>,
+    /// Families of at least two tested numbers: the rates, or the latencies, of a tier.
+    #[serde(default)]
+    pub families: Vec<ComparedFamily>,
+    /// The scatter between runs of an unchanged machine that the tests assume, for each family of the tested numbers.
+    #[serde(default)]
+    pub scatter: Vec<RunScatter>,
+}
+
+/// The numbers of one quantity and one tier, judged by the mean of their changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedFamily {
+    /// The quantity.
+    pub metric: Quantity,
+    /// The tier.
+    pub tier: String,
+    /// How many numbers were tested.
+    pub figures: u64,
+    /// Geometric mean of their changes: 0.1 is 10 % more than in the first run.
+    pub change: f64,
+    /// Its interval, with the scatter between runs.
+    pub interval: Interval,
+    /// p-value, with Holm's correction for all tests of the two runs.
+    pub p_value: f64,
+    /// The conclusion: better, worse, same or unsure.
+    #[serde(flatten)]
+    pub verdict: ChangeVerdict,
+}
+
+impl ComparedFamily {
+    /// How much it lost, relative to the first run; `None` unless it is worse.
+    pub fn loss(&self) -> Option<f64> {
+        (self.verdict == ChangeVerdict::Worse).then_some(self.change.abs())
+    }
+}
+
+/// How much the values of a family differ between runs of an unchanged machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunScatter {
+    /// The quantity.
+    pub metric: Quantity,
+    /// The tier; empty for numbers without one.
+    pub tier: String,
+    /// Relative standard deviation of one number from run to run: 0.01 is 1 %.
+    pub sd: f64,
+    /// The part of it that all numbers of the family share in a run, as a relative standard deviation.
+    pub common: f64,
+    /// Runs that it was estimated from; 0 for the default.
+    pub runs: u64,
 }
 
 /// A number in two runs.
@@ -107,7 +160,7 @@ pub struct ComparedFigure {
     /// Relative change of the rate by sockets in use; only between machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_per_socket: Option<f64>,
-    /// Interval of the change.
+    /// Interval of the change, with the scatter between runs.
     pub interval: Option<Interval>,
     /// p-value: how often a difference this large or larger would occur by chance if the hardware had not changed.
     /// Holm's correction for the number of tests of the two runs is applied. `None` if this number was not tested.
@@ -139,6 +192,25 @@ impl ComparedFigure {
     }
 }
 
+/// Family-wise p-value up to which a loss that is not shown keeps a gate from judging: of unchanged machines, chance
+/// alone reaches it in at most one of 20 pairs of runs, and a loss in half of these.
+const DOUBTFUL: f64 = 0.05;
+/// Half of an interval, in limits of a gate, from which on the runs are too uncertain to judge a loss: numbers of a
+/// machine whose allocations scatter by 2 % have up to 5.2 %, and can be judged at 5 %; those of a guest by the default
+/// scatter have 7.7 %, and cannot.
+const TOO_WIDE: f64 = 1.5;
+
+impl ComparedFigure {
+    /// Whether it seems worse by more than `limit` in a way that chance does not explain well, or that the runs are too
+    /// uncertain to judge.
+    pub fn blocks_gate(&self, limit: f64) -> bool {
+        let Some(loss) = self.unsure_loss() else { return false };
+        let half = self.interval.map(|interval| (interval.high - interval.low) / 2.0);
+        let is_doubtful = self.p_value.is_none_or(|p| p <= DOUBTFUL) || half.is_none_or(|half| half > TOO_WIDE * limit);
+        loss > limit && is_doubtful
+    }
+}
+
 /// Whether less of a quantity is better: of times, with few exceptions. `None` of sizes, counts and shares.
 pub fn less_is_better(metric: &Quantity, unit: Unit) -> Option<bool> {
     match (metric, unit) {
@@ -157,6 +229,9 @@ pub fn less_is_better(metric: &Quantity, unit: Unit) -> Option<bool> {
 pub struct ComparedNumber {
     /// The capability in the base unit; `None` if withheld or not measured.
     pub value: Option<f64>,
+    /// How many runs of a baseline `value` and `interval` are the mean of; `None` for one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
     /// How far it can be trusted.
     pub grade: Grade,
     /// Its interval.
@@ -196,7 +271,7 @@ pub enum ChangeVerdict {
     Better,
     /// Worse by more than the threshold, beyond chance.
     Worse,
-    /// The whole interval of the change is within the threshold.
+    /// The two values, with the intervals of their visits, lie within the threshold.
     Same,
     /// Neither a change nor its absence is shown.
     Unsure(Doubt),
@@ -242,7 +317,9 @@ pub enum Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::MayBeChance => "changed by more than the threshold, but the visits may differ by chance",
+            Self::MayBeChance => {
+                "changed by more than the threshold, but runs of an unchanged machine may differ as much"
+            }
             Self::WideInterval => "the interval of the change reaches beyond the threshold",
             Self::BothBounds => "both are bounds",
             Self::OpenBound => "one is a bound that the other does not contradict",
@@ -311,7 +388,9 @@ impl fmt::Display for Obstacle {
             Self::OnlyInFirst => write!(f, "only the first run has them"),
             Self::OnlyInOther => write!(f, "only the other run has them"),
             Self::Probe { first, other } => write!(f, "of different probes: {first} against {other}"),
-            Self::Method { first, other } => write!(f, "method version {first} against {other}"),
+            Self::Method { first, other } => {
+                write!(f, "measured by an older method: not comparable (version {first} against {other})")
+            }
             // Sizes that differ by less than they are rounded to.
             Self::WorkingSet { first: Some(first), other: Some(other) } if first.to_string() == other.to_string() => {
                 write!(f, "working set of a thread {} B against {} B", first.0, other.0)

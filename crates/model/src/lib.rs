@@ -55,8 +55,8 @@ pub use check::{
 };
 pub use checkup::{CheckRow, Checkup, Health};
 pub use comparison::{
-    Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Doubt, Fact,
-    FactDifference, Obstacle, Tenancy, less_is_better,
+    Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison,
+    Doubt, Fact, FactDifference, Obstacle, RunScatter, Tenancy, less_is_better,
 };
 pub use counters::{
     CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,

@@ -68,6 +68,7 @@ pub use check::{check, named_figures};
 pub use comments::comments;
 pub use compare::{compare, compare_markdown, compared_name};
 pub use continuous::{ContinuousRow, Level, Lies, TOLERANCE, continuous};
+pub use compare::{compare, compare_markdown, compared_name, family_name};
 pub use counter_sources::counter_sources;
 pub use doctor::doctor;
 pub use explain::{explain_rules, explanation};

@@ -9,6 +9,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   tiermark compare before.json after.json
   tiermark baseline set good
+  tiermark survey && tiermark baseline add good
   tiermark survey && tiermark compare --baseline good --fail-over 5%
   tiermark compare before.json after.json --fail-over 5%
   tiermark compare small.json large.json --machines
@@ -22,7 +23,7 @@ pub(crate) struct CompareArgs {
     /// Two or more runs: `last`, an id or its beginning, a file, or -; each is compared with the first
     #[arg(value_name = "RUN", required_unless_present = "baseline")]
     pub(crate) runs: Vec<String>,
-    /// Compare `last`, or the named runs, with a run kept by `tiermark baseline set NAME`
+    /// Compare `last`, or the named runs, with what `tiermark baseline set NAME` keeps
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Compare different machines: tiers by their role, whatever their sizes, and rates by core and socket
@@ -135,13 +136,21 @@ pub(crate) struct BaselineArgs {
 /// Actions of `baseline`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BaselineCommand {
-    /// Keep a copy of a run under a name; an earlier one of that name is replaced
+    /// Keep copies of runs under a name; an earlier baseline of that name is replaced
     Set {
         /// Letters, digits, `-`, `_` and `.`
         name: String,
-        /// `last`, the id of a saved run or its beginning, a file, or -
+        /// `last`, ids of saved runs or their beginnings, files, or -; several are compared by their mean
         #[arg(value_name = "RUN", default_value = "last")]
-        run: String,
+        runs: Vec<String>,
+    },
+    /// Add runs of the same machine to a baseline: `compare` uses the mean of all
+    Add {
+        /// The baseline's name; one that does not exist is made
+        name: String,
+        /// `last`, ids of saved runs or their beginnings, files, or -
+        #[arg(value_name = "RUN", default_value = "last")]
+        runs: Vec<String>,
     },
     /// List the baselines
     List {

@@ -12,16 +12,19 @@ use crate::shell;
 pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
     let kept = baselines();
     match &args.command {
-        BaselineCommand::Set { name, run } => {
-            let run = run_of_probes(run)?;
-            let replaced = kept.load(name).ok().map(|old| format!(", in place of that of {}", old.started));
-            let path = kept.set(name, &run).map_err(Failure::usage)?;
-            print(&format!("{name}: {}{}, in {}", described(&run), replaced.unwrap_or_default(), path.display()))?;
+        BaselineCommand::Set { name, runs } => {
+            let replaced = kept.load_all(name).ok().map(|old| format!(", in place of {}", of_all(&old)));
+            keep(&kept, name, Vec::new(), runs, &replaced.unwrap_or_default())?;
+        }
+        BaselineCommand::Add { name, runs } => {
+            let is_new = kept.list()?.iter().all(|entry| entry.id != *name);
+            let old = if is_new { Vec::new() } else { kept.load_all(name).map_err(Failure::usage)? };
+            keep(&kept, name, old, runs, "")?;
         }
         BaselineCommand::Remove { name } => kept.remove(name).map_err(Failure::usage)?,
         BaselineCommand::List { json, view } => {
-            let about = |entry: &Entry| match kept.load(&entry.id) {
-                Ok(run) => format!("{}, {}", described(&run), run.id),
+            let about = |entry: &Entry| match kept.load_all(&entry.id) {
+                Ok(runs) => of_all(&runs),
                 Err(refusal) => refusal.why,
             };
             let rows: Vec<(String, String)> =
@@ -39,6 +42,40 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Keeps runs under a name, after those that it has.
+fn keep(kept: &Baselines, name: &str, old: Vec<Run>, added: &[String], replaced: &str) -> Result<(), Failure> {
+    let mut all = old;
+    for reference in added {
+        let run = run_of_probes(reference)?;
+        if all.iter().any(|of| of.id == run.id) {
+            return Err(Failure::usage(format!("baseline '{name}' has the run {} already: name another", run.id)));
+        }
+        if let Some(of) = all.first().filter(|of| !is_of_machine(of, &run)) {
+            return Err(Failure::usage(format!(
+                "baseline '{name}': the runs {} and {} are of different machines: keep them under two names",
+                of.id, run.id
+            )));
+        }
+        all.push(run);
+    }
+    let path = kept.set(name, &all).map_err(Failure::usage)?;
+    print(&format!("{name}: {}{replaced}, in {}", of_all(&all), path.display()))
+}
+
+/// Whether nothing shows that two runs are of different machines.
+fn is_of_machine(a: &Run, b: &Run) -> bool {
+    a.machine.cpu_model.name == b.machine.cpu_model.name && a.simulated == b.simulated
+}
+
+/// The runs of a baseline in a line.
+fn of_all(runs: &[Run]) -> String {
+    match runs {
+        [] => String::new(),
+        [run] => format!("{}, {}", described(run), run.id),
+        [.., newest] => format!("{} runs, the newest {}, {}", runs.len(), described(newest), newest.id),
+    }
 }
 
 /// A run in a line: what, when and on which machine.

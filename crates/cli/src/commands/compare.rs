@@ -1,6 +1,6 @@
 //! `tiermark compare`: saved runs side by side.
 
-use tiermark_compare::{Document, Rules, THRESHOLD, compare};
+use tiermark_compare::{Document, Reference, Rules, THRESHOLD, compare};
 use tiermark_model::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Fact, Grade, Obstacle, Run,
 };
@@ -8,6 +8,7 @@ use tiermark_report::{Sheet, html};
 
 use super::baseline::baselines;
 use super::report::open_page;
+use super::scatter::scatters;
 use crate::args::compare::{CompareArgs, CompareFormat};
 use crate::kept::run_of_probes;
 use crate::output::{Destination, Failure, complain, document, print, style, tell};
@@ -20,12 +21,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let page = args.html.as_deref().map(open_page).transpose()?;
     let mut runs: Vec<(String, Run)> = Vec::new();
     if let Some(name) = &args.baseline {
-        runs.push((format!("baseline {name}"), baselines().load(name).map_err(Failure::usage)?));
+        let kept = baselines().load_all(name).map_err(Failure::usage)?;
+        // The newest first: its facts and numbers are those that the others are compared with.
+        runs.extend(kept.into_iter().rev().map(|run| (format!("baseline {name}"), run)));
     } else if args.runs.len() == 1 {
         return Err(Failure::usage(
             "one run is named, and compare needs two: name another, or --baseline NAME (`tiermark baseline list`)",
         ));
     }
+    let old = runs.len().max(1);
     let last = ["last".to_owned()];
     for name in if args.runs.is_empty() { &last[..] } else { &args.runs } {
         runs.push((name.clone(), run_of_probes(name)?));
@@ -40,17 +44,22 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let least = args.fail_over.map_or(THRESHOLD, |fail_over| fail_over.min(THRESHOLD));
     let rules = Rules { threshold: args.threshold.unwrap_or(least), by_role: args.machines };
     let documents: Vec<Document<'_>> = runs.iter().map(|(name, run)| Document { name, run }).collect();
-    if let Some(same) = runs[1..].iter().find(|(_, run)| run.id == runs[0].1.id) {
+    if let Some(same) = runs[old..].iter().find(|(_, run)| runs[..old].iter().any(|(_, of)| of.id == run.id)) {
         tell(format_args!("tiermark: warning: '{}' and '{}' are the same run", runs[0].0, same.0));
     }
-    let mut found = compare(documents[0], &documents[1..], rules);
+    let scatters = scatters(&documents, old);
+    let of = |documents: &[Document<'_>]| {
+        let reference = Reference { first: documents[0], more: &documents[1..old], scatters: scatters.as_ref() };
+        compare(&reference, &documents[old..], rules)
+    };
+    let mut found = of(&documents);
     // What is taken out of names and labels changes no verdict.
     let exit = args.fail_over.map_or(Exit::Done, |limit| gate(&found, limit));
     if args.redact {
         let redacted: Vec<Run> = runs.iter().map(|(_, run)| tiermark_report::redact(run)).collect();
         // The path of a file may name its owner.
         let documents: Vec<Document<'_>> = redacted.iter().map(|run| Document { name: &run.id, run }).collect();
-        found = compare(documents[0], &documents[1..], rules);
+        found = of(&documents);
     }
     let style = style(&args.view);
     let text = match args.format {
@@ -81,8 +90,13 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         let facts = [Fact::CpuModel, Fact::Simulated];
         other.facts.iter().any(|difference| facts.contains(&difference.fact))
     };
-    let lost = names(found, |figure| figure.loss().is_some_and(|loss| loss > limit));
-    let is_lost = |other: &Against| other.figures.iter().any(|figure| figure.loss().is_some_and(|loss| loss > limit));
+    let is_over = |loss: Option<f64>| loss.is_some_and(|loss| loss > limit);
+    let mut lost = lost_families(found, limit);
+    lost.extend(names(found, |figure| is_over(figure.loss())));
+    let is_lost = |other: &Against| {
+        let families = other.families.iter().any(|family| is_over(family.loss()));
+        families || other.figures.iter().any(|figure| is_over(figure.loss()))
+    };
     let odd = found.others.iter().find(other_machine).filter(|_| !found.by_role);
     // A run of another machine hides no loss of the others.
     if let Some(other) = odd.filter(|_| !found.others.iter().any(|other| !other_machine(&other) && is_lost(other))) {
@@ -105,18 +119,18 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
     }
     let was_trusted =
         |figure: &ComparedFigure| figure.first.as_ref().is_some_and(|first| first.grade == Grade::Trusted);
-    let unsure = |trusted: bool| {
-        names(found, |figure| was_trusted(figure) == trusted && figure.unsure_loss().is_some_and(|loss| loss > limit))
-    };
+    let blocks = |figure: &ComparedFigure| was_trusted(figure) && figure.blocks_gate(limit);
+    let seem = names(found, blocks);
+    let also = names(found, |figure| !blocks(figure) && is_over(figure.unsure_loss()));
     let is_sure = |figure: &&ComparedFigure| {
         !matches!(figure.verdict, ChangeVerdict::NotComparable(_) | ChangeVerdict::Unsure(_))
     };
-    let (seem, also) = (unsure(true), unsure(false));
     if count(&is_sure) == 0 || !seem.is_empty() {
         let all = [seem, also].concat();
         let all = if all.is_empty() { String::new() } else { format!(": {}", listed(&all)) };
         complain(&format!(
-            "gate not judged: whether numbers are worse is unsure; measure longer, or when the machine is less busy{all}"
+            "gate not judged: whether numbers are worse is unsure; measure again, or add runs to the baseline \
+             (tiermark baseline add){all}"
         ));
         return Exit::Partial;
     }
@@ -156,6 +170,15 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
     }
     tell(format_args!("tiermark: gate passed: nothing comparable is worse by more than {percent} %"));
     Exit::Done
+}
+
+/// The families that are worse by more than the limit.
+fn lost_families(found: &Comparison, limit: f64) -> Vec<String> {
+    let families = found.others.iter().flat_map(|other| &other.families);
+    let lost = families.filter(|family| family.loss().is_some_and(|loss| loss > limit));
+    let mut names: Vec<String> = lost.map(tiermark_report::family_name).collect();
+    names.dedup();
+    names
 }
 
 /// The names of the numbers that are so, each once.

@@ -17,6 +17,7 @@ mod plan;
 mod report;
 mod rerun;
 mod run;
+mod scatter;
 mod schema;
 mod selftest;
 mod show;

@@ -70,6 +70,21 @@ fn steps() -> Vec<Step> {
     all.into_iter().flat_map(of).collect()
 }
 
+/// As many numbers as a survey has: of each tier a latency, and six rates.
+pub(crate) fn many_steps() -> Vec<Step> {
+    let tiers = [("L1", 16 * KIB), ("L2", 512 * KIB), ("L3", 8 * MIB), ("DRAM", 256 * MIB)];
+    let rates = [1, 2].into_iter().flat_map(|threads| ["read", "write", "copy"].map(|op| (threads, op)));
+    let all: Vec<(u32, &str)> = [(1, "chase")].into_iter().chain(rates).collect();
+    let of = |(tier, bytes): (&'static str, u64)| {
+        let one = move |(threads, op): (u32, &str)| {
+            let metric = if op == "chase" { Metric::Latency } else { Metric::Bandwidth };
+            step(format!("{op}.{tier}.{threads}"), tier, bytes, threads, metric)
+        };
+        all.iter().copied().map(one).collect::<Vec<Step>>()
+    };
+    tiers.into_iter().flat_map(of).collect()
+}
+
 /// Two cores with a first and a second level each and a third that they share.
 pub(crate) fn machine() -> Machine {
     let both: IdSet = "0-1".parse().unwrap();
@@ -111,6 +126,11 @@ fn request() -> Request {
 
 /// Measures all steps on a simulated machine.
 pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
+    measured(steps(), machine, options)
+}
+
+/// Measures these steps on a simulated machine.
+pub(crate) fn measured(steps: Vec<Step>, machine: &Machine, options: SimOptions) -> Experiment {
     let kernel = KernelInfo {
         id: "read/plain".into(),
         isa: Isa::Avx2,
@@ -127,7 +147,7 @@ pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
         doc: String::new(),
     };
     let mut host = SimHost::new(machine.clone(), vec![kernel], options);
-    run_experiment(&All { steps: steps() }, &request(), &mut host, &mut ()).unwrap()
+    run_experiment(&All { steps }, &request(), &mut host, &mut ()).unwrap()
 }
 
 /// An experiment of these steps and their visits, with its estimates.
@@ -150,7 +170,7 @@ pub(crate) fn estimated(steps: Vec<Step>, visits: Vec<Visits>) -> Experiment {
     reanalyse(&All { steps: Vec::new() }, &experiment, &machine(), &Bench::default())
 }
 
-fn of_visits(experiment: &Experiment, visits: impl Fn(usize, &Visits) -> Visits) -> Experiment {
+pub(crate) fn of_visits(experiment: &Experiment, visits: impl Fn(usize, &Visits) -> Visits) -> Experiment {
     let drawn = experiment.observations.iter().enumerate().map(|(at, seen)| visits(at, &seen.visits)).collect();
     estimated(experiment.plan.steps.clone(), drawn)
 }
@@ -163,7 +183,7 @@ pub(crate) fn documents(source: &Experiment, visits: usize, rng: &mut Rng) -> [E
     })
 }
 
-fn draw(from: &Visits, visits: usize, rng: &mut Rng) -> Visits {
+pub(crate) fn draw(from: &Visits, visits: usize, rng: &mut Rng) -> Visits {
     let mut list: Vec<Visit> = Vec::with_capacity(visits);
     while list.len() < visits && from.len() >= BLOCK {
         let start = rng.below(from.len() - BLOCK + 1);

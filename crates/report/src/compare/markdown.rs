@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
 
-use super::words::{change, graded_text, name, tally, unit_of};
-use super::{described, moved};
+use super::words::{change, graded_text, name, signed, tally, unit_of};
+use super::{described, family_name, moved};
 use crate::order::grouped;
 use crate::style::Style;
 use crate::text::spoken;
@@ -38,6 +38,10 @@ fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
             figure.verdict.name().to_owned(),
         ];
         let _ = writeln!(out, "| {} |", cells.map(|cell| text(&cell)).join(" | "));
+    }
+    for family in other.families.iter().filter(|family| family.verdict.has_moved()) {
+        let (name, verdict) = (text(&family_name(family)), family.verdict.name());
+        let _ = writeln!(out, "\n* {name}: {} {verdict}", text(&signed(family.change)));
     }
     if !other.facts.is_empty() {
         out.push_str("\n| differs | first | other |\n|---|---|---|\n");

@@ -3,7 +3,7 @@
 mod markdown;
 mod words;
 
-use tiermark_model::{Against, ChangeVerdict, ComparedFigure, ComparedRun, Comparison, Fact};
+use tiermark_model::{Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Fact, Quantity};
 
 use crate::number::value;
 use crate::order::grouped;
@@ -32,7 +32,7 @@ pub fn compare(comparison: &Comparison, style: &Style) -> String {
 }
 
 pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
-    let mut out = labelled("first", &described(&comparison.first), style);
+    let mut out = labelled("first", &described_first(comparison), style);
     out.push_str(&labelled("other", &described(&other.run), style));
     out.push_str(&other_machine(comparison, other, style));
     let moved = moved(other);
@@ -43,6 +43,7 @@ pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -
         out.push_str(&heading("Changed, the largest change first", style));
         out.push_str(&table(&moved, style));
     }
+    out.push_str(&families(other, style));
     out.push_str(&same(comparison, other, style));
     if comparison.by_role {
         out.push_str(&shares(other, style));
@@ -51,7 +52,7 @@ pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -
     out.push_str(&tenancy(other, style));
     out.push_str(&reasons("Unsure", "?", other, style));
     out.push_str(&reasons("Not comparable", style.absent(), other, style));
-    out.push_str(&notes(comparison, style));
+    out.push_str(&notes(comparison, other, style));
     out
 }
 
@@ -88,6 +89,52 @@ pub(crate) fn described(run: &ComparedRun) -> String {
     // A name may be the id itself.
     let id = if run.name == run.id { String::new() } else { format!(" ({})", run.id) };
     format!("{}{id}: {} of {}{cpu}{simulated}{part}", run.name, run.title, run.started)
+}
+
+/// The run that others are compared with, and how many more of its baseline.
+fn described_first(comparison: &Comparison) -> String {
+    let more = match comparison.more_first.len() {
+        0 => String::new(),
+        count => format!("; values are means with {count} more of the baseline"),
+    };
+    described(&comparison.first) + &more
+}
+
+/// The name of a family of numbers.
+pub fn family_name(family: &ComparedFamily) -> String {
+    let what = if family.metric == Quantity::Bandwidth { "rates".to_owned() } else { family.metric.name().to_owned() };
+    format!("{} {what}, the mean of {}", family.tier, family.figures)
+}
+
+/// Families whose mean moved.
+fn families(other: &Against, style: &Style) -> String {
+    let moved: Vec<&ComparedFamily> = other.families.iter().filter(|family| family.verdict.has_moved()).collect();
+    if moved.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().column("", Align::Left).column("change", Align::Right).column("", Align::Left);
+    for family in moved {
+        let half = (family.interval.high - family.change).max(family.change - family.interval.low) * 100.0;
+        let changed = words::signed(family.change);
+        let text = format!("{} {}{half:.1} %", changed.trim_end_matches(" %"), style.glyph("±", "+-"));
+        let ink = if family.verdict == ChangeVerdict::Worse { Ink::Bad } else { Ink::Good };
+        table.row(vec![Cell::new(family_name(family)), Cell::new(text), Cell::inked(family.verdict.name(), ink)]);
+    }
+    heading("Changed as a family", style) + &table.render(style)
+}
+
+/// The scatter between runs that the tests assume: each family by a history, or the default.
+fn scatter(other: &Against) -> String {
+    let Some(least) = other.scatter.iter().map(|one| one.sd).reduce(f64::min) else { return String::new() };
+    let most = other.scatter.iter().map(|one| one.sd).fold(least, f64::max);
+    let span = if plain(least) == plain(most) { plain(least) } else { format!("{} to {}", plain(least), plain(most)) };
+    let runs = other.scatter.iter().map(|one| one.runs).max().unwrap_or(0);
+    let source = match runs {
+        0 => "the default; five saved runs of the machine replace it".to_owned(),
+        _ if other.scatter.iter().any(|one| one.runs == 0) => format!("from {runs} runs, else the default"),
+        _ => format!("from {runs} runs of the machine"),
+    };
+    format!(" Assumed scatter of a number between runs: {span} ({source}).")
 }
 
 /// The numbers that moved, the largest change first.
@@ -245,13 +292,14 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String 
 }
 
 /// How to read the verdicts, and what limits them here.
-fn notes(comparison: &Comparison, style: &Style) -> String {
+fn notes(comparison: &Comparison, other: &Against, style: &Style) -> String {
     let mut text = format!(
-        "Better or worse: a change of more than {} that is not chance. Of pairs of runs of an unchanged machine, \
-         at most {} have such a number by the chance of their visits. Between hours a shared machine may differ by more.",
+        "Better or worse: a change of more than {} that is not chance: of pairs of runs of an unchanged machine that \
+         scatters as assumed, at most {} have such a number.",
         plain(comparison.threshold),
         plain(comparison.level)
     );
+    text.push_str(&scatter(other));
     text.push_str(" `tiermark help compare` explains.");
     format!("\n{}", hanging("", &text, Ink::Dim, style))
 }

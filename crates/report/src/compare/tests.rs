@@ -5,6 +5,7 @@ use super::*;
 fn number(value: f64, grade: Grade) -> Option<ComparedNumber> {
     Some(ComparedNumber {
         value: Some(value),
+        runs: None,
         grade,
         interval: None,
         state: None,
@@ -35,6 +36,24 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
     }
 }
 
+fn families() -> Vec<ComparedFamily> {
+    let interval = Interval { low: -0.07, high: -0.02, level: 0.95 };
+    let (metric, tier) = (Quantity::Bandwidth, "L1".to_owned());
+    let verdict = ChangeVerdict::Worse;
+    vec![ComparedFamily { metric, tier, figures: 6, change: -0.045, interval, p_value: 0.001, verdict }]
+}
+
+fn scatter() -> Vec<RunScatter> {
+    let one = |tier: &str, sd: f64, runs: u64| RunScatter {
+        metric: Quantity::Bandwidth,
+        tier: tier.to_owned(),
+        sd,
+        common: 0.006,
+        runs,
+    };
+    vec![one("L1", 0.01, 0), one("L2", 0.012, 7)]
+}
+
 fn comparison() -> Comparison {
     let run = |name: &str| ComparedRun {
         name: name.into(),
@@ -56,8 +75,8 @@ fn comparison() -> Comparison {
         figure("L4", [30e9, 32e9], ChangeVerdict::NotComparable(Obstacle::Method { first: 2, other: 3 })),
     ];
     let facts = vec![FactDifference { fact: Fact::Thp, first: Some("always".into()), other: None }];
-    let others = vec![Against { run: run("b.json"), facts, figures }];
-    Comparison { threshold: 0.03, level: 0.01, by_role: false, first: run("a.json"), others }
+    let others = vec![Against { run: run("b.json"), facts, figures, families: families(), scatter: scatter() }];
+    Comparison { threshold: 0.03, level: 0.01, by_role: false, first: run("a.json"), more_first: Vec::new(), others }
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! Families of numbers judged by their mean: a change that all share is seen where each alone may be chance.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{ChangeVerdict, ComparedFamily, Doubt, Interval, RunScatter};
+use tiermark_stats::Between;
+
+use crate::evidence::{self, Weighed, between_places};
+use crate::judge::{CONFIDENCE, Pair};
+use crate::scatter::{Family, Scatter, Scatters};
+use crate::{LEVEL, Rules};
+
+/// What unchanged machines do to the numbers of a family.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noise {
+    pub(crate) scatter: Scatter,
+    /// Variance between allocations; 0 where the scatter was seen between runs, which have other allocations.
+    pub(crate) places: f64,
+}
+
+/// The noise of each family that has a tested number.
+pub(crate) fn noises(pairs: &[Pair], scatters: &Scatters) -> BTreeMap<Family, Noise> {
+    let mut offsets: BTreeMap<Family, Vec<f64>> = BTreeMap::new();
+    for (family, own) in pairs.iter().filter_map(Pair::offsets) {
+        offsets.entry(family.clone()).or_default().extend(own);
+    }
+    let noise = |(family, offsets): (Family, Vec<f64>)| {
+        let scatter = scatters.of(&family);
+        let places = if scatter.runs == 0 { between_places(&offsets).powi(2) } else { 0.0 };
+        (family, Noise { scatter, places })
+    };
+    offsets.into_iter().map(noise).collect()
+}
+
+/// The mean of a family's differences.
+pub(crate) struct Mean {
+    family: Family,
+    numbers: usize,
+    pub(crate) weighed: Weighed,
+    less_is_better: bool,
+}
+
+/// The means of all families that have at least two tested numbers of a tier.
+pub(crate) fn means(pairs: &[Pair], weighed: &[Option<Weighed>], noises: &BTreeMap<Family, Noise>) -> Vec<Mean> {
+    let mut all: BTreeMap<&Family, (Vec<Weighed>, bool)> = BTreeMap::new();
+    for (pair, weighed) in pairs.iter().zip(weighed) {
+        if let (Some((family, less_is_better)), Some(weighed)) = (pair.family(), weighed) {
+            all.entry(family).or_insert_with(|| (Vec::new(), less_is_better)).0.push(*weighed);
+        }
+    }
+    let mean = |(family, (numbers, less_is_better)): (&Family, (Vec<Weighed>, bool))| {
+        let n = numbers.len();
+        let sum = |of: fn(&Weighed) -> f64| numbers.iter().map(of).sum::<f64>();
+        // Where some numbers are of fewer runs, the widest.
+        let factor = numbers.iter().map(|one| one.factor).fold(0.0, f64::max);
+        let own = sum(|one| one.own) / (n * n) as f64;
+        let scatter = noises.get(family)?.scatter;
+        let weighed = evidence::weighed(sum(|one| one.difference) / n as f64, own, factor, n, scatter)?;
+        (n > 1).then(|| Mean { family: family.clone(), numbers: n, weighed, less_is_better })
+    };
+    all.into_iter().filter_map(mean).collect()
+}
+
+impl Mean {
+    /// The family with its verdict, by the p-value that counts for all tests.
+    pub(crate) fn judged(&self, p_value: f64, rules: Rules) -> ComparedFamily {
+        let value = self.weighed.difference.exp();
+        let exact = Between { value, low: value, high: value };
+        let wide = evidence::widened(exact, self.weighed.whole);
+        let is_beyond = |ratio: f64| (ratio - 1.0).abs() > rules.threshold;
+        let verdict = match (is_beyond(value), p_value <= LEVEL) {
+            (true, true) if self.less_is_better == (value < 1.0) => ChangeVerdict::Better,
+            (true, true) => ChangeVerdict::Worse,
+            (true, false) => ChangeVerdict::Unsure(Doubt::MayBeChance),
+            (false, _) => ChangeVerdict::Same,
+        };
+        ComparedFamily {
+            metric: self.family.metric.clone(),
+            tier: self.family.tier.clone(),
+            figures: self.numbers as u64,
+            change: value - 1.0,
+            interval: Interval { low: wide.low - 1.0, high: wide.high - 1.0, level: CONFIDENCE },
+            p_value,
+            verdict,
+        }
+    }
+}
+
+/// The scatter of each family as a comparison reports it.
+pub(crate) fn reported(noises: &BTreeMap<Family, Noise>) -> Vec<RunScatter> {
+    let one = |(family, Noise { scatter, .. }): (&Family, &Noise)| RunScatter {
+        metric: family.metric.clone(),
+        tier: family.tier.clone(),
+        sd: scatter.of_one(),
+        common: scatter.common,
+        runs: scatter.runs as u64,
+    };
+    noises.iter().map(one).collect()
+}

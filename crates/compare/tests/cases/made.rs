@@ -1,0 +1,108 @@
+//! Documents with a few numbers.
+
+use tiermark_compare::{Document, Reference, Rules, compare};
+use tiermark_model::*;
+
+/// A number of a simulated document.
+#[derive(Clone)]
+pub(crate) struct Made {
+    pub(crate) labels: Labels,
+    pub(crate) metric: Metric,
+    pub(crate) value: f64,
+    pub(crate) grade: Grade,
+    /// Visits; every second one reaches the value.
+    pub(crate) visits: usize,
+    pub(crate) state: Option<StateKind>,
+    pub(crate) is_middle: bool,
+}
+
+impl Made {
+    pub(crate) fn latency(value: f64) -> Self {
+        let labels = Labels::new().text(Labels::TIER, "L2").whole(Labels::SIZE, 256 * KIB);
+        Self {
+            labels,
+            metric: Metric::Latency,
+            value,
+            grade: Grade::Trusted,
+            visits: 60,
+            state: None,
+            is_middle: false,
+        }
+    }
+
+    pub(crate) fn rate(value: f64) -> Self {
+        let labels = Labels::new().text(Labels::TIER, "DRAM").whole(Labels::SIZE, GIB).text(Labels::OP, "read");
+        Self { labels, metric: Metric::Bandwidth, value, ..Self::latency(value) }
+    }
+
+    pub(crate) fn graded(self, grade: Grade) -> Self {
+        Self { grade, ..self }
+    }
+
+    pub(crate) fn label(mut self, key: &str, text: &str) -> Self {
+        self.labels = self.labels.text(key, text);
+        self
+    }
+
+    pub(crate) fn size(mut self, bytes: u64) -> Self {
+        self.labels = self.labels.whole(Labels::SIZE, bytes);
+        self
+    }
+
+    fn observed(&self, step: &str) -> Observation {
+        let worse = if self.metric == Metric::Latency { 1.5 } else { 0.6 };
+        let visit = |at: usize| {
+            let value = self.value * if at.is_multiple_of(2) { 1.0 + 1e-4 * at as f64 } else { worse };
+            let window = Window { clean: true, values: vec![Some(value)] };
+            Visit { at: at as f64, windows: vec![window], ..Visit::default() }
+        };
+        let visits = Visits { list: (0..self.visits).map(visit).collect(), ..Visits::default() };
+        let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9 };
+        let now = Now { median: self.value * worse, p10: self.value, p90: self.value };
+        Observation {
+            value: Some(self.value),
+            edge: (!self.is_middle).then_some(edge),
+            state: self.state,
+            now: Some(now),
+            visits,
+            ..Observation::new(step, self.labels.clone(), self.metric)
+        }
+    }
+
+    fn found(&self, step: &str) -> Finding {
+        let metric = if self.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth };
+        let bare = Finding::new(metric, self.labels.clone(), Some(self.value), self.metric.unit());
+        let interval = Interval { low: self.value * 0.999, high: self.value * 1.001, level: 0.95 };
+        let verdict = Verdict { grade: self.grade, reasons: Vec::new() };
+        Finding { interval: Some(interval), verdict, evidence: vec![step.to_owned()], ..bare }
+    }
+}
+
+pub(crate) fn run(all: &[Made]) -> Run {
+    let id = |at: usize| format!("step {at}");
+    let json = serde_json::json!({
+        "schema": RUN_SCHEMA, "id": "a", "title": "survey", "tool": Tool::default(), "command": [], "started": "",
+        "seconds": 1.0, "complete": true, "seed": 1, "simulated": null, "machine": Machine::default(),
+        "bench": Bench::default(), "warnings": [],
+        "experiments": [{
+            "request": Request {
+                probe: "latency".into(), scope: Scope::default(), effort: Effort::Standard, precision: None, seed: 1,
+                params: serde_json::Value::Null, part: None,
+            },
+            "method": 2, "plan": Plan::default(), "observations": [], "findings": [],
+        }],
+    });
+    let mut run: Run = serde_json::from_value(json).unwrap();
+    run.experiments[0].observations = all.iter().enumerate().map(|(at, made)| made.observed(&id(at))).collect();
+    run.experiments[0].findings = all.iter().enumerate().map(|(at, made)| made.found(&id(at))).collect();
+    run
+}
+
+pub(crate) fn against(first: &Run, other: &Run, rules: Rules) -> Against {
+    let (first, other) = (Document { name: "a", run: first }, Document { name: "b", run: other });
+    compare(&Reference::one(first), &[other], rules).others.remove(0)
+}
+
+pub(crate) fn verdict(first: Made, other: Made) -> ChangeVerdict {
+    against(&run(&[first]), &run(&[other]), Rules::default()).figures.remove(0).verdict
+}
