@@ -71,6 +71,18 @@ pub(crate) struct Simulation {
     /// A simulated neighbour: 30-60:2 doubles the latency of memory from second 30 to second 60
     #[arg(long, value_name = "FROM-UNTIL:FACTOR", global = true, hide = true, value_parser = parse::sim_visitor)]
     pub(crate) sim_visitor: Option<(f64, f64, f64)>,
+    /// Relative scatter of simulated runs: each tier and kind of work has a factor of its own, by the seed
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_run_noise: Option<f64>,
+    /// Clocks of the simulated cores, GHz: 2.8:3.2:0.1 changes in steps of 0.1
+    #[arg(long, value_name = "LOW:HIGH:STEP", global = true, hide = true, value_parser = parse::sim_clock)]
+    pub(crate) sim_clock: Option<(f64, f64, f64)>,
+    /// How much longer simulated work takes when a visit begins, and after how many ms all but 1/e of the excess is gone: 0.5:2
+    #[arg(long, value_name = "EXCESS:MS", global = true, hide = true, value_parser = parse::sim_warmth)]
+    pub(crate) sim_warmth: Option<(f64, f64)>,
+    /// Relative scatter of simulated visits, with one peak and nothing piled up at its fast end
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_hump: Option<f64>,
 }
 
 /// Arguments of `run`.

@@ -103,7 +103,7 @@ mod tests {
     use tiermark_model::{Bytes, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
 
     fn document() -> Run {
-        tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-1.json"), "a document")
+        tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-2.json"), "a document")
             .expect("a document")
     }
 

@@ -104,6 +104,24 @@ pub(crate) fn sim_visitor(text: &str) -> Result<(f64, f64, f64), String> {
     parts.ok_or_else(|| format!("'{text}': write seconds and a factor, as in 30-60:2"))
 }
 
+/// The clocks of simulated cores in GHz, as in 2.8:3.2:0.1: the lowest, the highest and the step.
+pub(crate) fn sim_clock(text: &str) -> Result<(f64, f64, f64), String> {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    let parts = text.split_once(':').and_then(|(low, rest)| {
+        let (high, step) = rest.split_once(':')?;
+        Some((number(low)?, number(high)?, number(step)?))
+    });
+    let parts = parts.filter(|(low, high, _)| low < high);
+    parts.ok_or_else(|| format!("'{text}': write the lowest clock, the highest and the step in GHz, as in 2.8:3.2:0.1"))
+}
+
+/// The warm-up of simulated visits: the excess at the beginning, and the time constant in ms, as in 0.5:2.
+pub(crate) fn sim_warmth(text: &str) -> Result<(f64, f64), String> {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    let parts = text.split_once(':').and_then(|(excess, ms)| Some((number(excess)?, number(ms)?)));
+    parts.ok_or_else(|| format!("'{text}': write an excess and milliseconds, as in 0.5:2"))
+}
+
 /// Nodes by number, `far` or `each`.
 pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     match text {

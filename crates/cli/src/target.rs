@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_engine::{Ceilings, Host, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions, Visitor};
+use tiermark_engine::{
+    Ceilings, Host, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions, SimState, Visitor,
+    Warmth,
+};
 use tiermark_host::LinuxHost;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
@@ -86,6 +89,7 @@ pub(crate) fn open(
         core: core(simulation),
         neighbours: neighbours(simulation)?,
         keep_bytes: max_mem.map_or(defaults.keep_bytes, |bytes| bytes.0),
+        state: state(simulation),
         counters: simulation.sim_counters.map(|remote_writes| SimCounters { remote_writes, idle: SIMULATED_IDLE }),
         ..defaults
     };
@@ -124,6 +128,25 @@ fn neighbours(simulation: &Simulation) -> Result<Neighbours, Failure> {
     };
     let visitor = simulation.sim_visitor.map(|(from, until, slows)| Visitor { from, until, slows });
     Ok(Neighbours { evicts_after_seconds, visitor, ..Neighbours::default() })
+}
+
+/// What caches and clocks of a simulated machine do during a visit.
+fn state(simulation: &Simulation) -> SimState {
+    /// Mean time at a step of the clock.
+    const DWELL_SECONDS: f64 = 0.01;
+    let ghz = |(low, high, step): (f64, f64, f64)| SimClock::Steps {
+        low: low * 1e9,
+        high: high * 1e9,
+        step: step * 1e9,
+        mean_dwell_seconds: DWELL_SECONDS,
+    };
+    SimState {
+        warmth: simulation.sim_warmth.map(|(excess, ms)| Warmth { excess, tau_seconds: ms / 1e3 }),
+        clock: simulation.sim_clock.map_or(SimClock::Fixed, ghz),
+        hump: simulation.sim_hump.unwrap_or(0.0),
+        run_noise: simulation.sim_run_noise.unwrap_or(0.0),
+        ..SimState::default()
+    }
 }
 
 /// The cores of a simulated machine, where they differ from the declaration.

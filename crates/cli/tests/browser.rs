@@ -197,7 +197,7 @@ fn saved_runs_make_a_page() {
 fn documents_of_every_kind_and_version_make_a_page() {
     let user = User::new();
     for document in
-        ["history/tests/fixtures/run-1.json", "history/tests/fixtures/run-2.json", "../fuzz/seeds/capacity.json"]
+        ["history/tests/fixtures/run-2.json", "history/tests/fixtures/run-3.json", "../fuzz/seeds/capacity.json"]
     {
         let path = format!("{}/../{document}", env!("CARGO_MANIFEST_DIR"));
         let page = user.run(&["report", &path, "--html", "-"]).expect(0).out;

@@ -84,7 +84,7 @@ fn a_change_of_level_is_found_with_its_runs_and_facts() {
     let user = with_a_change();
     let found = user.run(&["history", "--json", HERE[0], HERE[1]]).expect(0).json();
     assert_eq!((&found["schema"], &found["total"]), (&"tiermark/history/1".into(), &DAYS.into()));
-    assert_eq!(found["runs"][0]["grades"]["trusted"], 28);
+    assert_eq!(found["runs"][0]["grades"]["trusted"], 29);
     let dram = figure(&found, "DRAM");
     let change = &dram["changes"][0];
     assert_eq!((&change["last"], &change["run"]), (&"20261112T000000-00000c".into(), &"20261113T000000-00000d".into()));

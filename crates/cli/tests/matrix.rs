@@ -224,12 +224,12 @@ fn the_placement_experiment_has_the_published_shape_under_noise() {
         assert!(remote < spread && spread < mixed && mixed < local, "seed {seed}: {remote} {spread} {mixed} {local}");
         // The local half has all that it had; the remote half has what the link carries.
         assert!((rate("read", "mixed remote") / 52.0 - 1.0).abs() < 0.045, "seed {seed}");
-        assert!((rate("read", "mixed local") / local - 0.5).abs() < 0.04, "seed {seed}");
+        assert!((rate("read", "mixed local") / local - 0.5).abs() < 0.05, "seed {seed}");
         let [local, remote, mixed] = ["local", "remote", "mixed"].map(|place| rate("write.cached", place));
         // Stores read a line before they write it: local memory is full, and a second one helps.
         assert!(remote < local && (1.05..1.5).contains(&(mixed / local)), "seed {seed}: {remote} {local} {mixed}");
         assert!(rate("write.cached", "mixed local") > 0.5 * local, "seed {seed}");
-        assert!(rate("write.cached", "mixed remote") < remote, "seed {seed}");
+        assert!(rate("write.cached", "mixed remote") < 1.02 * remote, "seed {seed}");
         let random = ["local", "remote", "mixed"].map(|place| rate("read.random8", place));
         assert!(random[1] < random[2] && random[2] < random[0], "seed {seed}: {random:?}");
         assert!(rate("write.random8", "remote") < rate("write.random8", "local"), "seed {seed}");

@@ -47,15 +47,20 @@ impl Pair {
     ) -> Self {
         let mut pair = Self { figure: figure(first, other), test: None };
         let Some(a) = first else { return pair };
-        let mean = mean_of_runs(a, more, rules);
+        let mean = mean_of_runs(a, more, rules, |_| Some(1.0));
         if let (Some((mean, runs)), Some(first)) = (mean, &mut pair.figure.first) {
             first.value = Some(mean.value);
             first.interval = Some(Interval { low: mean.low, high: mean.high, level: CONFIDENCE });
             first.runs = Some(runs as u64);
         }
         let Some(b) = other else { return pair };
-        if let Some((mean, _)) = mean {
-            pair.figure.change = b.finding.value.map(|value| value / mean.value - 1.0).filter(|c| c.is_finite());
+        // The mean that is judged: per cycle where both numbers are.
+        let judged = cycles(a, b).map_or(mean, |_| mean_of_runs(a, more, rules, |number| number.in_cycles()));
+        if let (Some((mean, _)), Some((judged, _)), Some(value)) = (mean, judged, b.finding.value) {
+            let own = value * cycles(a, b).map_or(1.0, |[_, own]| own);
+            let change = own / judged.value;
+            pair.figure.change = Some(change - 1.0).filter(|c| c.is_finite());
+            pair.figure.clock_change = cycles(a, b).map(|_| value / mean.value / change - 1.0);
         }
         let (first, other) = (probe(a), probe(b));
         if first != other {
@@ -75,7 +80,7 @@ impl Pair {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;
         }
-        match test(a, mean, b, less_is_better) {
+        match test(a, judged, b, less_is_better) {
             Ok(test) => pair.test = Some(test),
             Err(doubt) => pair.figure.verdict = ChangeVerdict::Unsure(doubt),
         }
@@ -132,15 +137,21 @@ impl Pair {
     }
 }
 
-/// The mean of a number over runs of a baseline, and their count; `None` of one run. Bounds have no mean.
-fn mean_of_runs(first: &Number<'_>, more: &[&Number<'_>], rules: Rules) -> Option<(Between, usize)> {
+/// The mean of a number over runs of a baseline, in units of so many of its own, and their count; `None` of one run.
+/// Bounds have no mean.
+fn mean_of_runs(
+    first: &Number<'_>,
+    more: &[&Number<'_>],
+    rules: Rules,
+    unit: fn(&Number<'_>) -> Option<f64>,
+) -> Option<(Between, usize)> {
     let is_comparable = |number: &&&Number<'_>| !number.is_open() && obstacle(first, number, rules).is_none();
     let more: Vec<&&Number<'_>> = more.iter().filter(is_comparable).collect();
     if more.is_empty() || first.is_open() || rules.by_role {
         return None;
     }
     let all = [first].into_iter().chain(more.into_iter().copied());
-    let all: Vec<Between> = all.filter_map(|number| evidence::between(number.finding, 1.0)).collect();
+    let all: Vec<Between> = all.filter_map(|number| evidence::between(number.finding, unit(number)?)).collect();
     Some((evidence::mean(&all)?, all.len()))
 }
 
@@ -155,12 +166,18 @@ fn parts(a: &Number<'_>, b: &Number<'_>) -> Option<[f64; 2]> {
     Some([1.0 / first as f64, 1.0 / other as f64])
 }
 
+/// Factors that take both numbers to cycles of the core; `None` unless both are per cycle.
+fn cycles(a: &Number<'_>, b: &Number<'_>) -> Option<[f64; 2]> {
+    Some([a.in_cycles()?, b.in_cycles()?])
+}
+
 /// Both numbers without a verdict; of one that only one run has, that.
 fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFigure {
     let missing = if first.is_some() { Obstacle::OnlyInFirst } else { Obstacle::OnlyInOther };
     let shown = first.or(other).map(|number| (number.experiment, number.finding));
     let parts = first.zip(other).and_then(|(a, b)| parts(a, b));
     let described = |number: Option<&Number<'_>>| number.map(Number::described);
+    let cycles = first.zip(other).and_then(|(a, b)| cycles(a, b));
     let (first, other) = (described(first), described(other));
     let change_of = |of: fn(&ComparedNumber) -> Option<f64>| {
         let sound = |number: &Option<ComparedNumber>| of(number.as_ref()?).filter(|v| v.is_finite() && *v > 0.0);
@@ -169,6 +186,9 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     let change_per_core = change_of(|number| number.per_core);
     let change_per_socket = change_of(|number| number.per_socket);
     let change = change_of(|number| number.value);
+    // Of the value, what is left when the change per cycle is taken out is the clock's.
+    let clock_change = cycles.filter(|_| change.is_some()).map(|[first, other]| first / other - 1.0);
+    let change = change.map(|of| (1.0 + of) / (1.0 + clock_change.unwrap_or(0.0)) - 1.0);
     ComparedFigure {
         probe: shown.map(|(e, _)| present_probe_id(&e.request.probe).to_owned()).unwrap_or_default(),
         metric: shown.map_or_else(|| String::new().into(), |(_, finding)| finding.metric.clone()),
@@ -176,6 +196,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
         unit: shown.map_or(tiermark_model::Unit::Count, |(_, finding)| finding.unit),
         change: if parts.is_some() { change_per_core } else { change },
         is_per_core: parts.is_some(),
+        clock_change,
         change_per_core,
         change_per_socket,
         first,
@@ -209,7 +230,7 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
     if a.is_open() && b.is_open() {
         return Err(Doubt::BothBounds);
     }
-    let [part_a, part_b] = parts(a, b).unwrap_or([1.0; 2]);
+    let [part_a, part_b] = parts(a, b).or_else(|| cycles(a, b)).unwrap_or([1.0; 2]);
     let (first, other) = (evidence::between(a.finding, part_a), evidence::between(b.finding, part_b));
     let (first, runs) = mean.map_or((first, 1), |(mean, runs)| (Some(mean), runs));
     let (Some(first), Some(other)) = (first, other) else { return Err(Doubt::NoInterval) };

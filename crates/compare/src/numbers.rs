@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use tiermark_model::{
-    ComparedNumber, Experiment, Finding, Grade, Label, Labels, Observation, ReasonCode, Run, Step, Unit, Verdict,
+    ComparedNumber, Experiment, Finding, Grade, Label, Labels, Observation, PerCycle, ReasonCode, Run, Step, Unit,
+    Verdict,
 };
 
 use crate::basis::{Basis, pings};
@@ -23,6 +24,8 @@ pub(crate) struct Number<'a> {
     pub(crate) finding: &'a Finding,
     /// The step whose value it is; `None` of what was derived from several.
     pub(crate) seen: Option<&'a Observation>,
+    /// The same per cycle of the core, of what the core clocks; `None` between machines, of which the clock is a part.
+    per_cycle: Option<PerCycle>,
     /// Cores and sockets that it used; only between machines.
     used: Option<Used>,
     /// Whether its caches belong to one core each; only between machines.
@@ -50,6 +53,12 @@ impl Number<'_> {
             per_core: shared(|used| used.cores),
             per_socket: shared(|used| used.sockets),
         }
+    }
+
+    /// Its unit in units of what it is per cycle: the factor that takes value and interval to cycles.
+    pub(crate) fn in_cycles(&self) -> Option<f64> {
+        let factor = self.per_cycle?.value / self.finding.value?;
+        (factor.is_finite() && factor > 0.0).then_some(factor)
     }
 
     /// The cores whose private caches it is the rate of; `None` of any other number.
@@ -111,11 +120,13 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
                 _ => None,
             };
             let seen = id.and_then(|id| seen.get(id)).copied();
+            let seen = seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding));
             Number {
                 key: key(experiment, finding, by_role),
                 experiment,
                 finding,
-                seen: seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding)),
+                seen,
+                per_cycle: seen.and_then(|seen| seen.per_cycle).filter(|_| !by_role),
                 is_private: by_role && roles::is_of_private_caches(&finding.labels, &run.machine),
                 is_guest: run.machine.system.hypervisor.is_some(),
                 used: id.and_then(|id| steps.get(id)).map(|step| roles::used(step, &run.machine)),

@@ -5,6 +5,7 @@
 //! workers in which none has a gap are clean. Each window has a value of its own: what they come to together is `estimate`.
 
 mod account;
+mod clocks;
 mod track;
 mod value;
 
@@ -15,7 +16,7 @@ use crate::host::{Shot, ThreadShot};
 
 pub use account::merge;
 pub(crate) use track::WINDOW_NS;
-use track::{Track, block_windows, common_windows, durations, whole_window};
+use track::{Track, block_windows, common_windows, durations, whole_window, windows_between_looks};
 
 /// The windows of one shot.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -87,6 +88,7 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
     let spans = match (tracks.as_slice(), accounting.threads.as_slice()) {
         ([only], [Work::Revisits]) => whole_window(only),
         ([only], [Work::Calls | Work::Meetings | Work::Transfers]) => block_windows(only),
+        ([only], _) if only.shot.looks.len() > 2 => windows_between_looks(only),
         _ => common_windows(&tracks),
     };
     // A shot is not valid if its worker changed cpus or waited for a disk.
@@ -98,7 +100,8 @@ pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotR
             let members: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
             value::of(*gauge, &members, span, stamp_ns)
         };
-        result.windows.push(Window { clean, values: gauges.iter().map(of).collect() });
+        let clocks = clocks::of(&members, shot, span);
+        result.windows.push(Window { clean, values: gauges.iter().map(of).collect(), clocks });
     }
     result.disturbance.windows = result.windows.len() as u64;
     result.disturbance.clean_windows = result.clean().count() as u64;
@@ -118,7 +121,7 @@ fn gauges(accounting: &StepAccounting, members: &[usize]) -> Vec<(Gauge, Vec<usi
 }
 
 fn core_clocks(shot: &Shot) -> Vec<f64> {
-    shot.threads.iter().flat_map(|t| t.guard.core_hz).flatten().collect()
+    shot.threads.iter().flat_map(|thread| &thread.looks).filter_map(|look| look.hz).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
 use crate::estimate::Reading;
 use crate::rivals::Rivals;
-use crate::states::PingGroups;
+use crate::states::Conditions;
 
 pub(crate) use observe::{first_kernel, reading, with_estimate, withheld};
 
@@ -233,7 +233,7 @@ impl Cell {
     }
 
     /// Whether the step is measured as well as its stop rule wants, or cannot be.
-    pub(crate) fn settled(&self, groups: &PingGroups, machine: &Machine, now: f64) -> bool {
+    pub(crate) fn settled(&self, groups: &Conditions, machine: &Machine, now: f64) -> bool {
         let stop = &self.step.stop;
         let visits = self.visited();
         if let Some(share) = self.moved_share() {
@@ -253,7 +253,7 @@ impl Cell {
             return held;
         }
         // Most looks end here, long before an interval is worth its time.
-        let whole = reading(&self.step, &self.accounting, groups, machine);
+        let whole = self.reading(groups, machine);
         let bare = Reading { intervals: !whole.has_edge, ..whole };
         let bare = bare.estimate(&self.visits);
         // Where a hypervisor may move the cpus, a better state may come as long as there is time.
@@ -344,12 +344,12 @@ mod tests {
         let doubts = |page, nodes: u32, proofs: &[&PlacementProof]| {
             let mut cell = cell(vec![region(page)]);
             for at in 0..10 {
-                let windows = vec![Window { clean: true, values: vec![Some(20.0)] }; 8];
+                let windows = vec![Window { clean: true, values: vec![Some(20.0)], ..Window::default() }; 8];
                 cell.visits.push(Visit { at: f64::from(at), windows, ..Visit::default() });
             }
             proofs.iter().for_each(|proof| cell.prove((*proof).clone()));
             let machine = Machine { nodes: (0..nodes).map(node).collect(), ..Machine::default() };
-            let verdict = cell.observe(&PingGroups::default(), Lab { machine: &machine, bench: &bench }).verdict;
+            let verdict = cell.observe(&Conditions::default(), Lab { machine: &machine, bench: &bench }).verdict;
             assert_eq!(verdict.grade == Grade::Trusted, verdict.reasons.is_empty(), "{verdict:?}");
             verdict.reasons
         };

@@ -1,9 +1,9 @@
 //! Changes of the machine while it was measured, from steps that are revisited all the time. Pure.
 
 use tiermark_model::{Drift, Labels, Metric, Observation, Step, Visit};
-use tiermark_stats::{Side, VisitWindows, bare_edge, change_point};
+use tiermark_stats::{Side, VisitWindows, bare_pile, change_point};
 
-use crate::states::PingGroups;
+use crate::states::Conditions;
 
 /// A change this likely by chance is not reported, over all steps that are tested.
 const CHANCE: f64 = 0.001;
@@ -16,7 +16,7 @@ const FEWEST: usize = 8;
 ///
 /// Within a state, the best window of each visit is a series in time; its most likely change (Pettitt 1979) counts where the edges before
 /// and after it are sharp and differ: a change of what is not sharp is the hour, and not the machine.
-pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<Drift> {
+pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<Drift> {
     let mut canaries: Vec<(&str, &Step, &Observation)> = Vec::new();
     for (step, seen) in steps.iter().filter(|(_, seen)| seen.edge.is_some()) {
         let tier = step.labels.get(Labels::TIER).unwrap_or(if step.labels.is_point() { continue } else { "" });
@@ -32,15 +32,16 @@ pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Ve
     canaries.iter().filter_map(|(_, step, seen)| change(step, seen, groups, limit)).collect()
 }
 
-fn change(step: &Step, seen: &Observation, groups: &PingGroups, limit: f64) -> Option<Drift> {
+fn change(step: &Step, seen: &Observation, groups: &Conditions, limit: f64) -> Option<Drift> {
     let side = if step.metric == Metric::Latency { Side::Low } else { Side::High };
     let of_state = |visit: &&Visit| seen.state.is_none_or(|state| groups.is_in(visit, state));
     let windows = |visit: &Visit| VisitWindows {
         at: visit.at,
         values: visit.windows.iter().filter(|w| w.clean).filter_map(tiermark_model::Window::value).collect(),
     };
+    let (at_clock, _) = groups.at_clock(step.labels.get(Labels::TIER), step.metric, &seen.visits);
     let visits: Vec<VisitWindows> =
-        seen.visits.list.iter().filter(of_state).map(windows).filter(|visit| !visit.values.is_empty()).collect();
+        at_clock.list.iter().filter(of_state).map(windows).filter(|visit| !visit.values.is_empty()).collect();
     let best = |visit: &VisitWindows| {
         let pick = if side == Side::Low { f64::min } else { f64::max };
         visit.values.iter().copied().reduce(pick)
@@ -51,9 +52,9 @@ fn change(step: &Step, seen: &Observation, groups: &PingGroups, limit: f64) -> O
     if before.len().min(after.len()) < FEWEST {
         return None;
     }
-    let (one, other) = (bare_edge(before, side)?, bare_edge(after, side)?);
+    let (one, other) = (bare_pile(before, side)?, bare_pile(after, side)?);
     let change = other.value / one.value - 1.0;
-    let real = one.is_sharp() && other.is_sharp() && change.abs() > LEAST;
+    let real = one.piled && other.piled && change.abs() > LEAST;
     real.then(|| Drift {
         step: step.id.clone(),
         at_seconds: after.first().map(|visit| visit.at),

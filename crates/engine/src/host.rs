@@ -106,6 +106,13 @@ pub struct ThreadShot {
     pub per_block: f64,
     /// Clock stamps in ns since an origin common to all workers: the start, then the end of each block. Rising.
     pub stamps_ns: Vec<f64>,
+    /// Looks at the core's clock, in order: before the first block, after the last, and, of a thread that shares nothing, between windows. The
+    /// time that looks take is not in the stamps.
+    #[serde(default)]
+    pub looks: Vec<ClockLook>,
+    /// How its caches and translations came to the state that they keep while it is measured.
+    #[serde(default)]
+    pub settling: Settling,
     /// Work done before the first stamp, in the units of `per_block`: counters of the machine see it too. `None` if caches were filled
     /// first, or it is not known: what counters see then is not the work between the stamps.
     #[serde(default)]
@@ -133,7 +140,29 @@ pub struct Guard {
     pub major_faults: u64,
     /// Time runnable but waiting, ns, where schedstat is readable.
     pub run_delay_ns: Option<f64>,
-    /// Core clock just before and just after the shot, by a dependent chain, cycles per second; `None` when the chain
-    /// was preempted.
-    pub core_hz: [Option<f64>; 2],
+}
+
+/// The core's clock at one moment, by chains of dependent operations of known length.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClockLook {
+    /// When it was, on the time line of the stamps, ns.
+    pub at_ns: f64,
+    /// Cycles per second; `None` when a chain was preempted, or other work on the core slowed it down.
+    pub hz: Option<f64>,
+}
+
+/// The untimed work before the first stamp that brings caches and translations into the state that they keep.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Settling {
+    /// How long it took, ns.
+    pub ns: f64,
+    /// Whether the state was reached: the last two passes took the same time.
+    pub is_settled: bool,
+}
+
+impl Default for Settling {
+    /// Nothing to settle.
+    fn default() -> Self {
+        Self { ns: 0.0, is_settled: true }
+    }
 }

@@ -6,6 +6,7 @@ pub mod accounting;
 pub mod admit;
 pub mod analyse;
 mod cell;
+mod clock;
 mod drifts;
 mod estimate;
 pub mod event;
@@ -20,9 +21,13 @@ pub mod sim;
 mod states;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};
+pub use clock::RunClock;
 pub use event::{Event, Sink};
-pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot, ping_pairs};
+pub use host::{ClockLook, Fault, Guard, Host, Rig, Settling, Shot, ThreadShot, ping_pairs};
 pub use probe::{About, Lab, Probe, Subject};
 pub use run::{conclude, reanalyse, run_experiment};
-pub use sim::{Ceilings, ComesAndGoes, Neighbours, SimCache, SimCore, SimCounters, SimHost, SimOptions, Visitor};
-pub use states::PingGroups;
+pub use sim::{
+    Ceilings, ComesAndGoes, Leftovers, Neighbours, SimCache, SimClock, SimCore, SimCounters, SimHost, SimOptions,
+    SimState, Visitor, Warmth,
+};
+pub use states::Conditions;

@@ -184,7 +184,7 @@ mod tests {
         let mut point = step(Labels::new(), &[0], &[0], 64 * MIB);
         point.metric = Metric::Latency;
         let mut cell = crate::cell::Cell::new(point.clone(), 0).observe(
-            &crate::PingGroups::default(),
+            &crate::Conditions::default(),
             crate::Lab { machine: &Machine::default(), bench: &tiermark_model::Bench::default() },
         );
         assert_eq!(rate(&point, &cell), None);

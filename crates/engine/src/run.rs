@@ -13,11 +13,12 @@ use tiermark_stats::Rng;
 
 use crate::accounting::StepAccounting;
 use crate::cell::{Cell, reading, with_estimate, withheld};
+use crate::clock::RunClock;
 use crate::drifts::drifts;
 use crate::event::{Event, Sink};
 use crate::host::Host;
 use crate::probe::{Lab, Probe};
-use crate::states::{PingGroups, states};
+use crate::states::{Conditions, states};
 use kept::{Keep, SOON_MADE};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most points in a dozen rounds,
@@ -55,7 +56,7 @@ pub fn run_experiment(
         cells: Vec::new(),
         keep: Keep::default(),
         told: Vec::new(),
-        groups: PingGroups::default(),
+        groups: Conditions::default(),
         made: 0,
         later_seconds: plan.later_seconds,
         rng: Rng::new(request.seed),
@@ -89,7 +90,8 @@ pub fn run_experiment(
     Ok(experiment)
 }
 
-/// Finds states and changes, and derives an experiment's findings from its observations; also used for runs read back from a journal.
+/// Finds states, changes and the core clock, and derives an experiment's findings from its observations; also
+/// used for runs read back from a journal.
 pub fn conclude(
     probe: &dyn Probe,
     request: &Request,
@@ -97,8 +99,10 @@ pub fn conclude(
     observations: Vec<Observation>,
     lab: Lab<'_>,
 ) -> Experiment {
-    let (states, drift) = what_happened(&plan, &observations);
-    let findings = probe.derive(request, lab, &observations);
+    let (states, drift, clock) = what_happened(&plan, &observations);
+    let mut findings = probe.derive(request, lab, &observations);
+    // A run without findings stays one: the clock alone answers no request.
+    findings.extend(clock.filter(|_| !findings.is_empty()).map(RunClock::finding));
     Experiment { request: request.clone(), method: probe.about().method, plan, observations, states, drift, findings }
 }
 
@@ -111,14 +115,14 @@ pub fn reanalyse(
     bench: &tiermark_model::Bench,
 ) -> Experiment {
     let groups =
-        PingGroups::of(with_steps(&experiment.plan, &experiment.observations).map(|(step, seen)| (step, &seen.visits)));
+        Conditions::of(with_steps(&experiment.plan, &experiment.observations).map(|(step, seen)| (step, &seen.visits)));
     let again = |seen: &Observation| {
         let step = experiment.plan.steps.iter().find(|step| step.id == seen.step);
         let Some(step) = step.filter(|_| seen.visits.list.iter().any(|visit| visit.at > 0.0)) else {
             return seen.clone();
         };
         let accounting = StepAccounting::of(step);
-        let estimate = reading(step, &accounting, &groups, machine).estimate(&seen.visits);
+        let estimate = reading(step, &accounting, &seen.disturbance, &groups, machine).estimate(&seen.visits);
         let mut verdict = seen.verdict.clone();
         verdict.reasons.retain(|reason| !reason.is_of_estimate());
         if verdict.grade <= tiermark_model::Grade::Bound {
@@ -142,10 +146,10 @@ fn with_steps<'a>(
     observations.iter().filter_map(move |seen| Some((step(seen)?, seen)))
 }
 
-fn what_happened(plan: &Plan, observations: &[Observation]) -> (Vec<State>, Vec<Drift>) {
+fn what_happened(plan: &Plan, observations: &[Observation]) -> (Vec<State>, Vec<Drift>, Option<RunClock>) {
     let pairs: Vec<(&Step, &Observation)> = with_steps(plan, observations).collect();
-    let groups = PingGroups::of(pairs.iter().map(|(step, seen)| (*step, &seen.visits)));
-    (states(&pairs, &groups), drifts(&pairs, &groups))
+    let groups = Conditions::of(pairs.iter().map(|(step, seen)| (*step, &seen.visits)));
+    (states(&pairs, &groups), drifts(&pairs, &groups), groups.clock)
 }
 
 struct Runner<'a> {
@@ -155,7 +159,7 @@ struct Runner<'a> {
     keep: Keep,
     /// When each cell's state was last sent to the sinks.
     told: Vec<f64>,
-    groups: PingGroups,
+    groups: Conditions,
     began: f64,
     deadline: f64,
     /// Visits made, to all cells.
@@ -185,7 +189,7 @@ impl Runner<'_> {
     }
 
     fn look_at_pings(&mut self) {
-        self.groups = PingGroups::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
+        self.groups = Conditions::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
     }
 
     /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of tiers, in its order: chance

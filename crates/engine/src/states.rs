@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use tiermark_model::{Labels, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
 use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
+use crate::clock::{Basis, RunClock};
+
 /// Least visits that could have seen a state, for its share to be reported.
 const FEWEST: usize = 20;
 /// A state with a smaller share of the visits is not reported, and a step need not have met it: a few visits may be
@@ -23,10 +25,12 @@ const SIBLING: f64 = 0.95;
 /// Visits of one thread to a shared cache or memory below this share of its edge shared it with others.
 const SHARED: f64 = 0.9;
 
-/// Groups of round trips over all visits of all steps: the states that can be separated, and those that a step should
-/// have met.
+/// The conditions of a run, over all visits of all steps: groups of round trips, which are the states that can be separated and those that a
+/// step should have met, and the clock of the cores.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct PingGroups {
+pub struct Conditions {
+    /// The clock of the cores; `None` if it is not known.
+    pub clock: Option<RunClock>,
     limits: Vec<f64>,
     /// The group of cpus that share a last-level cache; a faster one is of cpus on one core, or too few steps saw it to know.
     near: usize,
@@ -38,13 +42,14 @@ pub struct PingGroups {
     common_of_cores: BTreeMap<usize, Vec<StateKind>>,
 }
 
-impl PingGroups {
+impl Conditions {
     /// Finds the groups.
     pub fn of<'a>(steps: impl Iterator<Item = (&'a Step, &'a Visits)> + Clone) -> Self {
         let visits = steps.clone().flat_map(|(_, visits)| &visits.list);
         let pings: Vec<f64> =
             visits.clone().flat_map(|visit| visit.before.iter().chain(&visit.after)).copied().collect();
-        let mut groups = Self { limits: group_limits(&pings), ..Self::default() };
+        let clock = RunClock::of(steps.clone().map(|(_, visits)| visits));
+        let mut groups = Self { limits: group_limits(&pings), clock, ..Self::default() };
         if groups.limits.is_empty() {
             return groups;
         }
@@ -57,6 +62,17 @@ impl PingGroups {
         groups.common = common(visits.clone(), |visit| groups.state(visit));
         groups.common_of_cores = common(visits, |visit| groups.state_of_cores(visit));
         groups
+    }
+
+    /// The visits to a step as if the cores had run at the clock of the run all the time, and how their values depend on it.
+    pub(crate) fn at_clock(&self, tier: Option<&str>, metric: Metric, visits: &Visits) -> (Visits, Basis) {
+        match self.clock {
+            Some(clock) => {
+                let basis = Basis::of(tier, metric, visits);
+                (basis.at_clock(metric, visits, clock.p90), basis)
+            }
+            None => (visits.clone(), Basis::Time),
+        }
     }
 
     /// The states that a step with so many pairs should have met.
@@ -148,14 +164,16 @@ fn common<'a>(
 }
 
 /// The states of a run, from all steps with their observations: those of cpus first.
-pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> {
+pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<State> {
     let mut found = of_pings(steps, groups);
     // Where pings cannot separate one core from another, the first level does.
     if !groups.one_core {
-        found.extend(of_level(steps, StateKind::OneCore, ONE_CORE, |step| first_level(step) && threads(step) > 1));
+        found.extend(of_level(steps, groups, StateKind::OneCore, ONE_CORE, |step| {
+            first_level(step) && threads(step) > 1
+        }));
     }
-    found.extend(of_level(steps, StateKind::Sibling, SIBLING, |step| first_level(step) && threads(step) == 1));
-    found.extend(of_level(steps, StateKind::Shared, SHARED, |step| {
+    found.extend(of_level(steps, groups, StateKind::Sibling, SIBLING, |step| first_level(step) && threads(step) == 1));
+    found.extend(of_level(steps, groups, StateKind::Shared, SHARED, |step| {
         step.labels.get(Labels::TIER).is_some() && !is_of_core(step) && threads(step) == 1
     }));
     found
@@ -174,7 +192,7 @@ fn is_of_core(step: &Step) -> bool {
     step.labels.get(Labels::TIER).is_some_and(|tier| matches!(tier, "L1" | "L2"))
 }
 
-fn of_pings(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> {
+fn of_pings(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<State> {
     let mut seen: Vec<(f64, Option<StateKind>, f64)> = steps
         .iter()
         .flat_map(|(_, seen)| &seen.visits.list)
@@ -199,6 +217,7 @@ fn of_pings(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> 
 /// would mix what each of them suffers from.
 fn of_level(
     steps: &[(&Step, &Observation)],
+    groups: &Conditions,
     kind: StateKind,
     below: f64,
     shows: impl Fn(&Step) -> bool,
@@ -212,7 +231,8 @@ fn of_level(
         let share = if step.metric == Metric::Latency { edge / middle } else { middle / edge };
         Some((visit.at, (share < below).then_some(kind)))
     };
-    let mut series: Vec<(f64, Option<StateKind>)> = seen.visits.list.iter().filter_map(of).collect();
+    let (visits, _) = groups.at_clock(step.labels.get(Labels::TIER), step.metric, &seen.visits);
+    let mut series: Vec<(f64, Option<StateKind>)> = visits.list.iter().filter_map(of).collect();
     series.sort_by(|a, b| a.0.total_cmp(&b.0));
     told(kind, &series)
 }
@@ -270,7 +290,7 @@ mod tests {
     use crate::sharing::tests::streams;
 
     fn visits(ping: f64, value: f64) -> Vec<Visit> {
-        let windows = vec![Window { clean: true, values: vec![Some(value)] }];
+        let windows = vec![Window { clean: true, values: vec![Some(value)], ..Window::default() }];
         vec![Visit { before: vec![ping], after: vec![ping], windows, ..Visit::default() }; 20]
     }
 
@@ -279,7 +299,7 @@ mod tests {
         let step = streams(Some("L1"));
         let pings = [31.0, 57.0, 300.0];
         let list: Vec<Visit> = pings.iter().zip(values).flat_map(|(ping, value)| visits(*ping, value)).collect();
-        let groups = PingGroups::of(std::iter::once((&step, &Visits { list, ..Visits::default() })));
+        let groups = Conditions::of(std::iter::once((&step, &Visits { list, ..Visits::default() })));
         pings.map(|ping| groups.state(&visits(ping, 1.0)[0]))
     }
 
@@ -291,11 +311,11 @@ mod tests {
                 visits(ping, value).into_iter().take(count).collect::<Vec<_>>()
             };
             let list: Vec<Visit> = pings.into_iter().zip(values).zip(counts).flat_map(of).collect();
-            PingGroups::of(std::iter::once((&streams(Some("L1")), &Visits { list, ..Visits::default() })))
+            Conditions::of(std::iter::once((&streams(Some("L1")), &Visits { list, ..Visits::default() })))
         };
         let between = |before: f64, after: f64| Visit { after: vec![after], ..visits(before, 1.0).remove(0) };
         let told = groups([240.0, 470.0, 465.0], [20; 3]);
-        let cores = |groups: &PingGroups, a, b| groups.state_of_cores(&between(a, b));
+        let cores = |groups: &Conditions, a, b| groups.state_of_cores(&between(a, b));
         assert_eq!(cores(&told, 57.0, 300.0), Some(StateKind::OwnCores));
         assert_eq!(cores(&told, 31.0, 31.0), Some(StateKind::OneCore));
         assert_eq!(cores(&told, 31.0, 57.0), None);

@@ -112,7 +112,7 @@ fn name(finding: &Finding, from: &IdSet, machine: &Machine) -> Option<Name> {
         return labels.is(Labels::MIX, "read").then_some(Name::Loaded(point, distance));
     }
     let is_plain = NOT_PLAIN.iter().all(|key| !labels.0.contains_key(*key))
-        && labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
+        && labels.has_usual_layout()
         && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1);
     let (tier, distance) = tier(labels, from, machine).filter(|_| is_plain)?;
     let is_latency = finding.metric == Quantity::Latency;

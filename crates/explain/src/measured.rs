@@ -226,7 +226,7 @@ fn stretch(cell: &Cell<'_>, counted: &StepTraffic) -> f64 {
 /// The spot of a plain idle latency of memory.
 fn spot(finding: &Finding) -> Option<Spot<'_>> {
     let labels = &finding.labels;
-    let is_plain = labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
+    let is_plain = labels.has_usual_layout()
         && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
         && !labels.0.contains_key(Labels::STATISTIC)
         && !labels.0.contains_key(Labels::BESIDE);

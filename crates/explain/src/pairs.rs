@@ -134,7 +134,7 @@ fn pages(findings: &[Finding]) -> Vec<Scene> {
     let is_memory = |finding: &&Finding| {
         finding.metric == Quantity::Latency
             && finding.labels.is_for(Purpose::Ladder)
-            && finding.labels.get(Labels::TIER).is_some_and(|tier| tier.starts_with("DRAM"))
+            && finding.labels.get(Labels::TIER).is_some_and(|tier| tier == "DRAM random")
             && finding.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
             && finding.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
     };

@@ -333,7 +333,7 @@ fn page_walks_show_where_base_pages_are_slower() {
                 Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, tier).text(Labels::PAGE, page)
             };
             let latency = |labels, ns| Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns);
-            let both = [latency(labels("DRAM", "thp"), 90.0), latency(labels("DRAM 4K", "base"), ns)];
+            let both = [latency(labels("DRAM random", "thp"), 90.0), latency(labels("DRAM random", "base"), ns)];
             run.experiments[0].findings.extend(both);
         }
     };

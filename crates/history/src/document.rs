@@ -9,10 +9,13 @@ use tiermark_model::{Bytes, RUN_SCHEMA, Refusal, Run};
 
 use crate::weigh::weigh;
 
-/// Every schema this program reads. A released version is never taken off this list.
-pub const SCHEMAS: [&str; 2] = [RUN_SCHEMA, crate::migrate::RUN_1];
+/// The version before windows had the clocks of their cores: its documents have every other field.
+const RUN_2: &str = "tiermark/run/2";
 
-/// Schemas of this and of later versions begin so.
+/// Every schema this program reads, the newest first. A released version is never taken off this list.
+pub const SCHEMAS: [&str; 2] = [RUN_SCHEMA, RUN_2];
+
+/// Schemas of every version begin so; their number follows.
 const FAMILY: &str = "tiermark/run/";
 
 /// Larger documents are refused, so that a wrong file cannot eat the machine's memory.
@@ -20,8 +23,6 @@ const FAMILY: &str = "tiermark/run/";
 /// A full survey of 2,048 cpus stays below 64 MiB; this leaves four times that.
 pub const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
 
-/// Documents of the first version are read as free data: 40 times their length in memory. Those of full surveys took 1 MiB.
-const MAX_FIRST_BYTES: u64 = 16 << 20;
 /// Free data may take so many times the length of its document, as typed data does, and so many bytes anyway.
 const FREE_TIMES: u64 = 8;
 const FREE_ANYWAY: u64 = 16 << 20;
@@ -38,19 +39,21 @@ pub fn parse(bytes: &[u8], from: &str) -> Result<Run, Refusal> {
     let head = weigh(bytes).map_err(|error| malformed(&error, from))?;
     let length = bytes.len() as u64;
     match head.schema.as_deref() {
-        Some(RUN_SCHEMA) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
-        Some(RUN_SCHEMA) => serde_json::from_slice(bytes).map_err(|error| malformed(&error, from)),
-        Some(crate::migrate::RUN_1) if length > MAX_FIRST_BYTES => Err(says::document_too_heavy(from)),
-        Some(crate::migrate::RUN_1) => {
-            let old = serde_json::from_slice(bytes).map_err(|error| malformed(&error, from))?;
-            // As text, so that the program has one reader of documents: a second one, of values, takes half a MiB of code.
-            let new = serde_json::to_vec(&crate::migrate::from_1(old)).map_err(|error| malformed(&error, from))?;
-            serde_json::from_slice(&new).map_err(|error| malformed(&error, from))
+        Some(RUN_SCHEMA | RUN_2) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
+        Some(RUN_SCHEMA | RUN_2) => serde_json::from_slice(bytes).map_err(|error| malformed(&error, from)),
+        Some(unknown) if unknown.starts_with(FAMILY) => {
+            let refusal = if is_older(unknown) { says::document_older } else { says::document_newer };
+            Err(refusal(from, &printable(unknown), &SCHEMAS))
         }
-        Some(newer) if newer.starts_with(FAMILY) => Err(says::document_newer(from, &printable(newer), &SCHEMAS)),
         Some(other) => Err(says::document_of_others(from, &printable(other), &SCHEMAS)),
         None => Err(says::document_without_schema(from, &SCHEMAS)),
     }
+}
+
+/// Whether a schema of runs is older than those that this program reads.
+fn is_older(schema: &str) -> bool {
+    let number = |schema: &str| schema.strip_prefix(FAMILY)?.parse::<u64>().ok();
+    number(schema).zip(SCHEMAS.into_iter().filter_map(number).min()).is_some_and(|(this, oldest)| this < oldest)
 }
 
 /// The name of a document's file in refusals.

@@ -11,7 +11,6 @@ mod document;
 mod index;
 mod journal;
 mod load;
-mod migrate;
 mod record;
 mod recover;
 mod save;

@@ -92,6 +92,6 @@ fn line(thread: &ThreadShot, stamp_ns: f64, latency: bool) -> String {
         guard.minor_faults,
         guard.major_faults,
         guard.run_delay_ns,
-        guard.core_hz.map(|hz| hz.map(|hz| hz / 1e9)),
+        thread.looks.iter().map(|look| look.hz.map(|hz| hz / 1e9)).collect::<Vec<_>>(),
     )
 }

@@ -7,6 +7,7 @@
 mod check;
 #[cfg(test)]
 mod confined;
+mod core_clock;
 mod ended;
 mod free_memory;
 mod gate;
@@ -21,6 +22,7 @@ mod region;
 mod resources;
 mod revisit;
 mod rig;
+mod settle;
 mod share;
 #[cfg(test)]
 mod steps;

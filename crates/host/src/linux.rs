@@ -56,10 +56,11 @@ impl LinuxHost {
             return Err(says::no_cpu_online());
         }
         let (clock, clock_info) = Clock::choose(&machine.cpu_model, &machine.system);
+        let (overheads, lookout) = overheads::measure(&machine, &clock, clock_info.resolution_ns);
         let bench = Bench {
             kernels: tiermark_kernels::available().map(|spec| spec.kernel_info()).collect(),
             clock: clock_info,
-            overheads: overheads::measure(&machine, &clock),
+            overheads,
             idle_traffic: None,
             idle_watts: None,
             primitives: tiermark_primitives::present_primitives(&machine),
@@ -71,6 +72,7 @@ impl LinuxHost {
             machine,
             bench,
             clock,
+            lookout,
             indices: Arc::default(),
             pool: Pool::default(),
             stopped: options.stopped,

@@ -89,6 +89,17 @@ impl LoadWork {
         sum
     }
 
+    /// Blocks of a pass over the longest of its spans.
+    pub(crate) fn blocks(&self) -> usize {
+        let pass = |(index, turn): (usize, &Turn)| self.call.span(index).div_ceil(turn.piece * self.rounds);
+        self.kernels.iter().enumerate().map(pass).max().unwrap_or(1)
+    }
+
+    /// Reads a word of each so many bytes of kernels that take their lines in random order.
+    pub(crate) fn touch_translations(&self, step: usize, passes: usize) {
+        (0..passes).for_each(|_| self.call.touch_translations(step));
+    }
+
     /// Useful bytes of a block.
     pub(crate) fn per_block(&self) -> f64 {
         self.per_round * self.rounds as f64

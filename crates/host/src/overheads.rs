@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tiermark_model::{CpuId, Isa, Machine, Overheads, Pattern};
 use tiermark_system::{Clock, Mapping, StreamCall, StreamPlan, pin};
 
+use crate::core_clock::Lookout;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::team::{Pool, Team};
-use crate::worker::{core_hz, pause};
+use crate::worker::pause;
 
 /// Stamps of one series: their buffer (4 KiB) stays in the first-level cache, as it does in a shot.
 const SERIES: usize = 512;
@@ -15,14 +16,16 @@ const SERIES: usize = 512;
 const ROUNDS: usize = 15;
 
 /// Measures everything; takes some milliseconds.
-pub(crate) fn measure(machine: &Machine, clock: &Clock) -> Overheads {
+pub(crate) fn measure(machine: &Machine, clock: &Clock, resolution_ns: f64) -> (Overheads, Lookout) {
     let stamp_ns = stamp_ns(clock);
-    Overheads {
+    let lookout = Lookout::learn(clock, resolution_ns, stamp_ns);
+    let overheads = Overheads {
         stamp_ns,
         gate_ns: gate_ns(machine, clock),
         loop_ns: loop_ns(machine, clock),
-        core_hz: (0..ROUNDS).find_map(|_| core_hz(clock, stamp_ns)),
-    }
+        core_hz: (0..ROUNDS).find_map(|_| lookout.look(clock)),
+    };
+    (overheads, lookout)
 }
 
 /// One stamp and its store, ns.
@@ -101,7 +104,7 @@ mod tests {
     fn what_cannot_be_measured_is_absent_and_not_zero() {
         let (clock, _) = Clock::choose(&CpuModel::default(), &System::default());
         // No cpu to run on, no page to call a kernel for.
-        let overheads = measure(&Machine::default(), &clock);
+        let (overheads, _) = measure(&Machine::default(), &clock, 1.0);
         assert_eq!((overheads.gate_ns, overheads.loop_ns), (None, None));
         assert!(overheads.stamp_ns > 0.0);
     }

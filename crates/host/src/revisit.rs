@@ -1,4 +1,4 @@
-//! Chase through a range touched before: reads a region, waits, and stamps a bounded chase through it.
+//! Chase through a range touched before: reads a region three times, waits, and stamps a bounded chase through it.
 
 use std::sync::Arc;
 
@@ -11,6 +11,9 @@ const BLOCK: usize = 128;
 /// If a wait ends so much too late, ns, other work had the cpu, and changed the caches in another way than neighbours
 /// do.
 const LATE_NS: f64 = 20_000.0;
+/// Times that the lines are read. A last-level cache that does not include the second level keeps a line only once it is used again: of 37 MiB that were
+/// read once it held nothing, of the same read three times 98 % (Emerald Rapids).
+const TOUCHES: usize = 3;
 /// Rounds begun again for that reason; a shot without an undisturbed one has no stamps and is set aside.
 const TRIES: usize = 3;
 
@@ -90,7 +93,7 @@ impl RevisitWork {
     }
 
     fn touch(&self) {
-        self.region.mapping.read_lines(self.region.bytes);
+        (0..TOUCHES).for_each(|_| self.region.mapping.read_lines(self.region.bytes));
         if self.flushed {
             self.region.mapping.flush_lines(self.region.bytes);
         }

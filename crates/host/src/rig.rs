@@ -130,6 +130,13 @@ fn first_stream<'a>(mut roles: impl Iterator<Item = &'a Role>) -> Option<&'a Ker
     roles.find_map(|role| if let Role::Stream { kernel, .. } = role { Some(kernel) } else { None })
 }
 
+/// Whether a setup chases while other threads load the memory.
+pub(crate) fn is_loaded(setup: &Setup) -> bool {
+    let has = |is: fn(&Role) -> bool| setup.threads.iter().any(|thread| is(&thread.role));
+    has(|role| matches!(role, Role::Chase { .. }))
+        && has(|role| matches!(role, Role::Load { .. } | Role::Stream { .. }))
+}
+
 /// A worker's answer; its panic as a refusal.
 fn answer(reply: Reply<Answer>) -> Answer {
     reply.unwrap_or_else(|panic| Err(says::worker_panicked(&panic)))
@@ -211,14 +218,16 @@ impl Resources {
         Worker {
             cpu: thread.cpu,
             clock: self.clock,
-            stamp_ns: self.bench.overheads.stamp_ns,
+            lookout: self.lookout,
             region: Arc::clone(&regions[thread.region]),
             share,
             role: thread.role.clone(),
             index,
             seed: setup.seed,
             many_nodes: self.machine.nodes.len() > 1,
-            cache_bytes: self.cache_bytes(thread.cpu),
+            around: self.surroundings(thread.cpu, setup),
+            is_alone: setup.threads.len() == 1,
+            is_loaded: is_loaded(setup),
             stopped: Arc::clone(&self.stopped),
             // Of a single node all memory comes anyway, also where a filter forbids to say so.
             nodes: match self.machine.nodes.len() {

@@ -22,8 +22,11 @@ use tiermark_model::{CpuModel, IdSet, KernelId, Machine, Note, PlacementProof, R
 use tiermark_primitives::{able, no_more, wants_subprocess};
 use tiermark_system::Clock;
 
+use crate::core_clock::Lookout;
 use crate::region::{Order, stop_refusal};
 use crate::resources::Resources;
+use crate::rig::is_loaded;
+use crate::settle::Surroundings;
 use call::{Limits, Subprocess};
 pub(crate) use several::{ProcessesRig, runs_in_processes};
 
@@ -49,12 +52,13 @@ struct Job {
     target: IdSet,
     note: Option<Note>,
     clock: Clock,
-    stamp_ns: f64,
+    lookout: Lookout,
     /// Arrays that kernels walk at once in its memory, and where that begins in its file.
     streams: usize,
     offset: u64,
     /// Regions up to this size stay in the caches that its cpu reaches.
-    cache_bytes: usize,
+    around: Surroundings,
+    is_loaded: bool,
     /// Workers that start together, each in a process; the standard output is the memory of their gate.
     workers: usize,
 }
@@ -63,6 +67,8 @@ impl Job {
     /// The job of one thread of a setup.
     fn new(resources: &Resources, setup: &Setup, thread: usize, order: &Order<'_>, workers: usize) -> Self {
         let only = &setup.threads[thread];
+        let is_loaded = is_loaded(setup);
+        let around = if workers > 1 { resources.surroundings(only.cpu, setup) } else { Surroundings::default() };
         let setup = Setup {
             regions: vec![order.setup.clone()],
             threads: vec![ThreadSetup { region: 0, ..only.clone() }],
@@ -74,11 +80,12 @@ impl Job {
             target: order.target.clone(),
             note: order.note.clone(),
             clock: resources.clock,
-            stamp_ns: resources.bench.overheads.stamp_ns,
+            lookout: resources.lookout,
             streams: order.streams,
             offset: order.offset,
             // Calls of the operating system have no memory to warm.
-            cache_bytes: if workers > 1 { resources.cache_bytes(only.cpu) } else { 0 },
+            around,
+            is_loaded,
             workers,
         }
     }

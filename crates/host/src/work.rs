@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tiermark_kernels::{Fill, SPAN_QUANTUM, StreamSpec};
 use tiermark_model::kernel::StoreKind;
+use tiermark_model::{ChainLayout, Layout, Pattern};
 use tiermark_primitives::OsWork;
 use tiermark_system::{ChaseCall, Clock, LineOrder, StreamCall};
 
@@ -36,8 +37,6 @@ const TRIALS: usize = 4;
 const RAMP_BLOCKS: usize = 3;
 /// One block is ramp enough where it takes this long, ns.
 const RAMP_LONG_NS: f64 = 100_000.0;
-/// Blocks of the warm-up pass at most: a last-level cache full at a quarter of the slowest rate seen there.
-const WARM_BLOCKS: usize = 512;
 
 /// Places that are tried for the next streams.
 const CANDIDATES: usize = 16;
@@ -64,6 +63,8 @@ pub(crate) struct StreamWork {
     call: StreamCall,
     /// Arrays that it walks.
     streams: usize,
+    /// Whether it takes lines in random order.
+    is_random: bool,
     useful_per_byte: f64,
     /// Bytes of each stream in a block, walked `passes` times.
     bytes: usize,
@@ -109,6 +110,7 @@ impl Work {
             bytes: call.span(),
             call,
             streams,
+            is_random: spec.info.op.pattern() == Pattern::Random,
             useful_per_byte,
             passes: 1,
             blocks: 1,
@@ -194,20 +196,21 @@ impl Work {
         region.bytes <= cache_bytes && matches!(self, Self::Stream(_) | Self::Chase(_) | Self::Load(_))
     }
 
-    /// Brings a region that fits the caches into the state it keeps while it is measured.
-    pub(crate) fn warm(&mut self, region: &Region, cache_bytes: usize) -> u64 {
-        if !self.fills(region, cache_bytes) {
-            return 0;
-        }
+    /// Blocks of a pass over its memory.
+    pub(crate) fn blocks(&self) -> usize {
         match self {
-            Self::Stream(work) => (0..work.blocks.min(WARM_BLOCKS)).fold(0, |sum, _| sum ^ work.block()),
-            Self::Chase(_) => {
-                region.mapping.read_lines(region.bytes);
-                0
-            }
-            Self::Load(work) => work.block(),
-            // Touches its memory itself.
-            Self::Revisit(_) | Self::Share(_) | Self::Os(_) => 0,
+            Self::Stream(work) => work.blocks,
+            Self::Load(work) => work.blocks(),
+            _ => 1,
+        }
+    }
+
+    /// Reads a word of each so many bytes of streams that take their lines in random order: of others, translations are steady after a few pages.
+    pub(crate) fn touch_translations(&self, step: usize, passes: usize) {
+        match self {
+            Self::Stream(work) if work.is_random => (0..passes).for_each(|_| work.call.touch_translations(step)),
+            Self::Load(work) => work.touch_translations(step, passes),
+            _ => {}
         }
     }
 
@@ -318,6 +321,28 @@ impl StreamWork {
 }
 
 impl ChaseWork {
+    /// Follows its chains for so many accesses in all.
+    pub(crate) fn run(&mut self, accesses: usize) {
+        self.call.run(accesses.div_ceil(self.chains));
+    }
+
+    /// The part of a region whose translations its next accesses need: all of it, or the group that its head is in.
+    pub(crate) fn translated(&self, region: &Region) -> (usize, usize) {
+        match (region.layout, self.call.heads(1).first()) {
+            (Layout::Chain(ChainLayout::Groups), Some(head)) if self.chains == 1 => {
+                let group = ChainLayout::GROUP_BYTES as usize;
+                let from = (*head as usize - region.mapping.address()) / group * group;
+                (from, group.min(region.bytes.saturating_sub(from)))
+            }
+            _ => (0, region.bytes),
+        }
+    }
+
+    /// Reads a word of each `step` bytes of a part of the region.
+    pub(crate) fn touch_translations(&self, from: usize, bytes: usize, step: usize) {
+        self.call.touch_translations(from, bytes, step);
+    }
+
     fn calibrate(&mut self, clock: &Clock) {
         self.steps = CHASE_ACCESSES.0.div_ceil(self.chains);
         loop {

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tiermark_engine::{Guard, ThreadShot};
+use tiermark_engine::{ClockLook, Guard, Settling, ThreadShot};
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
@@ -12,23 +12,22 @@ use tiermark_primitives::{Order, OsWork, Placed};
 use tiermark_system::{Clock, LineOrder, SharedLines, Usage};
 
 use crate::check;
+use crate::core_clock::Lookout;
 use crate::ended::Ended;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
 use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::revisit::{RevisitWork, Round};
+use crate::settle::{Surroundings, refresh, settle};
 use crate::share::{ShareWork, Watch};
 use crate::streams::Share;
 use crate::work::Work;
 
-/// Operations of one measurement of the core's clock: 4 to 8 µs, short enough to miss most preemptions, long enough
-/// that a counter with steps of 10 ns is exact to a quarter of a percent.
-const CHAIN_LENGTH: u64 = 16_384;
-/// Looks; the shortest counts when another comes close.
-const CHAIN_LOOKS: usize = 5;
-/// How close: two steps of such a counter and the finest frequency steps (25 MHz) together.
-const CHAIN_AGREEMENT: f64 = 1.01;
+/// Time between two looks at the clock of a core whose thread is alone, ns: a window.
+const BETWEEN_LOOKS_NS: f64 = 250_000.0;
+/// Time in which a chaser settles while the others load the memory, ns.
+const SETTLES_UNDER_LOAD_NS: f64 = 1.5e6;
 /// Looks at the closed gate before the cpu is yielded: about 2 ms. Each worker has a cpu of its own, so that those that are missing wait for
 /// theirs: yielding sooner would give this one away for a whole time slice beside other work. Where two workers share a cpu, they come to it.
 const SPIN_LOOKS: u32 = 40_000;
@@ -39,8 +38,7 @@ const STAMPS_MOST: usize = 1 << 20;
 pub(crate) struct Worker {
     pub(crate) cpu: CpuId,
     pub(crate) clock: Clock,
-    /// Cost of one stamp, subtracted from looks at the core clock.
-    pub(crate) stamp_ns: f64,
+    pub(crate) lookout: Lookout,
     pub(crate) region: Arc<Region>,
     /// Among the workers of its region; the first fills it.
     pub(crate) share: Share,
@@ -52,8 +50,12 @@ pub(crate) struct Worker {
     pub(crate) seed: u64,
     /// Whether other memory than the region's may be far away, so that line orders are copied close.
     pub(crate) many_nodes: bool,
-    /// Regions up to this size stay in the caches the cpu reaches.
-    pub(crate) cache_bytes: usize,
+    /// The caches and pages that it settles in.
+    pub(crate) around: Surroundings,
+    /// Whether it shares nothing with another thread of the setup, so that it may look at its clock between windows.
+    pub(crate) is_alone: bool,
+    /// Whether threads of the setup chase while others load the memory.
+    pub(crate) is_loaded: bool,
     /// Set when the user wants to stop.
     pub(crate) stopped: Arc<AtomicBool>,
     /// Nodes that the setup names for its memory, where there are several.
@@ -129,7 +131,7 @@ impl Worker {
                 let from = (chains * self.share.index).min(starts.len());
                 let first = &starts[from..(from + chains).min(starts.len())];
                 let mine = if self.heads.len() == chains { &self.heads } else { first };
-                Work::chase(&self.region, mine, self.cache_bytes, &self.clock)
+                Work::chase(&self.region, mine, self.around.cache_bytes, &self.clock)
             }
             (Role::Revisit { wait_ns, accesses, flushed, since_last }, _) => {
                 let starts = self.region.starts(self.share.of, &stopped)?;
@@ -139,7 +141,7 @@ impl Worker {
                 RevisitWork::new(&self.region, mine, round, &self.clock).map(Work::Revisit)
             }
             (Role::Stream { .. }, Some(spec)) => {
-                Work::stream(&self.region, spec, order, self.from, self.cache_bytes, &self.clock)
+                Work::stream(&self.region, spec, order, self.from, self.around.cache_bytes, &self.clock)
             }
             (Role::Stream { .. }, None) => Err("no kernel".to_owned()),
             (Role::Load { kernels, pause_ns }, _) => {
@@ -179,10 +181,9 @@ impl Worker {
         if let Work::Share(work) = work {
             work.lay_out(number, self.share.index == 0);
         }
-        let fills = work.fills(&self.region, self.cache_bytes);
-        let mut checksum = work.warm(&self.region, self.cache_bytes);
-        let hz_before = core_hz(&self.clock, self.stamp_ns);
-        let clock = self.clock;
+        let fills = work.fills(&self.region, self.around.cache_bytes);
+        let (clock, lookout, around) = (self.clock, self.lookout, self.around);
+        let stamp_ns = lookout.stamp_ns();
         let stopped = &self.stopped;
         // Checked only after a long wait: a shot that can begin is short.
         let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
@@ -194,16 +195,33 @@ impl Worker {
         let ask = || -> Result<Vec<f64>, Ended> {
             let Some(pings) = pings else { return Ok(Vec::new()) };
             gate.arrive(|| clock.now(), wait).map_err(answers)?;
-            Ok(pings.trips(self.index, &clock, self.stamp_ns))
+            Ok(pings.trips(self.index, &clock, stamp_ns))
         };
         let pings_before = ask()?;
-        let opened = gate.arrive(|| clock.now(), wait).map_err(answers)?;
+        // After the pings, which take longer than a second level keeps its lines.
+        let (mut settling, mut checksum) = settle(work, &self.region, around, &clock);
+        let mut opened = gate.arrive(|| clock.now(), wait).map_err(answers)?;
+        if self.is_loaded {
+            // While the others load the memory.
+            if matches!(work, Work::Chase(_)) {
+                let (again, sum) = settle(work, &self.region, around, &clock);
+                settling = Settling { ns: settling.ns + again.ns, ..again };
+                checksum ^= sum;
+            }
+        } else if !self.is_alone {
+            // The others may have taken longer: all go on together, and start from the same state.
+            checksum ^= refresh(work, around, &clock);
+            opened = gate.arrive(|| clock.now(), wait).map_err(answers)?;
+        }
         let asked_before = work.major_faults();
         let before = Moment::start(&clock);
+        let budget_ns = budget_ns + if self.is_loaded { SETTLES_UNDER_LOAD_NS } else { 0.0 };
         let deadline = opened + clock.ticks(budget_ns);
+        let first = lookout.look(&clock);
+        let mut between = Vec::new();
         let blocks = match &mut *work {
             Work::Share(work) => {
-                let watch = Watch { gate, stopped, clock: &clock, deadline, stamp_ns: self.stamp_ns };
+                let watch = Watch { gate, stopped, clock: &clock, deadline, stamp_ns };
                 // The other side of a shared line must not wait for this one.
                 work.play(&mut self.stamps, &watch).inspect_err(|_| gate.break_open())?
             }
@@ -211,44 +229,69 @@ impl Worker {
             Work::Os(work) => work.play(&mut self.stamps, &clock, deadline).inspect_err(|_| gate.break_open())?,
             work => {
                 checksum ^= work.ramp();
-                stamp_blocks(work, &mut self.stamps, &clock, deadline, &mut checksum)
+                let mut timed =
+                    Timed { clock: &clock, deadline, lookout: self.is_alone.then_some(lookout), between: &mut between };
+                timed.blocks(work, &mut self.stamps, &mut checksum)
             }
         };
+        let last = lookout.look(&clock);
         let mut after = Moment::end(&clock);
         // Faults on purpose say nothing about the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
         let pings_after = ask()?;
-        let hz_after = core_hz(&self.clock, self.stamp_ns);
         drop(guard);
         self.checksum = std::hint::black_box(self.checksum ^ checksum);
+        // Threads that only answer stamp nothing.
+        let stamps = &self.stamps[..blocks + usize::from(blocks > 0)];
+        let stamps_ns: Vec<f64> = stamps.iter().map(|stamp| clock.between(opened, *stamp)).collect();
+        let ends = [stamps_ns.first(), stamps_ns.last()].map(|at| at.copied().unwrap_or_default());
+        let inner = between.into_iter().map(|(at, hz)| ClockLook { at_ns: clock.between(opened, at), hz });
+        let [from, to] = [(ends[0], first), (ends[1], last)].map(|(at_ns, hz)| ClockLook { at_ns, hz });
         let shot = ThreadShot {
             per_block: work.per_block(),
-            // Threads that only answer stamp nothing.
-            stamps_ns: self.stamps[..blocks + usize::from(blocks > 0)]
-                .iter()
-                .map(|stamp| clock.between(opened, *stamp))
-                .collect(),
+            looks: std::iter::once(from).chain(inner).chain([to]).collect(),
+            stamps_ns,
+            settling,
             lead: work.ramp_blocks().filter(|_| !fills).map(|blocks| blocks as f64 * work.per_block()),
-            guard: between(self.cpu, &before, &after, &clock, [hz_before, hz_after]),
+            guard: guarded(self.cpu, &before, &after, &clock),
         };
         Ok((shot, [pings_before, pings_after]))
     }
 }
 
-/// The timed loop: the start, then a stamp after each block until the deadline has passed. Returns the blocks done.
-fn stamp_blocks(work: &mut Work, stamps: &mut [u64], clock: &Clock, deadline: u64, checksum: &mut u64) -> usize {
-    stamps[0] = clock.now();
-    let mut blocks = 0;
-    for slot in &mut stamps[1..] {
-        *checksum ^= work.block();
-        let now = clock.now();
-        *slot = now;
-        blocks += 1;
-        if now >= deadline {
-            break;
+/// The timed loop.
+struct Timed<'a> {
+    clock: &'a Clock,
+    deadline: u64,
+    /// Looks at the core's clock between windows; `None` where that would stop a load that others are measured under.
+    lookout: Option<Lookout>,
+    /// These looks: when they were, on the time line of the stamps, and what they saw.
+    between: &'a mut Vec<(u64, Option<f64>)>,
+}
+
+impl Timed<'_> {
+    /// The start, then a stamp after each block until the deadline has passed, less the time that looks took. Returns the blocks done.
+    fn blocks(&mut self, work: &mut Work, stamps: &mut [u64], checksum: &mut u64) -> usize {
+        let every = self.clock.ticks(BETWEEN_LOOKS_NS);
+        let start = self.clock.now();
+        stamps[0] = start;
+        let (mut blocks, mut paused, mut next_look) = (0, 0, start + every);
+        for slot in &mut stamps[1..] {
+            *checksum ^= work.block();
+            let now = self.clock.now();
+            *slot = now - paused;
+            blocks += 1;
+            if now >= self.deadline {
+                break;
+            }
+            if let Some(lookout) = self.lookout.filter(|_| *slot >= next_look) {
+                self.between.push((*slot, lookout.look(self.clock)));
+                next_look = *slot + every;
+                paused += self.clock.now() - now;
+            }
         }
+        blocks
     }
-    blocks
 }
 
 /// Waiting at the gate, as long as it takes.
@@ -281,7 +324,7 @@ impl Moment {
 }
 
 /// The guard between two moments.
-fn between(cpu: CpuId, before: &Moment, after: &Moment, clock: &Clock, core_hz: [Option<f64>; 2]) -> Guard {
+fn guarded(cpu: CpuId, before: &Moment, after: &Moment, clock: &Clock) -> Guard {
     Guard {
         cpu,
         // Where the kernel does not say, the pinning is believed.
@@ -292,7 +335,6 @@ fn between(cpu: CpuId, before: &Moment, after: &Moment, clock: &Clock, core_hz: 
         minor_faults: after.usage.minor_faults.saturating_sub(before.usage.minor_faults),
         major_faults: after.usage.major_faults.saturating_sub(before.usage.major_faults),
         run_delay_ns: after.run_delay_ns.zip(before.run_delay_ns).map(|(after, before)| (after - before).max(0.0)),
-        core_hz,
     }
 }
 
@@ -300,21 +342,4 @@ fn between(cpu: CpuId, before: &Moment, after: &Moment, clock: &Clock, core_hz: 
 fn run_delay_ns() -> Option<f64> {
     // Opened each time: 2,048 workers that kept it open would use up the limit on open files.
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// The core's clock by chains of dependent single-cycle operations; `None` when no two of the looks agree.
-pub(crate) fn core_hz(clock: &Clock, stamp_ns: f64) -> Option<f64> {
-    let mut rates: Vec<f64> = Vec::with_capacity(CHAIN_LOOKS);
-    for _ in 0..CHAIN_LOOKS {
-        let start = clock.now();
-        let ran = tiermark_system::alu_chain(CHAIN_LENGTH);
-        let ns = clock.between(start, clock.now()) - stamp_ns;
-        rates.push(ran as f64 / ns * 1e9);
-    }
-    rates.retain(|rate| rate.is_finite() && *rate > 0.0);
-    rates.sort_by(|a, b| b.total_cmp(a));
-    match rates.as_slice() {
-        [best, next, ..] if *best <= next * CHAIN_AGREEMENT => Some(*best),
-        _ => None,
-    }
 }

@@ -154,6 +154,10 @@ pub struct ComparedFigure {
     /// of caches that each core has for itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_per_core: bool,
+    /// Relative change of the value that the core clock explains, where change, interval and verdict are per cycle of the
+    /// core; `None` where they are of the value itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_change: Option<f64>,
     /// Relative change of the rate by cores in use; only between machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_per_core: Option<f64>,

@@ -171,7 +171,7 @@ pub struct Changes {
     pub refused: Option<Refusal>,
 }
 
-/// Every schema, by the name that its documents state (`tiermark/run/2`).
+/// Every schema, by the name that its documents state (`tiermark/run/3`).
 #[cfg(feature = "schema")]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     use schemars::schema_for;

@@ -188,6 +188,16 @@ impl Labels {
         self.is(Self::PURPOSE, purpose.name())
     }
 
+    /// Whether a chase takes its lines in the order that is usual for them: at random, or, of a tier of memory, in groups, with translations at hand.
+    /// True of what has no layout.
+    pub fn has_usual_layout(&self) -> bool {
+        match self.get(Self::LAYOUT) {
+            None | Some("random") => true,
+            Some("groups") => self.get(Self::TIER).is_some(),
+            Some(_) => false,
+        }
+    }
+
     /// Whether it is a point that only draws a shape ([`Purpose::is_point`]).
     pub fn is_point(&self) -> bool {
         self.its_purpose().is_some_and(Purpose::is_point)

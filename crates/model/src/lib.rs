@@ -111,7 +111,7 @@ pub use traffic::{
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size, total};
 pub use verdict::{Grade, Verdict};
-pub use visits::{Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
+pub use visits::{CoreClock, Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
 pub use watch::{
     CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchActive, WatchAlert, WatchAlertChange, WatchBest, WatchCell,
     WatchCost, WatchCpu, WatchFigure, WatchGroup, WatchGroupKind, WatchGroupUse, WatchHead, WatchKind, WatchLife,

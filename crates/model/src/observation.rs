@@ -44,6 +44,12 @@ pub struct Observation {
     pub value: Option<f64>,
     /// Its interval, bootstrapped over visits.
     pub interval: Option<Interval>,
+    /// The value in cycles, of what the core clocks: L1 and L2. `value` is this at the clock of the run ([`Quantity::CoreClock`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_cycle: Option<PerCycle>,
+    /// The power of the core's clock that rates follow, if it is not 0: `value` is given at the clock of the run. 1 is in proportion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_slope: Option<f64>,
     /// What a program got during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Now>,
@@ -115,6 +121,8 @@ impl Observation {
             unit: metric.unit(),
             value: None,
             interval: None,
+            per_cycle: None,
+            clock_slope: None,
             now: None,
             edge: None,
             state: None,
@@ -147,6 +155,16 @@ impl Observation {
     pub fn is_lacking(&self) -> bool {
         self.value.is_none() && !self.labels.is_point()
     }
+}
+
+/// A number in cycles of the core.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PerCycle {
+    /// Cycles of one access, or useful bytes a cycle of each core.
+    pub value: f64,
+    /// Unit: `cycles` or `bytes/cycle`.
+    pub unit: Unit,
 }
 
 /// What a program got during the run: the median over visits of all their windows, disturbed ones included.
@@ -229,6 +247,12 @@ pub struct Disturbance {
     pub cpu_share: Option<f64>,
     /// Time runnable but waiting for a cpu, in ns, where the kernel says.
     pub run_delay_ns: Option<f64>,
+    /// Shots whose caches and translations were still changing when the time allowed for settling them was over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsettled_shots: u64,
+    /// Time that settling took, seconds: of each shot, of the thread that took longest.
+    #[serde(default)]
+    pub settle_seconds: f64,
     /// Times the step's memory was allocated and filled again, since it could not be kept between visits. 0 for operations of the kernel,
     /// which get fresh memory at each visit by design.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -294,9 +318,6 @@ pub struct Rival {
     /// Its rate over that of the first kernel in the same moments, the median of pairs of shots; `None` if none was undisturbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// In documents of version 1: its useful bytes per second in short shots.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<f64>,
 }
 
 /// What a probe concludes from its observations: one number with its evidence.
@@ -349,7 +370,7 @@ impl Finding {
     }
 }
 
-/// Notes of a document: a list, or in older ones a single note or `null`.
+/// Notes of a document: a list, or in early ones of version 2 a single note or `null`.
 fn older_notes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Note>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -51,12 +51,12 @@ quantities! {
     LatencyTail = "latency.tail",
     /// Size of a cache, as the latency curve shows it.
     TierSize = "tier.size",
+    /// The clock of the cores during a run: the 90th percentile by time, with the 10th and the 90th as its interval.
+    CoreClock = "core.clock",
     /// Share of the theoretical peak that a rate reaches.
     PeakShare = "peak.share",
     /// Page size with which the system translates memory.
     TranslationGrain = "translation.grain",
-    /// Change of a figure in the course of a run (documents of version 1).
-    Drift = "drift",
     /// Bytes a second beside a busy neighbour.
     BackgroundRate = "background.rate",
     /// Time of an access beside a busy neighbour.

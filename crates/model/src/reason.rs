@@ -28,6 +28,8 @@ pub enum ReasonCode {
     NotSharp,
     /// The edge was not reached often enough.
     NotReproduced,
+    /// Values change in one direction within visits: caches or translations were not in a steady state.
+    NotSettled,
     /// This machine has shown a better figure before.
     BelowRecord,
     /// The core's clock moved.
@@ -246,6 +248,14 @@ pub enum Reason {
         /// Visits that reached it, at least a second apart.
         reached: u64,
     },
+    /// The values of a visit go in one direction, or the time allowed for settling was over: the number is of no steady state.
+    NotSettled {
+        /// The end of a visit over its beginning, less 1, in the middle visit; `None` if visits are too short to tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<f64>,
+        /// Share of the visits that did not settle in the time allowed.
+        unsettled: f64,
+    },
     /// The step has too few visits in a state that others met, and which may give a better value.
     StateMissed {
         /// The state that it lacks.
@@ -328,7 +338,7 @@ pub enum Reason {
         /// Times the caches that it should be.
         times: u64,
     },
-    /// As an earlier version of the document worded it.
+    /// Words alone, as some documents of version 2 hold them.
     Told {
         /// Its kind.
         code: ReasonCode,
@@ -366,6 +376,7 @@ impl Reason {
             | Self::FewPoints { .. } => ReasonCode::TooFew,
             Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
             Self::NotReproduced { .. } => ReasonCode::NotReproduced,
+            Self::NotSettled { .. } => ReasonCode::NotSettled,
             Self::BelowRecord { .. } => ReasonCode::BelowRecord,
             Self::Pairs { .. } => ReasonCode::Imprecise,
             Self::Told { code, .. } => *code,
@@ -381,6 +392,7 @@ impl Reason {
                 | Self::NotSharp { .. }
                 | Self::NotTogether { .. }
                 | Self::NotReproduced { .. }
+                | Self::NotSettled { .. }
                 | Self::Scattered { .. }
                 | Self::BelowRecord { .. }
         )

@@ -125,6 +125,12 @@ pub enum Unit {
     Bytes,
     /// Cycles per second.
     Hz,
+    /// Cycles of the core's clock.
+    #[serde(rename = "cycles")]
+    Cycles,
+    /// Bytes per cycle of the core's clock.
+    #[serde(rename = "bytes/cycle")]
+    BytesPerCycle,
     /// A plain ratio: 0.01 is one percent.
     Ratio,
     /// A count of things.

@@ -19,6 +19,11 @@ const THREAD_ORIGIN: f64 = 32_768.0;
 const THREAD_MISSING: u16 = u16::MAX;
 /// Bytes of such a code. Earlier documents have one byte, in steps of 2 %: too coarse to estimate from.
 const THREAD_BYTES: u8 = 2;
+/// Encoding of ln(clock / 1 GHz): the step, and the code of 1 GHz. The code is doubled, and its lowest bit says that the clock moved during the
+/// window. Clocks from 40 MHz to 26 GHz have a code of their own.
+const CLOCK_STEP: f64 = 2e-4;
+const CLOCK_ORIGIN: f64 = 16_384.0;
+const CLOCK_MISSING: u16 = u16::MAX;
 /// Unit of times in the encoding, seconds.
 const TICK: f64 = 1e-4;
 /// Threads whose own values are kept; of more, only the sum.
@@ -46,6 +51,18 @@ pub struct Window {
     pub clean: bool,
     /// The value, then each named part of the setup, then each thread (of two to [`THREADS_KEPT`]); `None` where it has none.
     pub values: Vec<Option<f64>>,
+    /// The core clock of each counted thread (of more than [`THREADS_KEPT`], one for all); `None` where it is not known. Empty in documents
+    /// before version 3.
+    pub clocks: Vec<Option<CoreClock>>,
+}
+
+/// The clock of a core during a window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoreClock {
+    /// Cycles per second.
+    pub hz: f64,
+    /// Whether it was the same before and after the window.
+    pub is_steady: bool,
 }
 
 impl Window {
@@ -65,6 +82,8 @@ pub struct Visits {
     pub parts: u8,
     /// Threads that each window has values of; 0 where only their sum is kept.
     pub threads: u8,
+    /// Clocks that each window has.
+    pub clocks: u8,
     /// The visits, in time order.
     pub list: Vec<Visit>,
 }
@@ -82,10 +101,14 @@ pub struct Encoded {
     /// Bytes of a thread's value.
     #[serde(default = "one_byte")]
     pub thread_bytes: u8,
+    /// Core clocks that each window has, after the threads; 0 before version 3.
+    #[serde(default)]
+    pub clocks: u8,
     /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2), pings before (1, their
     /// number) and after (1), windows (2), the pings, one bit a window that is 1 where it is clean (whole bytes), the windows' values. A
     /// ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing. A thread's t is 2 bytes:
     /// round(ln(t / v) / 0.0001) + 32768 by the window's value v, 0xffff where it is missing. Earlier documents have 1 byte, which is skipped.
+    /// A clock h in Hz is 2 bytes: 2 * (round(ln(h / 1e9) / 0.0002) + 16384), plus 1 if it moved during the window; 0xffff where it is missing.
     pub base64: String,
 }
 
@@ -126,11 +149,26 @@ fn decode_thread(code: u16, value: Option<f64>) -> Option<f64> {
         .map(|value| value * ((f64::from(code) - THREAD_ORIGIN) * THREAD_STEP).exp())
 }
 
+fn encode_clock(clock: Option<CoreClock>) -> u16 {
+    let code = |clock: CoreClock| {
+        let code = ((clock.hz / 1e9).ln() / CLOCK_STEP).round() + CLOCK_ORIGIN;
+        let most = f64::from(CLOCK_MISSING / 2 - 1);
+        code.is_finite().then(|| 2 * code.clamp(0.0, most) as u16 + u16::from(!clock.is_steady))
+    };
+    clock.and_then(code).unwrap_or(CLOCK_MISSING)
+}
+
+fn decode_clock(code: u16) -> Option<CoreClock> {
+    let hz = || 1e9 * ((f64::from(code / 2) - CLOCK_ORIGIN) * CLOCK_STEP).exp();
+    (code != CLOCK_MISSING).then(|| CoreClock { hz: hz(), is_steady: code.is_multiple_of(2) })
+}
+
 impl Visits {
     /// No visits yet, of windows with so many parts and threads.
     pub fn new(parts: usize, threads: usize) -> Self {
+        let clocks = if threads > THREADS_KEPT { 1 } else { threads as u8 };
         let threads = if (2..=THREADS_KEPT).contains(&threads) { threads as u8 } else { 0 };
-        Self { parts: parts as u8, threads, list: Vec::new() }
+        Self { parts: parts as u8, threads, clocks, list: Vec::new() }
     }
 
     /// Adds a visit, with values as a document gives them back.
@@ -149,15 +187,17 @@ impl Visits {
             let (exact, threads) = window.values.split_at_mut(1 + usize::from(self.parts));
             exact.iter_mut().for_each(|value| *value = value.and_then(kept));
             threads.iter_mut().for_each(|thread| *thread = decode_thread(encode_thread(*thread, exact[0]), exact[0]));
+            window.clocks.resize(usize::from(self.clocks), None);
+            window.clocks.iter_mut().for_each(|clock| *clock = decode_clock(encode_clock(*clock)));
         }
         self.list.push(visit);
     }
 
-    /// Visits of a document that kept one value a shot and no times: (allocation, value).
+    /// Visits of one window each, without times and clocks: (allocation, value).
     pub fn of_samples(samples: impl Iterator<Item = (u32, f64)>) -> Self {
-        let mut visits = Self::new(0, 1);
+        let mut visits = Self::default();
         for (allocation, value) in samples {
-            let windows = vec![Window { clean: true, values: vec![Some(value)] }];
+            let windows = vec![Window { clean: true, values: vec![Some(value)], ..Window::default() }];
             visits.push(Visit { allocation, windows, ..Visit::default() });
         }
         visits
@@ -198,6 +238,7 @@ impl Visits {
                 let (exact, threads) = window.values.split_at(1 + usize::from(self.parts));
                 exact.iter().for_each(|value| put(*value, &mut out));
                 out.extend(threads.iter().flat_map(|thread| encode_thread(*thread, exact[0]).to_le_bytes()));
+                out.extend(window.clocks.iter().flat_map(|clock| encode_clock(*clock).to_le_bytes()));
             }
         }
         out
@@ -206,9 +247,9 @@ impl Visits {
 
 impl From<Visits> for Encoded {
     fn from(visits: Visits) -> Self {
-        let Visits { parts, threads, .. } = visits;
+        let Visits { parts, threads, clocks, .. } = visits;
         let base64 = STANDARD.encode(visits.bytes());
-        Self { count: visits.list.len() as u64, parts, threads, thread_bytes: THREAD_BYTES, base64 }
+        Self { count: visits.list.len() as u64, parts, threads, thread_bytes: THREAD_BYTES, clocks, base64 }
     }
 }
 
@@ -227,15 +268,16 @@ impl TryFrom<Encoded> for Visits {
 
     fn try_from(encoded: Encoded) -> Result<Self, VisitsError> {
         let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
-        let mut visits = Self { parts: encoded.parts, threads: encoded.threads, list: Vec::new() };
+        let Encoded { parts, threads, clocks, .. } = encoded;
+        let mut visits = Self { parts, threads, clocks, list: Vec::new() };
         if !matches!(encoded.thread_bytes, 1 | THREAD_BYTES) {
             return Err(VisitsError("thread_bytes must be 1 or 2"));
         }
         let is_coarse = encoded.thread_bytes != THREAD_BYTES;
-        let (exact, threads) = (1 + usize::from(encoded.parts), usize::from(encoded.threads));
+        let columns = [1 + usize::from(parts), usize::from(threads), usize::from(clocks)];
         let mut reader = Reader { bytes: &bytes, is_coarse };
         while !reader.bytes.is_empty() {
-            let visit = reader.visit(exact, threads).ok_or(VisitsError("they are cut short"))?;
+            let visit = reader.visit(columns).ok_or(VisitsError("they are cut short"))?;
             visits.list.push(visit);
         }
         if visits.list.len() as u64 != encoded.count {
@@ -270,7 +312,8 @@ impl Reader<'_> {
         Some(decode_thread(u16::from_le_bytes(self.take()?), value))
     }
 
-    fn visit(&mut self, exact: usize, threads: usize) -> Option<Visit> {
+    /// A visit of windows with so many exact values, threads and clocks.
+    fn visit(&mut self, [exact, threads, clocks]: [usize; 3]) -> Option<Visit> {
         let at = f64::from(u32::from_le_bytes(self.take()?)) * TICK;
         let allocation = u32::from(u16::from_le_bytes(self.take()?));
         let [before, after] = self.take()?;
@@ -286,7 +329,9 @@ impl Reader<'_> {
             let value = values[0];
             let own = (0..threads).map(|_| self.thread(value));
             values.extend(own.collect::<Option<Vec<_>>>()?);
-            list.push(Window { clean: flags[at / 8] >> (at % 8) & 1 == 1, values });
+            let clock = |_| self.take().map(|code| decode_clock(u16::from_le_bytes(code)));
+            let clocks = (0..clocks).map(clock).collect::<Option<Vec<_>>>()?;
+            list.push(Window { clean: flags[at / 8] >> (at % 8) & 1 == 1, values, clocks });
         }
         Some(Visit { at, allocation, before, after, windows: list })
     }
@@ -300,7 +345,12 @@ mod tests {
     fn visits(parts: usize, threads: usize, drawn: &[(f64, u32, Vec<f64>, Vec<f64>)]) -> Visits {
         let mut visits = Visits::new(parts, threads);
         for (at, allocation, pings, values) in drawn {
-            let window = |value: &f64| Window { clean: *value > 5.0, values: vec![Some(*value), None, Some(1e11)] };
+            let clock = |value: &f64| CoreClock { hz: 1e9 + 1e3 * value.min(1e6), is_steady: *value > 9.0 };
+            let window = |value: &f64| Window {
+                clean: *value > 5.0,
+                values: vec![Some(*value), None, Some(1e11)],
+                clocks: vec![Some(clock(value)), None],
+            };
             let windows = values.iter().map(window).collect();
             let (before, after) = (pings.clone(), pings.iter().rev().copied().collect());
             visits.push(Visit { at: *at, allocation: *allocation, before, after, windows });
@@ -320,8 +370,20 @@ mod tests {
 
     #[test]
     fn of_many_threads_only_the_sum_is_kept() {
-        let threads = |n: usize| Visits::new(0, n).threads;
-        assert_eq!([1, 2, 8, 9, 2048].map(threads), [0, 2, 8, 0, 0]);
+        let kept = |n: usize| (Visits::new(0, n).threads, Visits::new(0, n).clocks);
+        assert_eq!([1, 2, 8, 9, 2048].map(kept), [(0, 1), (2, 2), (8, 8), (0, 1), (0, 1)]);
+    }
+
+    #[test]
+    fn clocks_are_kept_to_a_fiftieth_of_a_percent() {
+        for hz in [5e7, 1e9, 2.9e9, 3.1e9, 6.2e9] {
+            for is_steady in [false, true] {
+                let back = decode_clock(encode_clock(Some(CoreClock { hz, is_steady }))).unwrap();
+                assert!((back.hz / hz - 1.0).abs() < 1.1e-4 && back.is_steady == is_steady, "{hz} {back:?}");
+            }
+        }
+        let broken = [0.0, -1.0, f64::NAN, f64::INFINITY].map(|hz| CoreClock { hz, is_steady: true });
+        assert_eq!(broken.map(|clock| encode_clock(Some(clock))), [CLOCK_MISSING; 4]);
     }
 
     proptest! {
@@ -341,7 +403,7 @@ mod tests {
 
         #[test]
         fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9, thread_bytes in 0u8..4) {
-            let _ = Visits::try_from(Encoded { count, parts, threads: 2, thread_bytes, base64: text });
+            let _ = Visits::try_from(Encoded { count, parts, threads: 2, thread_bytes, clocks: parts, base64: text });
         }
     }
 

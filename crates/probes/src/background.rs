@@ -40,7 +40,7 @@ pub struct Background;
 
 static ABOUT: About = About {
     id: "background",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
     summary: "How much a busy neighbour slows memory accesses",
     page: include_str!("../../../docs/methods/background.md"),
@@ -174,7 +174,7 @@ impl<'a> BackgroundPlanner<'a> {
             .whole(Labels::SIZE, tier.bytes)
             .text(Labels::PAGE, page)
             .text(Labels::CPUS, format!("{},{}", self.cpu, self.other));
-        let chain = Layout::Chain(ChainLayout::Random);
+        let chain = Layout::Chain(if tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random });
         let chase = Role::Chase { chains: 1 };
         let mut both = setup(&[self.cpu], Bytes(tier.bytes), node, page, chain, &chase, request.seed);
         if let Some((kernel, random)) = kernel {

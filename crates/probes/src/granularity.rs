@@ -35,7 +35,7 @@ pub struct Granularity;
 
 static ABOUT: About = About {
     id: "granularity",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
     summary: "Bandwidth that small and random accesses waste",
     page: include_str!("../../../docs/methods/granularity.md"),

@@ -6,8 +6,8 @@ use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Note, Observation, PageKind, Plan,
-    Purpose, Quantity, Reason, Refusal, Request, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, Labels, Metric, NodeId, Note, Observation, PageKind, Plan, Purpose,
+    Quantity, Reason, Refusal, Request, Step, StopRule, Unit,
 };
 use tiermark_stats::VISITS;
 
@@ -23,7 +23,7 @@ use crate::steps::{
     asked, check_size, curve_point, default_page, denser_seconds, follow, headline, max_seconds, once, one_cpu, phase,
     with_steps,
 };
-use crate::tiers::ladder_of;
+use crate::tiers::{DRAM, DRAM_RANDOM, ladder_of};
 
 /// Bytes of a line, as chains are laid out.
 const LINE: u64 = 64;
@@ -49,7 +49,7 @@ pub struct Latency;
 
 static ABOUT: About = About {
     id: "latency",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
     summary: "Time of one dependent access, by size, layout, page size",
     page: include_str!("../../../docs/methods/latency.md"),
@@ -143,21 +143,25 @@ impl LatencyPlanner<'_> {
         if self.params.chains.is_empty() { vec![1] } else { self.params.chains.clone() }
     }
 
-    /// One step a tier, random chase, where the curve has found the tiers; beside it DRAM on base pages, where the others are huge: the cost
-    /// of translation.
+    /// One step a tier, where the curve has found the tiers. A line of memory is taken with its translation at hand; beside it stand accesses at
+    /// random over the whole footprint, on the pages of the others and on base pages: with what translation costs.
     fn ladder(&self, found: &Found, plan: &mut Plan) -> Vec<Step> {
         let rungs = ladder_of(self.lab.machine, &[self.cpu].into_iter().collect(), &self.request.scope, found);
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         let page = self.pages()[0];
         let mut steps = Vec::new();
         for tier in &rungs.tiers {
-            let mut rows = vec![(tier.name.clone(), page)];
-            if tier.name == "DRAM" && page != PageKind::Base && self.request.effort > Effort::Quick && !self.named() {
-                rows.push((format!("DRAM {}K", self.lab.machine.page_bytes / KIB), PageKind::Base));
+            let layout = if tier.is_memory() { ChainLayout::Groups } else { ChainLayout::Random };
+            let mut rows = vec![(tier.name.as_str(), layout, page)];
+            if tier.name == DRAM {
+                rows.push((DRAM_RANDOM, ChainLayout::Random, page));
             }
-            for (name, page) in rows {
+            if tier.name == DRAM && page != PageKind::Base && self.request.effort > Effort::Quick && !self.named() {
+                rows.push((DRAM_RANDOM, ChainLayout::Random, PageKind::Base));
+            }
+            for (name, layout, page) in rows {
                 let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, name);
-                steps.push(self.step(labels, Bytes(tier.bytes), tier.node, ChainLayout::Random, page, 1, stop));
+                steps.push(self.step(labels, Bytes(tier.bytes), tier.node, layout, page, 1, stop));
             }
         }
         plan.rules.extend(rungs.rules);
@@ -286,7 +290,7 @@ impl LatencyPlanner<'_> {
 
 /// A latency of memory, doubted where twice its working set is clearly slower: then caches answer a part of it.
 fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
-    let is_memory = found.labels.is(Labels::TIER, "DRAM");
+    let is_memory = found.labels.is(Labels::TIER, DRAM_RANDOM);
     let Some(size) = found.labels.number(Labels::SIZE).filter(|_| is_memory && found.value.is_some()) else {
         return found;
     };
@@ -350,7 +354,7 @@ mod tests {
             let made = chase(purpose, ChainLayout::Random, mib * MIB, ns);
             let interval = Some(Interval { low: 0.99 * ns, high: 1.01 * ns, level: 0.9 });
             let edge = Some(EdgeSeen { share: 0.1, windows: 50, visits: 8, reached });
-            let labels = made.labels.clone().text(Labels::TIER, "DRAM");
+            let labels = made.labels.clone().text(Labels::TIER, DRAM_RANDOM);
             Observation { interval, edge, labels, ..made }
         };
         let grade = |reached: u64| {

@@ -40,7 +40,7 @@ pub struct Survey;
 
 static ABOUT: About = About {
     id: "survey",
-    method: 1,
+    method: 2,
     subject: Subject::Memory,
     summary: "Measure every tier: size, latency and bandwidth, in a minute",
     page: include_str!("../../../docs/methods/survey.md"),

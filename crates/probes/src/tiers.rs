@@ -8,6 +8,10 @@ use crate::found::{Found, FoundTier, is_declared};
 use crate::reach::{far_nodes, far_unmeasured, local_cpus, memory_name, own_memory};
 use crate::room::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
 
+/// The name of the local memory: a line of it, with its translation at hand.
+pub(crate) const DRAM: &str = "DRAM";
+/// The name of accesses to it at random over the whole footprint, with their page walks.
+pub(crate) const DRAM_RANDOM: &str = "DRAM random";
 /// The name of the rung of a memory that a memory-side cache answers for.
 const SIDE_CACHE: &str = "memory-side cache";
 /// A footprint fits its level with this divisor: half of a private cache, so that stack and page tables do not push it
@@ -30,6 +34,13 @@ pub(crate) struct Tier {
     pub(crate) node: Option<NodeId>,
     /// The cpus that measure it: all of the ladder's, or, for far memory, those of the home node, or it would not be far for all.
     pub(crate) cpus: IdSet,
+}
+
+impl Tier {
+    /// Whether it is memory, and not a cache.
+    pub(crate) fn is_memory(&self) -> bool {
+        !self.name.starts_with('L') && !self.name.starts_with(SIDE_CACHE)
+    }
 }
 
 /// The ladder for a set of cpus, one thread each, with the rules that made it and the rungs that cannot be had.

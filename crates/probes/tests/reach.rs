@@ -74,7 +74,7 @@ fn cpus_of_an_offline_node_are_in_no_row() {
 fn memory_that_is_not_the_cpus_own_is_called_by_its_node() {
     let mut machine = two_nodes().machine().unwrap();
     machine.allowed_nodes = "1".parse().unwrap();
-    assert_eq!(memories(&measured(&machine, &request("latency", None, Value::Null))), ["DRAM"]);
+    assert_eq!(memories(&measured(&machine, &request("latency", None, Value::Null))), ["DRAM", "DRAM random"]);
     let remote = request("latency", Some("0-3"), Value::Null);
     assert!(says(&plan(&machine, &remote), &codes::memory_is_remote));
     assert_eq!(memories(&measured(&machine, &remote)), ["DRAM node 1"]);
@@ -113,7 +113,7 @@ fn memory_behind_a_memory_side_cache_is_a_tier_of_its_own() {
         let found = found.find(|f| f.labels.is(Labels::TIER, tier)).unwrap();
         (found.labels.number(Labels::SIZE).unwrap(), found.value.unwrap())
     };
-    assert_eq!(memories(&experiment), ["memory-side cache", "DRAM"]);
+    assert_eq!(memories(&experiment), ["memory-side cache", "DRAM", "DRAM random"]);
     let ((cached, near), (behind, far)) = (value("memory-side cache"), value("DRAM"));
     assert!(cached < 1 << 30 && behind >= 4 << 30, "{cached} and {behind} bytes");
     assert!(far > 2.0 * near, "{near} and {far} ns");

@@ -109,9 +109,9 @@ fn a_plan_says_what_follows_from_its_curve() {
     assert_eq!(curve.data["tiers"], serde_json::json!([]));
     assert!(plan.later_expected_seconds() > 0.0);
     let tiers = |page| planned(&Latency, serde_json::Value::Null, page).later[0].data["tiers"].clone();
-    assert_eq!(tiers(None), serde_json::json!(["L1", "L2", "L3", "DRAM", "DRAM 4K"]));
+    assert_eq!(tiers(None), serde_json::json!(["L1", "L2", "L3", "DRAM", "DRAM random"]));
     // Whoever names pages is not measured on others.
-    assert_eq!(tiers(Some(PageKind::Thp)), serde_json::json!(["L1", "L2", "L3", "DRAM"]));
+    assert_eq!(tiers(Some(PageKind::Thp)), serde_json::json!(["L1", "L2", "L3", "DRAM", "DRAM random"]));
     // A table is all there is.
     assert!(planned(&Latency, serde_json::json!({ "sizes": [65536] }), None).later.is_empty());
 }

@@ -254,7 +254,9 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
 pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
     let rest = shown.rest();
     shown.count(&rest);
-    let findings = if style.verbose { shown.findings.clone() } else { rest.clone() };
+    let mut findings = if style.verbose { shown.findings.clone() } else { rest.clone() };
+    // A condition of the others, which has a line of its own.
+    findings.retain(|f| f.metric != Quantity::CoreClock);
     if findings.is_empty() {
         return String::new();
     }

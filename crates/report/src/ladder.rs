@@ -1,6 +1,6 @@
 //! The ladder: one row a tier, with what each tier does and how far that can be trusted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, Unit, Verdict};
 
@@ -93,7 +93,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
     words.push(what);
     // The quantiles of a tail count as one, and a scaling by its threads.
     let scaling = finding.metric == Quantity::BandwidthScaling;
-    words.extend(labels.get(Labels::LAYOUT).filter(|w| *w != "random").map(str::to_owned));
+    words.extend(labels.get(Labels::LAYOUT).filter(|_| !labels.has_usual_layout()).map(str::to_owned));
     words.extend(labels.get(Labels::SPAN).filter(|_| !scaling).map(str::to_owned));
     if scaling || labels.get(Labels::SPAN).is_none() {
         let threads = |n: u64| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
@@ -103,7 +103,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
 }
 
 /// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of one core.
-pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: Option<&str>, style: &Style) -> String {
+pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -> String {
     let on_ladder =
         |at: &usize| matches!(shown.findings[*at].metric, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth);
     let named = (0..shown.findings.len()).filter_map(|at| Some((row_name(&shown.findings[at].labels)?, at)));
@@ -122,7 +122,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: O
     for (name, row) in &rows {
         shown.count(&row.all().chain(row.others.iter().copied()).collect::<Vec<_>>());
         row.add_reasons(&mut reasons);
-        winners.extend(row.winners(name, plain, style));
+        winners.extend(row.winners(name, style));
         notes.extend(row.notes(name, style));
     }
     let mut out = heading("The ladder", style);
@@ -200,7 +200,7 @@ impl<'a> LadderRow<'a> {
         let mut take = |fits: &dyn Fn(&Finding) -> bool| shown.take_of(places.iter().copied(), fits).next();
         let size = take(&|f| of(f, Quantity::TierSize));
         // The random chase is the headline; another layout is shown only without one.
-        let headline = |f: &Finding| f.labels.get(Labels::LAYOUT).is_none_or(|l| l == "random");
+        let headline = |f: &Finding| f.labels.has_usual_layout();
         let latency = take(&|f| of(f, Quantity::Latency) && headline(f))
             .or_else(|| take(&|f| of(f, Quantity::Latency) && f.labels.get(Labels::STATISTIC).is_none()));
         let mut rates = Vec::new();
@@ -260,15 +260,15 @@ impl<'a> LadderRow<'a> {
         cells
     }
 
-    fn winners(&self, name: &str, plain: &BTreeMap<&str, f64>, style: &Style) -> Vec<Winner> {
+    fn winners(&self, name: &str, style: &Style) -> Vec<Winner> {
         let columns = self.rates.iter().flatten().map(|f| (*f, true));
         let others = self.others.iter().map(|f| (*f, false));
-        columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, name, in_table, plain, style)).collect()
+        columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, name, in_table, style)).collect()
     }
 
     /// Remarks that stand below the table: all with `verbose`, else only those of numbers that are not what the column says.
     fn notes(&self, name: &str, style: &Style) -> Vec<String> {
-        let odd = |f: &&Finding| f.labels.get(Labels::LAYOUT).is_some_and(|l| l != "random");
+        let odd = |f: &&Finding| !f.labels.has_usual_layout();
         let said = [
             ("size", self.size.filter(|_| style.verbose)),
             ("latency", self.latency.filter(|f| style.verbose || odd(f))),

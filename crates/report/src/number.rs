@@ -107,6 +107,7 @@ pub(crate) fn value(value: f64, unit: Unit, style: &Style) -> String {
         Unit::BytesPerSecond => rate(value, style),
         Unit::Bytes => size(value),
         Unit::Hz => hertz(value),
+        Unit::Cycles | Unit::BytesPerCycle => sane(value, format_ns(value)),
         Unit::Ratio => percent(value),
         Unit::Count => sane(value, if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }),
     }
@@ -117,6 +118,8 @@ pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
     match unit {
         Unit::Ns => "ns",
         Unit::BytesPerSecond => style.rate_unit(),
+        Unit::Cycles => "cycles",
+        Unit::BytesPerCycle => "B/cycle",
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => "",
     }
 }
@@ -150,7 +153,7 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
     }
     let sign = style.glyph("±", "+-");
     let scale = match unit {
-        Unit::Ns => 1.0,
+        Unit::Ns | Unit::Cycles | Unit::BytesPerCycle => 1.0,
         Unit::BytesPerSecond => style.axis().0,
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
             return format!("{shown} {sign}{}", value(half, unit, style));
@@ -174,8 +177,8 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
 /// The sign before a bound; `None` where it has no direction of its own.
 pub(crate) fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
     match unit {
-        Unit::Ns => Some(style.glyph("≤", "<=")),
-        Unit::BytesPerSecond => Some(style.glyph("≥", ">=")),
+        Unit::Ns | Unit::Cycles => Some(style.glyph("≤", "<=")),
+        Unit::BytesPerSecond | Unit::BytesPerCycle => Some(style.glyph("≥", ">=")),
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => None,
     }
 }

@@ -67,6 +67,8 @@ fn base(unit: Unit) -> (&'static str, f64) {
         Unit::BytesPerSecond => ("_bytes_per_second", 1.0),
         Unit::Bytes => ("_bytes", 1.0),
         Unit::Hz => ("_hertz", 1.0),
+        Unit::Cycles => ("_cycles", 1.0),
+        Unit::BytesPerCycle => ("_bytes_per_cycle", 1.0),
         Unit::Ratio => ("_ratio", 1.0),
         Unit::Count => ("", 1.0),
     }

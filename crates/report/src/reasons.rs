@@ -56,6 +56,7 @@ fn kind_name(code: ReasonCode) -> &'static str {
         ReasonCode::TooFew => "too few windows",
         ReasonCode::NotSharp => "never undisturbed",
         ReasonCode::NotReproduced => "not reached again",
+        ReasonCode::NotSettled => "not steady",
         ReasonCode::BelowRecord => "below the record",
         ReasonCode::Frequency => "core clock",
         ReasonCode::WrongNode => "wrong node",

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, IdSet, Labels, Observation, Quantity, Refusal, Run, Warning};
+use tiermark_model::{Drift, Experiment, Finding, IdSet, Labels, Observation, Quantity, Refusal, Run, Warning};
 
 use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables, unmeasured};
 use crate::findings::{others, scaling, tails};
 use crate::header::{footer, header};
-use crate::kernels::plain_rates;
-use crate::ladder::{Shown, ladder, subject};
+use crate::ladder::{Shown, ladder};
 use crate::limits::limits;
 use crate::loaded::loaded;
 use crate::machine::machine;
@@ -18,7 +17,6 @@ use crate::number::percent;
 use crate::os::{os, ran_out_of_time};
 use crate::parts::{page, parts};
 use crate::published::published;
-use crate::reasons::Reasons;
 use crate::refusals::trouble;
 use crate::shapes::shapes;
 use crate::steps;
@@ -87,7 +85,8 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     told_by_tables(&mut shown, &observations);
     let mut out = matrix(&mut shown, &run.machine, run.counters.as_ref(), style);
     let only = only_core(run, experiments);
-    out.push_str(&ladder(&mut shown, &plain_rates(&run.bench, &observations), only.as_deref(), style));
+    out.push_str(&ladder(&mut shown, only.as_deref(), style));
+    out.push_str(&survey::core_clock(&mut shown, survey::is_survey(run), style));
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&steps::pages(experiments, style));
@@ -99,13 +98,12 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     out.push_str(&limits(&mut shown, style));
     out.push_str(&tables(&observations, &run.machine, style));
     out.push_str(&traffic(run, &observations, style));
-    let drift = drift(experiments, &mut shown, style);
     out.push_str(&others(&mut shown, style));
     out.push_str(&orphans(&observations, &evidence(experiments), style));
     if experiments.iter().all(|e| e.findings.is_empty()) && observations.is_empty() {
         out.push_str(&format!("\n{}", hanging("", "Nothing was measured.", Ink::Plain, style)));
     }
-    out.push_str(&drift);
+    out.push_str(&drift(experiments, style));
     (out, shown.numbers)
 }
 
@@ -140,27 +138,15 @@ fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
     shown.count(&told);
 }
 
-/// Changes of the machine; in documents of version 1 what the first step said when it was measured again last.
-fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> String {
-    let mut out = String::new();
-    let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, percent(value));
-    // As the engine judged it: beyond both, all numbers were suspect.
-    let line = |drift: &str| format!("Drift: first step measured again last, {drift} (allowed: 3 % or its interval)");
-    let findings = shown.take_all(|f| f.metric == Quantity::Drift);
-    let mut reasons = Reasons::default();
-    for f in &findings {
-        reasons.add(&subject(f), &f.verdict);
-        let text = f.value.map_or_else(|| "Drift: not measured".to_owned(), |v| line(&signed(v)));
-        out.push_str(&hanging("", &format!("{text} {}", style.mark(f.verdict.grade)), Ink::Plain, style));
-    }
-    for change in experiments.iter().flat_map(|e| &e.drift) {
-        let text = match change.at_seconds {
-            Some(at) => format!("Changed at {at:.1} s: {} by {}", change.step, signed(change.change)),
-            None => line(&signed(change.change)),
-        };
-        out.push_str(&hanging("", &text, Ink::Plain, style));
-    }
-    out.push_str(&reasons.render(style));
+/// Changes of the machine.
+fn drift(experiments: &[&Experiment], style: &Style) -> String {
+    let line = |change: &Drift| {
+        let at = change.at_seconds.map(|at| format!(" at {at:.1} s")).unwrap_or_default();
+        let sign = if change.change > 0.0 { "+" } else { "" };
+        let text = format!("Changed{at}: {} by {sign}{}", change.step, percent(change.change));
+        hanging("", &text, Ink::Plain, style)
+    };
+    let out: String = experiments.iter().flat_map(|e| &e.drift).map(line).collect();
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 

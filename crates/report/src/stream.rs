@@ -120,12 +120,15 @@ impl Row<'_> {
         let passes = rates.iter().map(|rate| pass(*rate));
         let mean = (!rates.is_empty()).then(|| passes.clone().sum::<f64>() / rates.len() as f64);
         let best = self.seen.value;
+        // The level of the windows lies within their noise: no time is shown below the best.
+        let least = best.map_or(0.0, pass);
+        let mean = mean.map(|mean| mean.max(least));
         let cell = |value: Option<f64>, width: usize, decimals: usize| match value {
             Some(value) => format!("{value:width$.decimals$}"),
             None => format!("{:>width$}", "-"),
         };
         let shown = |time: Option<f64>| cell(best.and(time), 11, 6);
-        let (min, max) = (shown(best.map(pass)), shown(passes.reduce(f64::max)));
+        let (min, max) = (shown(best.map(pass)), shown(passes.reduce(f64::max).map(|most| most.max(least))));
         let name = format!("{}:", self.name);
         format!("{name:<11}{}  {}  {min}  {max}\n", cell(best.map(|rate| rate / 1e6), 12, 1), shown(mean))
     }
@@ -171,7 +174,7 @@ mod tests {
             .text(Labels::OP, op)
             .whole(Labels::SIZE, 40_000_000 * arrays)
             .whole(Labels::THREADS, 2);
-        let window = |rate: f64| Window { clean: true, values: vec![Some(rate)] };
+        let window = |rate: f64| Window { clean: true, values: vec![Some(rate)], ..Window::default() };
         let windows = vec![window(best), window(best / 2.0), window(best / 4.0)];
         let visits = Visits { list: vec![Visit { windows, ..Visit::default() }], ..Visits::default() };
         Observation { value: Some(best), visits, ..Observation::new(op, labels, Metric::Bandwidth) }

@@ -120,24 +120,6 @@ fn ascii_and_narrow() {
 }
 
 #[test]
-fn a_document_of_version_1_shows_all_its_figures() {
-    let mut made = bounds();
-    for (at, figure) in made.figures.iter_mut().enumerate() {
-        (figure.now, figure.edge, figure.verdict) = (None, None, Verdict::trusted());
-        let told = |code, text: &str| Reason::Told { code, text: text.into() };
-        match at % 3 {
-            0 => figure.verdict.suspect(told(ReasonCode::Imprecise, &format!("interval ±{at} %, wanted ±1.0 %"))),
-            1 => figure.verdict.suspect(told(ReasonCode::Disturbed, "61 % of the windows were disturbed")),
-            _ => {}
-        }
-    }
-    made.figure("L1", "read", "one").verdict.suspect(Reason::PlaceUnseen { how: says::move_pages_refused("EPERM") });
-    made.drift = vec![Drift { step: "L1 None None".into(), at_seconds: None, change: 0.041, p_value: None }];
-    let text = shown(&made);
-    insta::assert_snapshot!("version_1", text);
-}
-
-#[test]
 fn the_result_names_what_weighs_most() {
     let mut made = all_fine();
     assert_eq!(result(&made), "as expected; all 28 figures trusted");
@@ -323,4 +305,43 @@ proptest! {
         run(&made.run(), &style);
         RUN_VIEWS.iter().for_each(|view| assert!(!run_view(&made.run(), view, &style).is_empty()));
     }
+}
+
+#[test]
+fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
+    let mut made = all_fine();
+    made.clock = Some([3.61, 3.70]);
+    made.figure("L2", "read", "one").verdict.bound(Reason::NotSharp { share: 0.02 });
+    let mut clocked = made.run();
+    let text = run(&clocked, &Style::default());
+    insta::assert_snapshot!(text);
+    let without = Made { clock: None, ..made };
+    let figures = |text: &str| text.lines().find(|line| line.contains("figures trusted")).unwrap().to_owned();
+    assert_eq!(figures(&text), figures(&shown(&without)), "the clock is no figure");
+    clocked.machine.core_limits = Some(CoreLimits {
+        name: "Zen 4".into(),
+        latency_l1_cycles: Some(4.0),
+        load_bytes_per_cycle: Some(64.0),
+        store_bytes_per_cycle: Some(32.0),
+        latency_l2_cycles: Some(14.0),
+        source: "the guide".into(),
+        ..CoreLimits::default()
+    });
+    let details = run(&clocked, &Style { verbose: true, width: 120, ..Style::default() });
+    let words = details.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("L1 4.00 cycles (at least 4), read 58.6 of 64 B, write 31.9 of 32 B, copy"), "{details}");
+    assert!(!details.contains("core.clock"), "no row of the findings: {details}");
+}
+
+#[test]
+fn a_clock_that_fell_is_a_warning() {
+    let mut made = all_fine();
+    made.clock = Some([2.97, 3.70]);
+    assert!(!shown(&made).contains("The core clock fell"));
+    made.clock = Some([2.2, 3.70]);
+    let text = shown(&made).replace(['\n', '\u{a0}'], " ");
+    assert!(
+        text.contains("The core clock fell: 2.20 GHz or less for a tenth of the time, 3.70 GHz at the 90th"),
+        "{text}"
+    );
 }

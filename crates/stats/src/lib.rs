@@ -22,6 +22,7 @@ mod quantum;
 mod rank;
 mod rank_interval;
 mod rng;
+mod sign;
 mod special;
 mod spread;
 mod student;
@@ -35,7 +36,7 @@ pub use edge::{
     APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows,
     bare_edge, edge,
 };
-pub use interval::{Interval, student_half_width};
+pub use interval::{Interval, moderated_half_width};
 pub use isotonic::isotonic;
 pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_uniform};
@@ -47,6 +48,7 @@ pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use quantum::{Quantum, quantum};
 pub use rank_interval::{BEYOND, QuantileRanks, normal_beyond, quantile_ranks};
 pub use rng::Rng;
+pub use sign::sign_test;
 pub use spread::{Spread, spread};
 pub use student::student_two_sided;
 pub use transition::{Bend, Sample, Transition, bend, transition};

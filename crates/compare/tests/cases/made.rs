@@ -14,6 +14,8 @@ pub(crate) struct Made {
     pub(crate) visits: usize,
     pub(crate) state: Option<StateKind>,
     pub(crate) is_middle: bool,
+    /// The clock, GHz, of a number per cycle.
+    pub(crate) ghz: Option<f64>,
 }
 
 impl Made {
@@ -27,12 +29,24 @@ impl Made {
             visits: 60,
             state: None,
             is_middle: false,
+            ghz: None,
         }
     }
 
     pub(crate) fn rate(value: f64) -> Self {
         let labels = Labels::new().text(Labels::TIER, "DRAM").whole(Labels::SIZE, GIB).text(Labels::OP, "read");
         Self { labels, metric: Metric::Bandwidth, value, ..Self::latency(value) }
+    }
+
+    /// A latency of L2 in cycles of a core at this clock.
+    pub(crate) fn cycles(cycles: f64, ghz: f64) -> Self {
+        Self { ghz: Some(ghz), ..Self::latency(cycles / ghz) }
+    }
+
+    /// A rate of L1 in bytes a cycle of a core at this clock.
+    pub(crate) fn bytes_per_cycle(bytes: f64, ghz: f64) -> Self {
+        let labels = Labels::new().text(Labels::TIER, "L1").whole(Labels::SIZE, 16 * KIB).text(Labels::OP, "read");
+        Self { labels, ghz: Some(ghz), ..Self::rate(bytes * ghz * 1e9) }
     }
 
     pub(crate) fn graded(self, grade: Grade) -> Self {
@@ -53,14 +67,19 @@ impl Made {
         let worse = if self.metric == Metric::Latency { 1.5 } else { 0.6 };
         let visit = |at: usize| {
             let value = self.value * if at.is_multiple_of(2) { 1.0 + 1e-4 * at as f64 } else { worse };
-            let window = Window { clean: true, values: vec![Some(value)] };
+            let window = Window { clean: true, values: vec![Some(value)], ..Window::default() };
             Visit { at: at as f64, windows: vec![window], ..Visit::default() }
         };
         let visits = Visits { list: (0..self.visits).map(visit).collect(), ..Visits::default() };
         let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9 };
         let now = Now { median: self.value * worse, p10: self.value, p90: self.value };
+        let per_cycle = |ghz: f64| match self.metric {
+            Metric::Latency => PerCycle { value: self.value * ghz, unit: Unit::Cycles },
+            Metric::Bandwidth => PerCycle { value: self.value / ghz / 1e9, unit: Unit::BytesPerCycle },
+        };
         Observation {
             value: Some(self.value),
+            per_cycle: self.ghz.map(per_cycle),
             edge: (!self.is_middle).then_some(edge),
             state: self.state,
             now: Some(now),

@@ -29,6 +29,60 @@ fn a_change_of_a_trusted_number_is_better_or_worse_by_its_unit() {
     assert_eq!(found.figures[0].verdict, ChangeVerdict::Unsure(Doubt::MayBeChance));
 }
 
+#[test]
+fn what_the_core_clocks_is_compared_per_cycle() {
+    let found = |first: Made, other: Made| against(&run(&[first]), &run(&[other]), Rules::default()).figures.remove(0);
+    let near = |is: Option<f64>, should: f64| (is.unwrap() - should).abs() < 1e-9;
+    let same = found(Made::cycles(14.0, 2.9), Made::cycles(14.0, 3.2));
+    assert_eq!(same.verdict, ChangeVerdict::Same);
+    assert!(near(same.change, 0.0) && near(same.clock_change, 2.9 / 3.2 - 1.0), "{same:?}");
+    assert!(near(same.other.unwrap().value, 14.0 / 3.2), "shown in ns");
+    let same = found(Made::bytes_per_cycle(128.0, 3.2), Made::bytes_per_cycle(128.0, 2.9));
+    assert!(same.verdict == ChangeVerdict::Same && near(same.clock_change, 2.9 / 3.2 - 1.0), "{same:?}");
+    // 5 % more cycles, at a clock that hides it.
+    let worse = found(Made::cycles(14.0, 2.9), Made::cycles(14.7, 3.2));
+    assert_eq!(worse.verdict, ChangeVerdict::Worse);
+    assert!(near(worse.change, 0.05), "{worse:?}");
+    let worse = found(Made::bytes_per_cycle(128.0, 2.9), Made::bytes_per_cycle(121.6, 3.2));
+    assert!(worse.verdict == ChangeVerdict::Worse && near(worse.change, -0.05), "{worse:?}");
+    // Between machines the clock counts, and without a clock nothing is per cycle.
+    let machines = Rules { by_role: true, ..Rules::default() };
+    let (first, other) = (run(&[Made::cycles(14.0, 2.9)]), run(&[Made::cycles(14.0, 3.2)]));
+    let better = against(&first, &other, machines).figures.remove(0);
+    assert_eq!((better.verdict, better.clock_change), (ChangeVerdict::Better, None));
+    let better = found(Made::latency(14.0 / 2.9), Made::cycles(14.0, 3.2));
+    assert_eq!((better.verdict, better.clock_change), (ChangeVerdict::Better, None));
+}
+
+#[test]
+fn a_baseline_of_runs_at_several_clocks_is_one_in_cycles() {
+    let runs = [2.9, 3.2, 2.6].map(|ghz| run(&[Made::cycles(14.0, ghz)]));
+    let [first, more @ ..] = runs.each_ref().map(|run| Document { name: "a", run });
+    let reference = Reference { first, more: &more, scatters: None };
+    let found = |cycles: f64| {
+        let other = run(&[Made::cycles(cycles, 3.2)]);
+        compare(&reference, &[Document { name: "b", run: &other }], Rules::default()).others.remove(0).figures.remove(0)
+    };
+    let same = found(14.0);
+    assert_eq!((same.verdict, same.first.unwrap().runs), (ChangeVerdict::Same, Some(3)));
+    assert!(same.change.unwrap().abs() < 1e-9 && same.clock_change.unwrap() < -0.05);
+    assert_eq!(found(14.7).verdict, ChangeVerdict::Worse);
+}
+
+#[test]
+fn the_core_clock_is_a_figure_of_its_own() {
+    let clocked = |ghz: f64| {
+        let mut run = run(&[Made::cycles(14.0, ghz)]);
+        let clock = Finding::new(Quantity::CoreClock, Labels::new(), Some(ghz * 1e9), Unit::Hz);
+        run.experiments[0].findings.push(clock);
+        run
+    };
+    let found = against(&clocked(2.9), &clocked(3.2), Rules::default());
+    let clock = found.figures.iter().find(|figure| figure.metric == Quantity::CoreClock).unwrap();
+    assert!((clock.change.unwrap() - (3.2 / 2.9 - 1.0)).abs() < 1e-9);
+    assert_eq!(clock.verdict, ChangeVerdict::NotComparable(Obstacle::NoDirection), "a clock is neither good nor bad");
+}
+
 /// A run has other pages than the one before: what allocations differ by within the runs, the runs may differ by.
 #[test]
 fn runs_whose_allocations_lie_apart_show_no_small_change() {

@@ -62,10 +62,11 @@ impl Seen {
             let (change, grades) = (figure.change.unwrap_or_default(), [grade(&figure.first), grade(&figure.other)]);
             eprintln!("alarm: {} {:+.1} %, {:?} {grades:?}", figure.labels, change * 100.0, figure.p_value);
         }
-        self.figures += found.others[0].figures.len();
+        // One figure a step; the clock of the cores is no figure of a step.
+        self.figures += a.observations.len();
         self.same += found.others[0].figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same).count();
         let trusted = |at: &usize| [&a, &b].iter().all(|e| e.findings[*at].verdict.grade == Grade::Trusted);
-        let both: Vec<usize> = (0..a.findings.len()).filter(trusted).collect();
+        let both: Vec<usize> = (0..a.observations.len()).filter(trusted).collect();
         if both.is_empty() {
             return;
         }

@@ -30,7 +30,7 @@ fn read(text: &str) -> (Vec<Step>, Vec<Visits>) {
             continue;
         }
         let number = |word: &str| word.parse::<f64>().unwrap();
-        // Visits at the start have no time in documents of the first version.
+        // Time 0 marks visits without a time.
         let at = number(at) + 0.1;
         let visits = cells.entry(cell).or_insert_with(|| Visits::new(0, threads(cell) as usize));
         if visits.list.last().is_none_or(|visit| (visit.at - at).abs() > 1e-9) {
@@ -38,7 +38,7 @@ fn read(text: &str) -> (Vec<Step>, Vec<Visits>) {
             visits.list.push(Visit { at, before: pings(before), after: pings(after), ..Visit::default() });
         }
         let scale = if metric(cell) == Metric::Latency { 1.0 } else { 1e9 };
-        let window = Window { clean: *flag == "0", values: vec![Some(number(value) * scale)] };
+        let window = Window { clean: *flag == "0", values: vec![Some(number(value) * scale)], ..Window::default() };
         visits.list.last_mut().unwrap().windows.push(window);
     }
     cells.into_iter().map(|(cell, visits)| (of(cell), visits)).unzip()

@@ -26,6 +26,8 @@ pub(super) fn guards(shot: &Shot, account: &mut Disturbance) {
         wall_ns += guard.wall_ns;
         delay = guard.run_delay_ns.map(|d| d + delay.unwrap_or(0.0)).or(delay);
     }
+    account.unsettled_shots = u64::from(shot.threads.iter().any(|thread| !thread.settling.is_settled));
+    account.settle_seconds = shot.threads.iter().map(|thread| thread.settling.ns).fold(0.0, f64::max) / 1e9;
     account.run_delay_ns = delay;
     account.cpu_share = (wall_ns > 0.0).then(|| cpu_ns / wall_ns);
 }
@@ -52,4 +54,6 @@ pub fn merge(total: &mut Disturbance, shot: &Disturbance) {
     total.minor_faults += shot.minor_faults;
     total.major_faults += shot.major_faults;
     total.migrations += shot.migrations;
+    total.unsettled_shots += shot.unsettled_shots;
+    total.settle_seconds += shot.settle_seconds;
 }

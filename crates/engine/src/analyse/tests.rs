@@ -20,6 +20,7 @@ fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
         per_block,
         stamps_ns,
         guard: Guard { cpu: 1, seen_on: [1, 1], cpu_ns: 90.0, wall_ns: 100.0, ..Guard::default() },
+        ..ThreadShot::default()
     }
 }
 

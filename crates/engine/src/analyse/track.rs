@@ -112,3 +112,13 @@ pub(super) fn common_windows(tracks: &[&Track<'_>]) -> Vec<(f64, f64)> {
     let length = length.min(span);
     (0..count as u64).map(|i| (start + i as f64 * length, start + (i + 1) as f64 * length)).collect()
 }
+
+/// The windows of a thread whose clock was looked at between them: from one look to the next. A last piece that is much shorter than the others
+/// would be noisier than they are, and is left out.
+pub(super) fn windows_between_looks(track: &Track<'_>) -> Vec<(f64, f64)> {
+    /// Share of the length of a window from which a piece is one.
+    const WHOLE: f64 = 0.75;
+    let spans: Vec<(f64, f64)> = track.shot.looks.windows(2).map(|pair| (pair[0].at_ns, pair[1].at_ns)).collect();
+    let longest = spans.iter().map(|(from, to)| to - from).fold(0.0, f64::max).min(WINDOW_NS);
+    spans.into_iter().filter(|(from, to)| to - from >= WHOLE * longest).collect()
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Reason, Role, Step, Tail, Visits,
+    Disturbance, Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Reason, Role, Step, Tail, Visits,
 };
 
 use super::{BLOCKS_BEYOND, Cell};
@@ -12,11 +12,11 @@ use crate::estimate::{Estimate, Reading};
 use crate::judge;
 use crate::probe::Lab;
 use crate::sharing::Sharing;
-use crate::states::PingGroups;
+use crate::states::Conditions;
 
 impl Cell {
     /// Everything known of the step, with its verdict.
-    pub(crate) fn observe(&self, groups: &PingGroups, lab: Lab<'_>) -> Observation {
+    pub(crate) fn observe(&self, groups: &Conditions, lab: Lab<'_>) -> Observation {
         let mut labels = self.step.labels.clone();
         if let Some(kernel) = &self.kernel {
             labels = labels.text(Labels::KERNEL, kernel);
@@ -41,7 +41,7 @@ impl Cell {
             refusal: self.refusal.clone(),
             ..Observation::new(&self.step.id, labels, self.step.metric)
         };
-        let estimate = reading(&self.step, &self.accounting, groups, lab.machine).estimate(&self.visits);
+        let estimate = self.reading(groups, lab.machine).estimate(&self.visits);
         let mut bound = estimate.bound.clone();
         bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
         let observation = with_estimate(observation, &estimate, &self.accounting);
@@ -49,6 +49,11 @@ impl Cell {
         let fault = self.fault.as_deref();
         let verdict = judge::judge(&self.step, &observation, fault, quantum, &bound, lab);
         withheld(Observation { verdict, ..observation })
+    }
+
+    /// How its windows are read.
+    pub(super) fn reading<'a>(&'a self, groups: &'a Conditions, machine: &Machine) -> Reading<'a> {
+        reading(&self.step, &self.accounting, &self.disturbance, groups, machine)
     }
 
     /// The clock's step, where it shows in the blocks of the first shot and is coarser than the precision wanted: a finer one
@@ -83,11 +88,16 @@ impl Cell {
 pub(crate) fn reading<'a>(
     step: &'a Step,
     accounting: &StepAccounting,
-    groups: &'a PingGroups,
+    disturbance: &Disturbance,
+    groups: &'a Conditions,
     machine: &Machine,
 ) -> Reading<'a> {
+    let cpus = step.setup.threads.iter().map(|thread| thread.cpu);
     Reading {
         metric: step.metric,
+        tier: step.labels.get(Labels::TIER),
+        cores: machine.one_per_core(&cpus.collect()).len(),
+        unsettled: disturbance.unsettled_shots as f64 / disturbance.shots.max(1) as f64,
         has_edge: accounting.has_edge(&step.labels),
         sharing: Sharing::of(step, machine),
         groups,
@@ -120,6 +130,8 @@ pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accou
     Observation {
         value: estimate.value,
         interval: estimate.interval,
+        per_cycle: estimate.per_cycle,
+        clock_slope: estimate.clock_slope,
         now: estimate.now,
         edge: estimate.edge,
         state: estimate.state,
@@ -139,7 +151,7 @@ pub(crate) fn withheld(observation: Observation) -> Observation {
     if observation.verdict.grade != Grade::Invalid {
         return observation;
     }
-    Observation { value: None, interval: None, ..observation }
+    Observation { value: None, interval: None, per_cycle: None, ..observation }
 }
 
 /// The middle of each visit, by allocation.

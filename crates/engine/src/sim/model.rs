@@ -75,8 +75,7 @@ impl SpeedModel {
             let memory_ns = if places.is_empty() { DRAM_NS } else { memory_ns };
             let own_core = if siblings > 1 { SMT_SHARE } else { 1.0 };
             let by_sets = region.and_then(|r| caches::shares(machine, thread.cpu, r, luck));
-            let by_size =
-                || level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), region.map_or(1.0, touched));
+            let by_size = || level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), region);
             let by_pages = region.and_then(|r| core.translation_ns(machine, r));
             ThreadModel {
                 shares: by_sets.unwrap_or_else(by_size),
@@ -161,10 +160,25 @@ impl SpeedModel {
         self.access_ns(index, layout, 1, 0.0) + lost
     }
 
+    /// How many times longer an access of a chase by thread `index` takes of which the last-level cache holds nothing.
+    pub(super) fn unheld_chase(&self, index: usize, layout: ChainLayout) -> f64 {
+        self.revisit_ns(index, layout, 0.0) / self.access_ns(index, layout, 1, 0.0)
+    }
+
+    /// The same of a stream.
+    pub(super) fn unheld_stream(&self, index: usize, kernel: &KernelInfo) -> f64 {
+        let kept = self.threads[index].kept(kernel.pattern);
+        self.bytes_per_ns(index, kernel) / self.bytes_per_ns_of(index, kernel, &kept[..kept.len().min(2)])
+    }
+
     /// Useful bytes per ns of a stream by thread `index`, without other traffic on its memory.
     fn bytes_per_ns(&self, index: usize, kernel: &KernelInfo) -> f64 {
+        self.bytes_per_ns_of(index, kernel, &self.threads[index].kept(kernel.pattern))
+    }
+
+    /// The same where the caches have kept these shares of it.
+    fn bytes_per_ns_of(&self, index: usize, kernel: &KernelInfo, kept: &[f64]) -> f64 {
         let thread = &self.threads[index];
-        let kept = thread.kept(kernel.pattern);
         let missing = 1.0 - kept.iter().sum::<f64>();
         let memory = thread.memory_rate * store_factor(kernel);
         let random = if kernel.pattern == Pattern::Random { 0.4 } else { 1.0 };
@@ -247,7 +261,13 @@ fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<f64>> 
 }
 
 /// Parts of the footprint that fit in each level and not in the level above.
-fn level_shares(caches: &[f64], size: f64) -> Vec<f64> {
+fn level_shares(caches: &[f64], region: Option<&RegionSetup>) -> Vec<f64> {
+    let size = region.map_or(1.0, touched);
+    let is_grouped = region.is_some_and(|region| region.layout == Layout::Chain(ChainLayout::Groups));
+    // A chain of groups comes back to a line after all others only: of more than caches hold, nothing is there still.
+    if is_grouped && caches.iter().all(|bytes| *bytes < size) {
+        return vec![0.0; caches.len()];
+    }
     let mut held = 0.0;
     caches
         .iter()

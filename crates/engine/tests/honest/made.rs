@@ -6,17 +6,21 @@ use tiermark_model::*;
 /// Seconds of a run.
 pub(crate) const SECONDS: f64 = 15.0;
 
-struct All;
+/// Measures these steps for so many seconds.
+struct Planned {
+    steps: Vec<Step>,
+    seconds: f64,
+}
 
 static ABOUT: About = About { id: "all", method: 1, subject: Subject::Memory, summary: "", page: "", shapes: &[] };
 
-impl Probe for All {
+impl Probe for Planned {
     fn about(&self) -> &'static About {
         &ABOUT
     }
 
     fn plan(&self, _: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
-        Ok(Plan { steps: steps(), max_seconds: SECONDS, ..Plan::default() })
+        Ok(Plan { steps: self.steps.clone(), max_seconds: self.seconds, ..Plan::default() })
     }
 
     fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
@@ -32,7 +36,8 @@ pub(crate) fn steps() -> Vec<Step> {
     tiers.map(chase).into_iter().chain(tiers.map(read(1))).chain(tiers.map(read(2))).collect()
 }
 
-fn step(tier: &str, bytes: u64, threads: u32, metric: Metric) -> Step {
+/// A step of threads with a region of so many bytes each.
+pub(crate) fn step(tier: &str, bytes: u64, threads: u32, metric: Metric) -> Step {
     let (role, layout) = match metric {
         Metric::Latency => (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random)),
         Metric::Bandwidth => (Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() }, Layout::Data),
@@ -105,6 +110,11 @@ fn kernel() -> KernelInfo {
 
 /// Measures all steps on a simulated machine.
 pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
+    measure_steps(machine, steps(), SECONDS, options)
+}
+
+/// Measures some steps on a simulated machine for so many seconds.
+pub(crate) fn measure_steps(machine: &Machine, steps: Vec<Step>, seconds: f64, options: SimOptions) -> Experiment {
     let request = Request {
         probe: "all".into(),
         scope: Scope::default(),
@@ -115,5 +125,5 @@ pub(crate) fn measure(machine: &Machine, options: SimOptions) -> Experiment {
         part: None,
     };
     let mut host = SimHost::new(machine.clone(), vec![kernel()], options);
-    run_experiment(&All, &request, &mut host, &mut ()).unwrap()
+    run_experiment(&Planned { steps, seconds }, &request, &mut host, &mut ()).unwrap()
 }

@@ -1,18 +1,45 @@
 //! Whether a number falls short of the record.
 
-use tiermark_model::{Observation, Reason, Unit};
+use tiermark_model::{Observation, PerCycle, Reason, Unit};
+
+use super::Best;
 
 /// Share by which a number may fall short of the record: two sharp edges of the same cell agree within 2 % in 95 of 100 pairs.
 const SHORT: f64 = 0.03;
 
 /// Whether the unit is one of time, of which less is better.
-pub(crate) fn is_time(unit: Unit) -> bool {
+fn is_time(unit: Unit) -> bool {
     matches!(unit, Unit::Ns)
 }
 
 /// Whether a value is better than another.
-pub(crate) fn is_better(value: f64, than: f64, is_time: bool) -> bool {
+fn is_better(value: f64, than: f64, is_time: bool) -> bool {
     if is_time { value < than } else { value > than }
+}
+
+/// Whether a number per cycle can be compared.
+pub(crate) fn is_sound(per_cycle: &PerCycle) -> bool {
+    per_cycle.value.is_finite() && per_cycle.value > 0.0
+}
+
+/// Whether a figure takes the place of a known one of the same cell and unit. One per cycle replaces one that is not,
+/// and never the reverse: without the clock, nothing tells a faster clock from a better figure.
+pub(crate) fn replaces(best: &Best, known: &Best) -> bool {
+    let is_time = is_time(best.unit);
+    match (best.per_cycle, known.per_cycle) {
+        (None, None) => is_better(best.value, known.value, is_time),
+        (Some(best), Some(known)) if best.unit == known.unit => is_better(best.value, known.value, is_time),
+        (best, _) => best.is_some(),
+    }
+}
+
+/// The record in the unit of a number, at the clock of its run; `None` if only one of the two is per cycle.
+pub(crate) fn record_for(best: &Best, seen: &Observation) -> Option<f64> {
+    match (best.per_cycle, seen.per_cycle.filter(is_sound)) {
+        (None, None) => Some(best.value),
+        (Some(record), Some(now)) if record.unit == now.unit => Some(seen.value? * record.value / now.value),
+        _ => None,
+    }
 }
 
 fn falls_short(value: f64, record: f64, is_time: bool) -> bool {

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_lines::write_whole;
 use tiermark_model::messages::{documents, load as says};
-use tiermark_model::{Bytes, Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Step, Unit};
+use tiermark_model::{
+    Bytes, Experiment, Grade, Machine, Observation, PerCycle, Reason, ReasonCode, Refusal, Run, Step, Unit,
+};
 
 use crate::store::Store;
 pub use cell::MachineKey;
@@ -37,6 +39,10 @@ pub struct Best {
     pub value: f64,
     /// Unit of the figure.
     pub unit: Unit,
+    /// The figure per cycle of the core, of what the core clocks: such figures are compared by it, so that a faster clock is
+    /// no record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_cycle: Option<PerCycle>,
     /// Start of the run that measured it, RFC 3339.
     pub date: String,
     /// Id of the run that it was measured in.
@@ -112,8 +118,9 @@ impl MachineRecord {
         let mut observations = experiment.observations.clone();
         let mut any = false;
         for seen in observations.iter_mut().filter(|seen| !seen.verdict.has(ReasonCode::BelowRecord)) {
-            if let Some(best) = self.best(experiment, seen, machine) {
-                any |= compare::hold(seen, best.value, &best.date);
+            let best = self.best(experiment, seen, machine);
+            if let Some((best, record)) = best.and_then(|best| Some((best, compare::record_for(best, seen)?))) {
+                any |= compare::hold(seen, record, &best.date);
             }
         }
         any.then_some(observations)
@@ -183,7 +190,8 @@ fn proven(run: &Run, boot: &str) -> BTreeMap<String, Best> {
             let value = seen.value.filter(|value| value.is_finite() && *value > 0.0);
             if let (Some(value), Some(cell)) = (value, cell_of(experiment, seen, &run.machine)) {
                 let (date, run, boot) = (run.started.clone(), run.id.clone(), boot.to_owned());
-                merge(&mut shown, [(cell, Best { value, unit: seen.unit, date, run, boot })]);
+                let per_cycle = seen.per_cycle.filter(compare::is_sound);
+                merge(&mut shown, [(cell, Best { value, unit: seen.unit, per_cycle, date, run, boot })]);
             }
         }
     }
@@ -195,7 +203,7 @@ fn merge(cells: &mut BTreeMap<String, Best>, shown: impl IntoIterator<Item = (St
     let mut improved = false;
     for (cell, best) in shown {
         let known = cells.get(&cell).filter(|known| known.unit == best.unit);
-        if known.is_none_or(|known| compare::is_better(best.value, known.value, compare::is_time(best.unit))) {
+        if known.is_none_or(|known| compare::replaces(&best, known)) {
             cells.insert(cell, best);
             improved = true;
         }
@@ -240,7 +248,10 @@ fn parse(bytes: &[u8]) -> Result<Book, Unread> {
         return Err(Unread::Damaged(documents::record_schema_unknown(&book.schema).text));
     }
     for page in &mut book.machines {
-        page.cells.retain(|_, best| best.value.is_finite() && best.value > 0.0);
+        let is_sound = |best: &Best| {
+            best.value.is_finite() && best.value > 0.0 && best.per_cycle.as_ref().is_none_or(compare::is_sound)
+        };
+        page.cells.retain(|_, best| is_sound(best));
     }
     Ok(book)
 }

@@ -104,6 +104,43 @@ fn the_best_trusted_figure_is_kept_and_later_ones_are_held_against_it() {
     assert_eq!(names, [NAME], "no temporary file is left");
 }
 
+/// A run at this clock, whose number takes so many cycles.
+fn clocked(date: &str, ghz: f64, cycles: f64) -> Run {
+    let mut run = run(date, &usual(), &[1], cycles / ghz);
+    run.experiments[0].observations[0].per_cycle = Some(tiermark_model::PerCycle { value: cycles, unit: Unit::Cycles });
+    run
+}
+
+#[test]
+fn what_the_core_clocks_is_held_per_cycle() {
+    let (_home, store) = home();
+    shown(&store, &clocked(DAY, 2.9, 4.0));
+    shown(&store, &clocked(LATER, 3.2, 4.0));
+    let slower = clocked(LATER, 2.5, 4.0);
+    let (record, _) = MachineRecord::open(&store, key(), false);
+    let best = record.best(&slower.experiments[0], &slower.experiments[0].observations[0], &slower.machine).unwrap();
+    assert_eq!(best.date, DAY, "a faster clock is no record");
+    assert!(!held(&store, &slower), "a slower clock is not below the record");
+    let worse = clocked(LATER, 3.2, 4.2);
+    let reasons = &record.hold(&worse.experiments[0], &worse.machine).unwrap()[0].verdict.reasons;
+    let [Reason::BelowRecord { record: at_its_clock, .. }] = reasons[..] else { panic!("{reasons:?}") };
+    assert!((at_its_clock - 1.25).abs() < 1e-9, "4 cycles at 3.2 GHz: {at_its_clock} ns");
+    shown(&store, &clocked(LATER, 2.0, 3.8));
+    assert!(held(&store, &clocked(LATER, 3.2, 4.0)), "fewer cycles at a slow clock are a record");
+}
+
+#[test]
+fn a_record_without_cycles_gives_way_to_one_with_them() {
+    let (_home, store) = home();
+    shown(&store, &run(DAY, &usual(), &[1], 1.0));
+    assert!(!held(&store, &clocked(LATER, 2.0, 4.0)), "not comparable");
+    shown(&store, &clocked(LATER, 2.0, 4.0));
+    assert!(held(&store, &clocked(LATER, 3.0, 4.3)));
+    shown(&store, &run(LATER, &usual(), &[1], 0.5));
+    assert!(held(&store, &clocked(LATER, 3.0, 4.3)), "without a clock nothing is known of cycles");
+    assert!(!held(&store, &run(LATER, &usual(), &[1], 3.0)), "not comparable either");
+}
+
 #[test]
 fn a_cell_is_the_same_whoever_measured_it_and_whatever_won() {
     let (_home, store) = home();
@@ -207,6 +244,7 @@ fn the_oldest_cells_go() {
     let best = |day: usize| Best {
         value: 1.0,
         unit: Unit::Ns,
+        per_cycle: None,
         date: format!("{day:05}"),
         run: String::new(),
         boot: String::new(),

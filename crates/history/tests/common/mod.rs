@@ -1,4 +1,4 @@
-//! A complete run made by hand, with a value in every field, so that the fixture shows every field of its version.
+//! A complete run made by hand, with a value in every field.
 
 use std::collections::BTreeMap;
 use tiermark_model::messages::setup as says;
@@ -198,6 +198,18 @@ fn step(id: &str, role: Role, layout: Layout, metric: Metric) -> Step {
     }
 }
 
+/// Two visits of a window each, with the clock of the core.
+fn visits(values: [f64; 2]) -> Visits {
+    let mut visits = Visits::new(0, 1);
+    for (at, value) in (1u32..).zip(values) {
+        let clocks = vec![Some(CoreClock { hz: 3.5e9, is_steady: true })];
+        let windows = vec![Window { clean: true, values: vec![Some(value)], clocks }];
+        let pings = vec![60.0];
+        visits.push(Visit { at: f64::from(at), allocation: at - 1, before: pings.clone(), after: pings, windows });
+    }
+    visits
+}
+
 /// An observation of a step, with every field filled.
 fn observation(step: &Step, value: f64) -> Observation {
     let unit = if step.metric == Metric::Latency { Unit::Ns } else { Unit::BytesPerSecond };
@@ -210,6 +222,8 @@ fn observation(step: &Step, value: f64) -> Observation {
         unit,
         value: Some(value),
         interval: Some(Interval { low: value * 0.99, high: value * 1.01, level: 0.95 }),
+        per_cycle: Some(PerCycle { value: 5.0, unit: Unit::Cycles }),
+        clock_slope: Some(1.0),
         now: Some(Now { median: value * 1.1, p10: value, p90: value * 1.5 }),
         edge: Some(EdgeSeen { share: 0.4, windows: 800, visits: 100, reached: 12 }),
         state: Some(StateKind::Near),
@@ -219,7 +233,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         max: Some(value * 1.05),
         spread_within: Some(0.004),
         spread_between: Some(0.006),
-        visits: Visits::of_samples([(0, value), (1, value * 1.01)].into_iter()),
+        visits: visits([value, value * 1.01]),
         moved: Some(1 << 30),
         traffic: None,
         allocations: 2,
@@ -236,6 +250,8 @@ fn observation(step: &Step, value: f64) -> Observation {
             migrations: 0,
             cpu_share: Some(0.99),
             run_delay_ns: Some(40_000.0),
+            unsettled_shots: 1,
+            settle_seconds: 0.02,
             allocations_remade: 0,
         },
         tail: Some(Tail {
@@ -256,7 +272,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         core_hz: Some(3.5e9),
         core_hz_spread: Some(0.001),
         parts: Vec::new(),
-        rivals: vec![Rival { kernel: "read/sse2".into(), ratio: Some(0.8), value: None }],
+        rivals: vec![Rival { kernel: "read/sse2".into(), ratio: Some(0.8) }],
         overhead_share: Some(0.0005),
         started_seconds: 1.5,
         seconds: 0.25,

@@ -95,7 +95,7 @@ struct Held {
 
 impl Held {
     fn make(job: Job) -> Result<Self, Refusal> {
-        let Job { setup, machine, target, note, clock, stamp_ns, streams, offset, cache_bytes, workers } = job;
+        let Job { setup, machine, target, note, clock, lookout, streams, offset, around, is_loaded, workers } = job;
         let (Some(asked), Some(thread)) = (setup.regions.first(), setup.threads.into_iter().next()) else {
             return Err(says::setup_inconsistent("a setup", "it has no memory or no thread"));
         };
@@ -109,13 +109,15 @@ impl Held {
             index: 0,
             cpu: thread.cpu,
             clock,
-            stamp_ns,
+            lookout,
             region: Arc::clone(&region),
             share: Share { index: 0, of: 1 },
             role: thread.role,
             seed: setup.seed,
             many_nodes: machine.nodes.len() > 1,
-            cache_bytes,
+            around,
+            is_alone: workers == 1,
+            is_loaded,
             stopped: Arc::default(),
             nodes: if machine.nodes.len() > 1 { asked.nodes.clone() } else { IdSet::new() },
             work: None,

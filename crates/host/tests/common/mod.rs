@@ -57,5 +57,4 @@ pub fn assert_sane(shot: &ThreadShot, cpu: CpuId) {
     assert_eq!((guard.cpu, guard.seen_on), (cpu, [cpu, cpu]));
     assert!(guard.cpu_ns > 0.0 && guard.wall_ns > 0.0 && guard.cpu_ns <= guard.wall_ns * 1.01, "{guard:?}");
     assert_eq!(guard.major_faults, 0);
-    assert!(guard.core_hz.iter().flatten().all(|hz| (1e8..1e10).contains(hz)), "{guard:?}");
 }

@@ -22,6 +22,11 @@ messages! {
     Refusal document_malformed(from: &str, line: usize, column: usize, problem: &str):
         "{from}, line {line}, column {column}", "{problem}", "give a complete file that tiermark wrote";
 
+    /// A document of a version that is older than those that are read.
+    Refusal document_older(from: &str, schema: &str, known: &[&str]):
+        "{from}", { format!("its schema is '{schema}', too old: this tiermark reads {}", known.join(", ")) },
+        "measure again";
+
     /// A document of a later version of this program.
     Refusal document_newer(from: &str, schema: &str, known: &[&str]):
         "{from}", { format!("its schema is '{schema}', written by a newer tiermark; this one reads {}", known.join(", ")) },

@@ -61,6 +61,13 @@ impl fmt::Display for Reason {
             Self::NotReproduced { reached } => {
                 write!(f, "the best was reached in {reached} visits at least 1 s apart, 3 are required")
             }
+            Self::NotSettled { change: Some(change), .. } => {
+                let way = if *change > 0.0 { "rises" } else { "falls" };
+                write!(f, "not in a steady state: the value {way} by {} within a visit", percent(change.abs()))
+            }
+            Self::NotSettled { change: None, unsettled } => {
+                write!(f, "not in a steady state: caches were still filling in {} of the visits", percent(*unsettled))
+            }
             Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),
             Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),

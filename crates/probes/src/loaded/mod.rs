@@ -35,7 +35,7 @@ pub struct Loaded;
 
 static ABOUT: About = About {
     id: "loaded-latency",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
     summary: "Latency while other cores read or write at a rising rate",
     page: include_str!("../../../../docs/methods/loaded-latency.md"),

@@ -273,7 +273,7 @@ impl<'a> LoadedPlanner<'a> {
             .text(Labels::CPUS, site.chaser);
         let labels = labels.text(Labels::STATISTIC, MEDIAN);
         let role = Role::Chase { chains: 1 };
-        let layout = Layout::Chain(ChainLayout::Random);
+        let layout = Layout::Chain(ChainLayout::Groups);
         let setup = setup(&[site.chaser], site.chain, site.place.node, self.page(), layout, &role, self.request.seed);
         let precision = self.request.precision.unwrap_or(PRECISION);
         let stop = StopRule { precision, ..point_stop(self.request.effort) };
@@ -312,7 +312,7 @@ impl<'a> LoadedPlanner<'a> {
             page: self.page(),
             layout,
         };
-        let mut regions = vec![region(site.chain, Layout::Chain(ChainLayout::Random))];
+        let mut regions = vec![region(site.chain, Layout::Chain(ChainLayout::Groups))];
         let mut threads = vec![ThreadSetup::new(site.chaser, Role::Chase { chains: 1 }, 0)];
         match &family.traffic {
             Traffic::Mix(mix) => {

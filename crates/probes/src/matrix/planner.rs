@@ -268,7 +268,7 @@ impl<'a> MatrixPlanner<'a> {
         let spot = RowJob { group, crew: &crew, op: LATENCY };
         let labels = Labels::new().whole(Labels::NODE, u64::from(node));
         let role = Role::Chase { chains: 1 };
-        let layout = Layout::Chain(ChainLayout::Random);
+        let layout = Layout::Chain(ChainLayout::Groups);
         let setup = self.setup(&crew, size, &role, layout, &|_| ThreadMemory::on(node));
         Ok(self.step(spot, &format!("node{node}"), Metric::Latency, labels.whole(Labels::SIZE, size.0), setup))
     }

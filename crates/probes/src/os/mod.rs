@@ -60,7 +60,7 @@ pub struct Os;
 
 static ABOUT: About = About {
     id: "os",
-    method: 2,
+    method: 3,
     subject: Subject::System,
     summary: "System calls, processes, switches, pipes, page faults",
     page: include_str!("../../../../docs/methods/os.md"),

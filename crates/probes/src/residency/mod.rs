@@ -68,7 +68,7 @@ pub struct Residency;
 
 static ABOUT: About = About {
     id: "residency",
-    method: 1,
+    method: 2,
     subject: Subject::Memory,
     summary: "How long the shared cache keeps lines that were touched",
     page: include_str!("../../../../docs/methods/residency.md"),

@@ -46,7 +46,7 @@ pub struct Scale;
 
 static ABOUT: About = About {
     id: "scale",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
     summary: "Bandwidth of a node as threads are added, and its limit",
     page: include_str!("../../../../docs/methods/scale.md"),
@@ -268,7 +268,7 @@ impl<'a> ScalePlanner<'a> {
         let cpu: CpuId = one_cpu(machine, &place.cpus, "scale")?;
         let (bytes, _) = dram_bytes(machine, &[cpu].into_iter().collect(), place.node, &self.request.scope)?;
         let labels = self.labels(place, Purpose::Unloaded).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
-        let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random));
+        let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Groups));
         let setup = setup(&[cpu], Bytes(bytes), place.node, self.page(), layout, &role, self.request.seed);
         let id = format!("scale/{}{}/latency", place.distance, at(place));
         Ok(Step { id, labels, phase: 0, metric: Metric::Latency, setup: self.touched(setup), stop: self.stop() })

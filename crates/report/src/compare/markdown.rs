@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
 
 use super::words::{change, graded_text, name, signed, tally, unit_of};
-use super::{described, family_name, moved};
+use super::{clock_text, described, family_name, is_clock, moved};
 use crate::order::grouped;
 use crate::style::Style;
 use crate::text::spoken;
@@ -20,6 +20,9 @@ fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
     let mut out = format!("### tiermark: {}\n\n", tally(&other.figures));
     let _ = writeln!(out, "* first: {}", text(&described(&comparison.first)));
     let _ = writeln!(out, "* other: {}", text(&described(&other.run)));
+    if let Some(clock) = clock_text(other, style) {
+        let _ = writeln!(out, "* core clock: {}", text(&clock));
+    }
     let mut shown = moved(other);
     if style.verbose {
         shown.extend(other.figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same));
@@ -55,7 +58,8 @@ fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
         ChangeVerdict::NotComparable(obstacle) => Some(format!("not comparable: {obstacle}")),
         _ => None,
     };
-    let groups = grouped(other.figures.iter().filter_map(|figure| Some((why(figure)?, figure))));
+    let judged = other.figures.iter().filter(|figure| !is_clock(figure));
+    let groups = grouped(judged.filter_map(|figure| Some((why(figure)?, figure))));
     if !groups.is_empty() {
         out.push('\n');
     }

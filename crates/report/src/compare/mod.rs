@@ -3,7 +3,10 @@
 mod markdown;
 mod words;
 
-use tiermark_model::{Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Fact, Quantity};
+use tiermark_model::{
+    Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Fact, Quantity,
+    Unit,
+};
 
 use crate::number::value;
 use crate::order::grouped;
@@ -35,6 +38,7 @@ pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -
     let mut out = labelled("first", &described_first(comparison), style);
     out.push_str(&labelled("other", &described(&other.run), style));
     out.push_str(&other_machine(comparison, other, style));
+    out.push_str(&clock_text(other, style).map_or_else(String::new, |text| labelled("clock", &text, style)));
     let moved = moved(other);
     let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
     let ink = if worse { Ink::Bad } else { Ink::Good };
@@ -54,6 +58,20 @@ pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -
     out.push_str(&reasons("Not comparable", style.absent(), other, style));
     out.push_str(&notes(comparison, other, style));
     out
+}
+
+/// Whether a figure is the core clock, which has a line of its own and no verdict.
+fn is_clock(figure: &ComparedFigure) -> bool {
+    figure.metric == Quantity::CoreClock
+}
+
+/// The core clock of both runs: `2.900 GHz, then 3.200 GHz (+10.3 %)`.
+fn clock_text(other: &Against, style: &Style) -> Option<String> {
+    let hertz = |number: &Option<ComparedNumber>| Some(value(number.as_ref()?.value?, Unit::Hz, style));
+    other.figures.iter().filter(|figure| is_clock(figure)).find_map(|figure| {
+        let (first, second) = (hertz(&figure.first)?, hertz(&figure.other)?);
+        Some(format!("{first}, then {second} ({})", words::signed(figure.change?)))
+    })
 }
 
 /// The name of a number, as the tables have it.
@@ -272,7 +290,8 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String 
         ChangeVerdict::NotComparable(obstacle) if verdict != "Unsure" => Some(obstacle.to_string()),
         _ => None,
     };
-    let groups = grouped(other.figures.iter().filter_map(|figure| Some((why(figure)?, figure))));
+    let judged = other.figures.iter().filter(|figure| !is_clock(figure));
+    let groups = grouped(judged.filter_map(|figure| Some((why(figure)?, figure))));
     if groups.is_empty() {
         return String::new();
     }

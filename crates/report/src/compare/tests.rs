@@ -27,6 +27,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
         other: number(values[1], Grade::Bound),
         change: Some(change),
         is_per_core: false,
+        clock_change: None,
         change_per_core: Some(change),
         change_per_socket: Some(change),
         interval: Some(Interval { low: change - 0.01, high: change + 0.006, level: 0.95 }),
@@ -127,6 +128,28 @@ fn numbers_judged_by_core_are_shown_by_core() {
     );
     assert!(shown.lines().any(|line| line.contains("L1") && !line.contains(", a core")), "{shown}");
     assert!(compare_markdown(&all, &Style::default()).contains(", a core | 47.5 | "));
+}
+
+#[test]
+fn the_clock_has_a_line_and_what_it_explains_a_note() {
+    let mut all = comparison();
+    let figures = &mut all.others[0].figures;
+    figures[0] = ComparedFigure { clock_change: Some(0.103), change: Some(-0.05), ..figures[0].clone() };
+    figures[1].clock_change = Some(0.004);
+    let not = ChangeVerdict::NotComparable(Obstacle::NoDirection);
+    let clock = figure("", [2.9e9, 3.2e9], not);
+    figures.push(ComparedFigure { metric: Quantity::CoreClock, labels: Labels::new(), unit: Unit::Hz, ..clock });
+    let shown = compare(&all, &Style { width: 120, ..Style::default() });
+    assert!(shown.contains("2.900 GHz, then 3.200 GHz (+10.3 %)"), "{shown}");
+    assert_eq!(shown.matches("per cycle").count(), 1, "{shown}");
+    assert!(shown.contains("per cycle (the clock explains +10.3 %)"), "{shown}");
+    assert!(shown.contains("1 not comparable") && !shown.contains("core clock"), "{shown}");
+    for width in [40, 60, 80] {
+        let shown = compare(&all, &Style { width, verbose: true, ..Style::default() });
+        assert!(shown.lines().all(|line| crate::text::width(line) <= width), "{shown}");
+    }
+    let shown = compare_markdown(&all, &Style::default());
+    assert!(shown.contains("* core clock: 2.900 GHz, then") && shown.contains("1 not comparable"), "{shown}");
 }
 
 #[test]

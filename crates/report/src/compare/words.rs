@@ -7,10 +7,16 @@ use crate::number::{bound_sign, unit_name, value};
 use crate::style::Style;
 use crate::text::clean;
 
-/// The name of a number as it is judged: of one core's part, or of all.
+/// Change of a value by the core clock from which on it is shown beside the change per cycle.
+const CLOCK_SHOWN: f64 = 0.01;
+
+/// The name of a number as it is judged: of one core's part, or of all; per cycle, with what the clock explains of the values.
 pub(crate) fn name(figure: &ComparedFigure, style: &Style) -> String {
     let core = if figure.is_per_core { ", a core" } else { "" };
-    whole_name(figure, style) + core
+    // Beside the change of the clock, that per cycle would contradict the values.
+    let clock = figure.clock_change.filter(|of| of.abs() > CLOCK_SHOWN).map(signed);
+    let clock = clock.map_or_else(String::new, |of| format!(", per cycle (the clock explains {of})"));
+    whole_name(figure, style) + core + &clock
 }
 
 /// The name of a number: its quantity and its labels, without what is usual.
@@ -117,6 +123,7 @@ pub(super) fn size_of(number: &ComparedNumber) -> String {
 /// `1 worse, 2 better, 20 same, 3 unsure, 4 not comparable`.
 pub(super) fn tally(figures: &[ComparedFigure]) -> String {
     const ORDER: [&str; 5] = ["worse", "better", "same", "unsure", "not comparable"];
-    let count = |name: &str| figures.iter().filter(|figure| figure.verdict.name() == name).count();
+    let judged = || figures.iter().filter(|figure| !super::is_clock(figure));
+    let count = |name: &str| judged().filter(|figure| figure.verdict.name() == name).count();
     ORDER.map(|name| format!("{} {name}", count(name))).join(", ")
 }

@@ -78,7 +78,7 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Meas
     let mut tiers: BTreeMap<(String, Option<NodeId>), Measured> = BTreeMap::new();
     for f in run.findings() {
         let (Some(tier), Some(shown)) = (f.labels.get(Labels::TIER), number(f, style)) else { continue };
-        let plain = f.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random");
+        let plain = f.labels.has_usual_layout();
         let slot = match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
             (Quantity::Latency, ..) if plain => 0,
             (Quantity::Bandwidth, Some("read"), Some("one")) => 1,

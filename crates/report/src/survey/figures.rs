@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run};
 
-use super::words::is_scatter;
 use crate::findings::words;
 use crate::ladder::{OPS, SPANS, row_name, subject};
 use crate::order::{first, grouped};
@@ -61,12 +60,6 @@ impl<'a> Figure<'a> {
         self.finding.verdict.is_refused()
     }
 
-    /// Whether an earlier version, which judged medians, found it disturbed or imprecise: a doubt of another kind than a lacking proof.
-    pub(crate) fn is_about(&self) -> bool {
-        let reasons = &self.finding.verdict.reasons;
-        self.grade() == Grade::Suspect && !reasons.is_empty() && reasons.iter().all(is_scatter)
-    }
-
     /// What a program got meanwhile, where that is over 10 % from the figure.
     pub(crate) fn now(&self) -> Option<tiermark_model::Now> {
         let (now, value) = (self.seen?.now?, self.finding.value?);
@@ -109,7 +102,7 @@ pub(crate) struct TierRow<'a> {
     pub(crate) latency: Option<Figure<'a>>,
     /// Of each of [`SPANS`], the operations in the order of [`OPS`].
     pub(crate) rates: [[Option<Figure<'a>>; 3]; 2],
-    /// The latency of the same memory in base pages, with the page size as the step names it.
+    /// The latency of accesses at random over the same memory, with the page size as the step names it.
     pub(crate) walks: Vec<(String, Figure<'a>)>,
 }
 
@@ -127,7 +120,7 @@ pub(crate) struct Survey<'a> {
 }
 
 fn is_random(finding: &Finding) -> bool {
-    finding.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
+    finding.labels.has_usual_layout()
 }
 
 impl<'a> Survey<'a> {
@@ -139,8 +132,16 @@ impl<'a> Survey<'a> {
         let mut rows: Vec<TierRow<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for (name, here) in grouped(numbers.filter_map(named)) {
+            let whole = name.strip_suffix(" random").and_then(|whole| places.get(whole));
+            if let Some(place) = whole {
+                let figure = |finding: &&'a Finding| {
+                    (finding.labels.get(Labels::PAGE).unwrap_or_default().to_owned(), Figure::new(&steps, finding))
+                };
+                rows[*place].walks.extend(here.iter().map(figure));
+                continue;
+            }
             let row = TierRow { size: sizes.get(&name).copied(), ..row(&steps, &name, &here) };
-            // `DRAM 4K` is DRAM in other pages.
+            // `DRAM 4K` of documents of version 2 is DRAM at random in other pages.
             match name.rsplit_once(' ').filter(|(_, page)| is_page(page)).and_then(|(whole, _)| places.get(whole)) {
                 Some(place) => {
                     let page = name[rows[*place].name.len()..].trim();

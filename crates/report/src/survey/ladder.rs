@@ -37,7 +37,6 @@ pub(crate) fn plain(value: f64, unit: Unit, style: &Style) -> String {
 enum Mark {
     AtLeast,
     AtMost,
-    About,
     Doubted,
     Withheld,
     Absent,
@@ -54,7 +53,6 @@ fn mark(figure: &Figure<'_>) -> Option<Mark> {
         _ if figure.finding.value.is_none() => Some(Mark::Absent),
         Grade::Bound if figure.finding.unit == Unit::Ns => Some(Mark::AtMost),
         Grade::Bound => Some(Mark::AtLeast),
-        Grade::Suspect if figure.is_about() => Some(Mark::About),
         Grade::Suspect => Some(Mark::Doubted),
         Grade::Trusted => None,
     }
@@ -65,7 +63,6 @@ impl Mark {
         match self {
             Self::AtLeast => bound_sign(Unit::BytesPerSecond, style).unwrap_or_default(),
             Self::AtMost => bound_sign(Unit::Ns, style).unwrap_or_default(),
-            Self::About => "~",
             Self::Doubted => style.mark(Grade::Suspect),
             Self::Withheld => style.mark(Grade::Invalid),
             Self::Absent => style.absent(),
@@ -74,11 +71,16 @@ impl Mark {
 
     fn ink(self) -> Ink {
         match self {
-            Self::AtLeast | Self::AtMost | Self::About | Self::Absent => Ink::Plain,
+            Self::AtLeast | Self::AtMost | Self::Absent => Ink::Plain,
             Self::Doubted => Ink::Warn,
             Self::Withheld => Ink::Bad,
         }
     }
+}
+
+/// The mark of a figure, as it stands before the value; empty where the figure is trusted.
+pub(super) fn sign(figure: &Figure<'_>, style: &Style) -> &'static str {
+    mark(figure).map_or("", |mark| mark.sign(style))
 }
 
 /// A figure as the ladder shows it: its mark, then the value.
@@ -172,12 +174,13 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
         }
         _ => out.push_str(&whole.render(style)),
     }
+    out.push_str(&super::cycles::cycles(survey, style));
     out.push_str(&walks(survey, style));
     out.push_str(&residency(survey, style));
     out + &key(survey, style)
 }
 
-/// What memory takes in pages that need walks.
+/// What memory takes if translations are not at hand.
 fn walks(survey: &Survey<'_>, style: &Style) -> String {
     let mut out = String::new();
     for grain in survey.run.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
@@ -185,17 +188,27 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
             out.push_str(&hanging("", &format!("Translation: {note}"), Ink::Plain, style));
         }
     }
-    for row in &survey.rows {
-        for (page, figure) in &row.walks {
-            let page = page.replace('K', " KiB").replace('M', " MiB").replace('G', " GiB");
+    for row in survey.rows.iter().filter(|row| !row.walks.is_empty()) {
+        let each = row.walks.iter().map(|(page, figure)| {
             let unit = if figure.finding.value.is_some() { " ns" } else { "" };
             let now = figure.now().map(|now| format!(", now {}", nanoseconds(now.median))).unwrap_or_default();
-            let text =
-                format!("{} latency with page walks ({page} pages): {}{unit}{now}", row.name, shown(figure, style));
-            out.push_str(&hanging("", &text, Ink::Plain, style));
-        }
+            format!("{}{unit}{now} ({})", shown(figure, style), pages(page))
+        });
+        let bytes = row.walks.iter().find_map(|(_, figure)| figure.finding.labels.number(Labels::SIZE));
+        let over = bytes.map(|bytes| format!(" over {}", Bytes(bytes))).unwrap_or_default();
+        let text = format!("{} latency at random{over}: {}", row.name, each.collect::<Vec<_>>().join(", "));
+        out.push_str(&hanging("", &text, Ink::Plain, style));
     }
     out
+}
+
+/// The name of a page size: as a step names it, or as documents of version 2 have it behind the name of the tier.
+fn pages(page: &str) -> String {
+    match page {
+        "base" => "base pages".to_owned(),
+        "thp" => "transparent huge pages".to_owned(),
+        _ => format!("{} pages", page.replace('K', " KiB").replace('M', " MiB").replace('G', " GiB")),
+    }
 }
 
 /// How long a shared cache keeps what was touched.
@@ -207,10 +220,10 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
         let time = milliseconds(half.value?);
         Some(match half.labels.get(Labels::STATISTIC) {
             Some("at least") => {
-                format!("{tier} residency: more than half of a touched {range} is still cached after {time}")
+                format!("{tier} residency: more than half of a {range} range that was read three times is still cached after {time}")
             }
-            Some("at most") => format!("{tier} residency: a touched {range} is fully evicted after {time}"),
-            _ => format!("{tier} residency: half of a touched {range} is evicted after {time}"),
+            Some("at most") => format!("{tier} residency: a {range} range that was read three times is fully evicted after {time}"),
+            _ => format!("{tier} residency: half of a {range} range that was read three times is evicted after {time}"),
         })
     });
     text.map(|text| hanging("", &text, Ink::Plain, style)).collect()
@@ -231,7 +244,6 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
         parts.push(format!("{bounds}: not seen undisturbed often enough to be sure"));
     }
     for (mark, meaning) in [
-        (Mark::About, "about: disturbed during the measurement"),
         (Mark::Doubted, "in doubt: something could not be proven"),
         (Mark::Withheld, "withheld: a proof failed"),
         (Mark::Absent, "not measured"),

@@ -1,5 +1,6 @@
 //! The report of a survey: is this machine all right, what does its memory do, and what does a program get.
 
+mod cycles;
 mod figures;
 mod ladder;
 mod notes;
@@ -18,6 +19,7 @@ use crate::header::counts;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, items};
 use crate::traffic::traffic;
+pub(crate) use cycles::core_clock;
 use figures::Survey;
 pub(crate) use figures::figure_name;
 pub(crate) use places::table as places;

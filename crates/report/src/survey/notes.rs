@@ -19,7 +19,7 @@ use crate::text::hanging;
 const MOST: usize = 5;
 /// A state is worth a note from this share of the time on.
 const OFTEN: f64 = 0.05;
-/// A change of level is worth a note from here on; documents of version 1 hold every change.
+/// A change of level is worth a note from here on.
 const DRIFTS: f64 = 0.03;
 
 /// Something to know, and what to do about it.
@@ -72,23 +72,16 @@ fn some(names: &[String]) -> String {
 fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
     let doubted = survey.figures().filter_map(|figure| {
         let why = match figure.grade() {
-            Grade::Suspect if figure.is_about() => words::Why::About,
             Grade::Suspect => words::Why::InDoubt,
             _ if figure.is_withheld() => words::Why::Withheld,
             _ => return None,
         };
-        let reason = match why {
-            // Each has an interval of its own: one note is for all of them.
-            words::Why::About => "disturbed or imprecise, as an earlier version judged".to_owned(),
-            _ => words::main_reason(&figure.finding.verdict.reasons),
-        };
-        Some(((why, reason), figure.name()))
+        Some(((why, words::main_reason(&figure.finding.verdict.reasons)), figure.name()))
     });
     let mut groups = grouped(doubted);
     groups.sort_by_key(|((why, _), _)| *why);
     let word = |why: words::Why| match why {
         words::Why::Withheld => "Withheld",
-        words::Why::About => "About",
         _ => "In doubt",
     };
     let mut notes: Vec<Note> = Vec::new();

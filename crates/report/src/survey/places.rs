@@ -173,7 +173,7 @@ mod tests {
             spread_within: within,
             ..Observation::new("a", Labels::new(), Metric::Latency)
         };
-        let window = |value: &f64| Window { clean: true, values: vec![Some(*value)] };
+        let window = |value: &f64| Window { clean: true, values: vec![Some(*value)], ..Window::default() };
         seen.visits = Visits::new(0, 0);
         for (allocation, values) in places.iter().enumerate() {
             for value in *values {

@@ -114,8 +114,7 @@ fn counts(survey: &Survey<'_>) -> String {
     }];
     for (count, one, many) in [
         (of(&|f| f.grade() == Grade::Bound), "bound", "bounds"),
-        (of(&|f| f.is_about()), "disturbed", "disturbed"),
-        (of(&|f| f.grade() == Grade::Suspect && !f.is_about()), "in doubt", "in doubt"),
+        (of(&|f| f.grade() == Grade::Suspect), "in doubt", "in doubt"),
         (of(&|f| f.is_withheld()), "withheld", "withheld"),
         (of(&|f| f.is_unmeasured()), "not measured", "not measured"),
     ] {

@@ -139,12 +139,10 @@ fn name(figure: &Figure<'_>) -> String {
     }
 }
 
-/// The rate of a kernel over that of the first; documents of version 1 hold the rates themselves.
+/// The rate of a kernel over that of the first; `None` where it is not known.
 fn ratio(o: &Observation, kernel: &str) -> Option<f64> {
     let rival = o.rivals.iter().find(|rival| rival.kernel.to_string() == kernel)?;
-    let first = o.rivals.first()?;
-    let ratio = rival.ratio.or_else(|| Some(rival.value? / first.value?))?;
-    ratio.is_finite().then_some(ratio)
+    rival.ratio.filter(|ratio| ratio.is_finite())
 }
 
 fn all_rivals(figure: &Figure<'_>, style: &Style) -> String {

@@ -17,7 +17,6 @@ fn reason_of(figure: &Figure<'_>) -> Option<Why> {
     match figure.grade() {
         Grade::Trusted => None,
         Grade::Bound => Some(of_bound.unwrap_or(Why::Otherwise)),
-        Grade::Suspect if figure.is_about() => Some(Why::About),
         Grade::Suspect => Some(if of_bound == Some(Why::BelowRecord) { Why::BelowRecord } else { Why::InDoubt }),
         Grade::Invalid if figure.is_unmeasured() => Some(Why::Unmeasured),
         Grade::Invalid => Some(Why::Withheld),
@@ -47,7 +46,7 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
     for (why, group) in &groups {
         out.push_str(&heading(why.title(), style));
         out.push_str(&match why {
-            Why::Withheld | Why::Unmeasured | Why::InDoubt | Why::About | Why::Otherwise => reasons(group, style),
+            Why::Withheld | Why::Unmeasured | Why::InDoubt | Why::NotSettled | Why::Otherwise => reasons(group, style),
             Why::BelowRecord => records(group, style),
             Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => edges(group, style),
         });

@@ -81,10 +81,10 @@ pub(crate) enum Why {
     Withheld,
     Unmeasured,
     InDoubt,
-    About,
     BelowRecord,
     NotSharp,
     NotReproduced,
+    NotSettled,
     TooFew,
     Scattered,
     Otherwise,
@@ -96,6 +96,7 @@ impl Why {
         match reason.code() {
             ReasonCode::BelowRecord => Self::BelowRecord,
             ReasonCode::NotReproduced => Self::NotReproduced,
+            ReasonCode::NotSettled => Self::NotSettled,
             ReasonCode::TooFew => Self::TooFew,
             _ if matches!(reason, Reason::Scattered { .. }) => Self::Scattered,
             ReasonCode::NotSharp => Self::NotSharp,
@@ -109,10 +110,10 @@ impl Why {
             Self::Withheld => "Withheld: a proof failed, so there is no figure",
             Self::Unmeasured => "Not measured",
             Self::InDoubt => "In doubt: a property of the figure could not be proven",
-            Self::About => "About: disturbed or imprecise, as an earlier version judged",
             Self::BelowRecord => "Below this machine's record",
             Self::NotSharp => "Bounds: never seen undisturbed, too few windows are near the best",
             Self::NotReproduced => "Bounds: the best was reached too seldom (3 visits at least 1 s apart needed)",
+            Self::NotSettled => "Bounds: values still changed within visits, so that they are of no steady state",
             Self::TooFew => "Bounds: too few windows, states of the machine or comparisons of kernels",
             Self::Scattered => "Bounds: visits differ too much",
             Self::Otherwise => "Bounds for other reasons",
@@ -125,7 +126,6 @@ impl Why {
         match self {
             Self::Withheld | Self::InDoubt => "`tiermark doctor` names what to change; then measure again".to_owned(),
             Self::Unmeasured => longer,
-            Self::About => "measure again: this version reports exact figures and bounds apart".to_owned(),
             Self::BelowRecord => format!(
                 "a neighbour may have been there all the time: run again at another hour; if it stays low, {}",
                 "run `tiermark doctor`"
@@ -135,6 +135,7 @@ impl Why {
                 "dedicated cores"
             ),
             Self::NotSharp => format!("stop other programs (`tiermark doctor` names them), or {longer}"),
+            Self::NotSettled => "other work may evict caches all the time: measure at a quieter hour".to_owned(),
             Self::NotReproduced | Self::TooFew | Self::Scattered | Self::Otherwise => longer,
         }
     }
@@ -154,21 +155,9 @@ pub(crate) fn longer(run: &Run) -> String {
 /// The reason that decided the grade of a figure withheld or in doubt, in the words of the document: what the estimate itself says of
 /// such a figure, that it is a bound, comes last.
 pub(crate) fn main_reason(reasons: &[Reason]) -> String {
-    let weight = |reason: &&Reason| match reason {
-        reason if reason.is_of_estimate() => 2,
-        reason if is_scatter(reason) => 1,
-        _ => 0,
-    };
-    let main = reasons.iter().min_by_key(weight);
+    let main = reasons.iter().min_by_key(|reason| reason.is_of_estimate());
     let text = |reason: &Reason| reason.refused().map_or_else(|| reason.to_string(), ToString::to_string);
     main.map_or_else(|| "no reason was recorded".to_owned(), text)
-}
-
-/// Whether an earlier version, which judged medians, found that windows or visits scatter.
-pub(crate) fn is_scatter(reason: &Reason) -> bool {
-    const SCATTER: [ReasonCode; 4] =
-        [ReasonCode::Disturbed, ReasonCode::Imprecise, ReasonCode::TooFew, ReasonCode::Drift];
-    matches!(reason, Reason::Told { code, .. } if SCATTER.contains(code))
 }
 
 #[cfg(test)]

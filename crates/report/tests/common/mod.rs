@@ -123,7 +123,6 @@ fn ladder_findings() -> Vec<Finding> {
         let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "read").whole(Labels::THREADS, threads);
         findings.push(finding("bandwidth.scaling", labels, Unit::BytesPerSecond, rate * 1e9));
     }
-    findings.push(Finding { interval: None, ..finding("drift", Labels::new(), Unit::Ratio, 0.0041) });
     findings
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Made {
     pub(crate) peak_share: Option<f64>,
     /// Whether the size of L3 is not known.
     pub(crate) unresolved: bool,
+    /// 10th and 90th percentile of the core clock, GHz.
+    pub(crate) clock: Option<[f64; 2]>,
 }
 
 /// Name, declared size, ns, and GB/s of read, write and copy by one core and by all.
@@ -68,6 +70,7 @@ pub(crate) fn all_fine() -> Made {
         complete: true,
         peak_share: None,
         unresolved: false,
+        clock: None,
     }
 }
 
@@ -118,8 +121,7 @@ impl MadeFigure {
             (self.interval(), self.verdict.clone(), self.now, self.edge);
         seen.in_states.clone_from(&self.in_states);
         if let Some(op) = self.op {
-            let rival =
-                |kernel: &str, ratio| Rival { kernel: format!("{op}/{kernel}").as_str().into(), ratio, value: None };
+            let rival = |kernel: &str, ratio| Rival { kernel: format!("{op}/{kernel}").as_str().into(), ratio };
             seen.rivals = vec![rival("avx512", Some(1.0)), rival("avx512-nta", Some(1.083)), rival("sse2", None)];
         }
         seen
@@ -171,6 +173,11 @@ impl Made {
             found.verdict.bound(Reason::NotSharp { share: 0.02 });
             findings.push(found);
         }
+        if let Some([low, high]) = self.clock.map(|ghz| ghz.map(|ghz| ghz * 1e9)) {
+            let interval = Some(Interval { low, high, level: 0.8 });
+            let clock = Finding::new(Quantity::CoreClock, Labels::new(), Some(high), Unit::Hz);
+            findings.push(Finding { interval, samples: 900, ..clock });
+        }
         if let Some(share) = self.peak_share {
             let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "read").text(Labels::SPAN, "all");
             let mut found = finding("peak.share", labels, Unit::Ratio, Some(share), String::new());
@@ -198,7 +205,15 @@ impl Made {
 
     /// The run document.
     pub(crate) fn run(&self) -> Run {
-        let observations = self.figures.iter().map(MadeFigure::observation).chain(Self::curve()).collect();
+        let seen = |figure: &MadeFigure| {
+            let clocked = self.clock.filter(|_| matches!(figure.tier, "L1" | "L2"));
+            let per_cycle = clocked.map(|[_, ghz]| match figure.op {
+                None => PerCycle { value: figure.value * ghz, unit: Unit::Cycles },
+                Some(_) => PerCycle { value: figure.value / ghz / 1e9, unit: Unit::BytesPerCycle },
+            });
+            Observation { per_cycle, ..figure.observation() }
+        };
+        let observations = self.figures.iter().map(seen).chain(Self::curve()).collect();
         let request = Request {
             probe: "survey".into(),
             scope: Scope::default(),

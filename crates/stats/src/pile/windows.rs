@@ -1,11 +1,14 @@
 //! The windows of some visits, sorted by rate and weighed by visit.
 
-use super::{APART_SECONDS, AROUND, FASTER, IN_A_ROW_SECONDS, LUCKY, PILE_NEAR, Side, VisitWindows};
+use super::{APART_SECONDS, AROUND, FASTER, HUMP, IN_A_ROW_SECONDS, LUCKY, PILE_NEAR, Side, VisitWindows};
 use crate::order::median_in_place;
 
 /// Half width of the band whose middle is the value of a level. With a quarter of [`PILE_NEAR`] values scatter a third
 /// more; with all of it, short delays draw them down more.
 const CORE: f64 = PILE_NEAR / 2.0;
+
+/// Steps from the fullest band to the middle of the hump around it: they end where a step changes nothing, after two or three.
+const HUMP_STEPS: usize = 4;
 
 /// A window: the logarithm of its rate, its weight, and the visit that it is of.
 #[derive(Debug, Clone, Copy)]
@@ -139,8 +142,28 @@ impl Windows {
         levels
     }
 
+    /// The middle of the hump that nearly all windows lie in, if they do and next to nothing is faster: its level, described as others are.
+    pub(super) fn hump(&self, levels: &[Level]) -> Option<Level> {
+        let mode = levels.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
+        let once = vec![1; self.moments];
+        let mut at = mode.at;
+        for _ in 0..HUMP_STEPS {
+            at = self.within(at, HUMP.reach).middle(&once)?;
+        }
+        let all = self.visits.len() as f64;
+        let share = self.weight(at - HUMP.reach, at + HUMP.reach) / all;
+        let tail = self.weight(at + HUMP.reach, at + 2.0 * HUMP.reach) / all;
+        let (faster, faster_agree) = self.faster(at + 2.0 * HUMP.reach);
+        let level = Level { at, share, faster, faster_agree, ..self.describe_at(at)? };
+        let is_whole = share >= HUMP.share && tail <= HUMP.tail && self.visits.len() >= HUMP.visits;
+        (is_whole && faster <= LUCKY && !faster_agree).then_some(level)
+    }
+
     fn describe(&self, centre: f64) -> Option<Level> {
-        let at = self.around(centre).level(&vec![1; self.moments])?;
+        self.describe_at(self.around(centre).level(&vec![1; self.moments])?)
+    }
+
+    fn describe_at(&self, at: f64) -> Option<Level> {
         let near = self.range(at - PILE_NEAR, at + PILE_NEAR);
         let in_band = self.before[near.end] - self.before[near.start];
         let faster = self.weight(at + PILE_NEAR, at + AROUND * PILE_NEAR);
@@ -203,7 +226,12 @@ impl Windows {
 
     /// The windows around a level.
     pub(super) fn around(&self, at: f64) -> Around {
-        let range = self.range(at - 2.0 * PILE_NEAR, at + 2.0 * PILE_NEAR);
+        self.within(at, 2.0 * PILE_NEAR)
+    }
+
+    /// The windows within a reach of a level.
+    pub(super) fn within(&self, at: f64, reach: f64) -> Around {
+        let range = self.range(at - reach, at + reach);
         let list = self.list[range].iter().map(|w| (w.at, w.weight, self.visits[w.visit].moment)).collect();
         Around { centre: at, list }
     }
@@ -217,6 +245,18 @@ pub(super) struct Around {
 }
 
 impl Around {
+    /// The median, where each moment counts so often.
+    pub(super) fn middle(&self, counts: &[u32]) -> Option<f64> {
+        let weight = |(_, weight, moment): &(f64, f64, usize)| weight * f64::from(counts[*moment]);
+        let all: f64 = self.list.iter().map(weight).sum();
+        let mut seen = 0.0;
+        let found = self.list.iter().find(|window| {
+            seen += weight(window);
+            seen >= all / 2.0 && seen > 0.0
+        });
+        found.map(|(at, ..)| *at)
+    }
+
     /// The middle of the narrow band with most weight, where each moment counts so often.
     pub(super) fn level(&self, counts: &[u32]) -> Option<f64> {
         let counted = self.list.iter().map(|(at, weight, moment)| (*at, weight * f64::from(counts[*moment])));

@@ -1,6 +1,6 @@
 use crate::UNUSABLE;
 use proptest::prelude::*;
-use tiermark_stats::{Rng, bootstrap_median, median, student_half_width};
+use tiermark_stats::{Rng, bootstrap_median, median, moderated_half_width};
 
 /// 1, 2, … n in a scrambled order, so that an interval's ends show their ranks.
 fn ranks(n: usize) -> Vec<f64> {
@@ -96,10 +96,10 @@ proptest! {
 fn students_interval_is_scipys() {
     // scipy.stats.t.ppf(0.975, 3) * scipy.stats.sem([1, 2, 4, 5]) = 3.1824463 * 0.9128709 = 2.9051628
     // The table has four digits.
-    assert!((student_half_width(&[1.0, 2.0, 4.0, 5.0]).unwrap() - 2.9051628).abs() < 1e-3);
-    assert_eq!(student_half_width(&[1.0]), None);
-    assert_eq!(student_half_width(&[]), None);
-    assert_eq!(student_half_width(&[1.0, f64::NAN]), None);
+    assert!((moderated_half_width(&[1.0, 2.0, 4.0, 5.0], 0.0, 0.0).unwrap() - 2.9051628).abs() < 1e-3);
+    assert_eq!(moderated_half_width(&[1.0], 0.0, 0.0), None);
+    assert_eq!(moderated_half_width(&[], 0.0, 0.0), None);
+    assert_eq!(moderated_half_width(&[1.0, f64::NAN], 0.0, 0.0), None);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn three_allocations_are_covered_where_the_bootstrap_is_too_narrow() {
         let boot = bootstrap_median(&groups, 0.95, 400, 3).unwrap();
         let centre = median(&groups.concat()).unwrap();
         let medians: Vec<f64> = groups.iter().map(|g| median(g).unwrap()).collect();
-        let half = student_half_width(&medians).unwrap();
+        let half = moderated_half_width(&medians, 0.0, 0.0).unwrap();
         boot_hits += usize::from(boot.low <= 100.0 && 100.0 <= boot.high);
         wide_hits += usize::from(boot.low.min(centre - half) <= 100.0 && 100.0 <= boot.high.max(centre + half));
     }

@@ -1,0 +1,280 @@
+//! A rig of a simulated host: shots whose stamps follow the model, and what disturbs them.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tiermark_model::messages::setup as says;
+use tiermark_model::{
+    KernelId, KernelInfo, Layout, Machine, NodeId, PageKind, PlacementProof, Refusal, Role, Setup, ThreadSetup, deal,
+};
+use tiermark_stats::Rng;
+
+use super::model::SpeedModel;
+use super::neighbours::Level;
+use super::state::{Course, Visiting};
+use super::traffic::Demand;
+use super::{STAMP_NS, SimOptions, World, find_kernel, find_primitive, os, streamed};
+use crate::admit::region_nodes;
+use crate::host::{ClockLook, Fault, Guard, Rig, Shot, ThreadShot};
+
+/// Blocks simulated a shot and thread at most, by number of threads: keeps 2,048 threads cheap and one thread fine.
+const BLOCKS: [(usize, f64); 2] = [(64, 400.0), (usize::MAX, 64.0)];
+/// Shortest simulated block, ns.
+const BLOCK_NS: f64 = 16_000.0;
+/// Accesses of a block of a chase that revisits.
+const REVISIT_BLOCK: f64 = 128.0;
+/// Bytes of a line, of which a chase reads one word.
+const LINE_BYTES: f64 = 64.0;
+/// A lost time slice, ns: a scheduler's usual base slice.
+const SLICE_NS: f64 = 3.0e6;
+/// Time between two looks at the clock of a core whose thread is alone, and of a look, ns.
+const BETWEEN_LOOKS_NS: f64 = 250_000.0;
+const LOOK_NS: f64 = 20_000.0;
+/// Time of a visit beside its shot, seconds.
+const BETWEEN_SECONDS: f64 = 0.5e-3;
+pub(super) struct SimRig {
+    pub(super) world: Rc<World>,
+    pub(super) setup: Setup,
+    pub(super) speeds: SpeedModel,
+    /// ns of an access on shared lines, by thread.
+    pub(super) shared: Vec<Option<f64>>,
+    pub(super) kernel: Option<KernelId>,
+    /// This allocation's luck with physical pages.
+    pub(super) luck: f64,
+    pub(super) part: Level,
+    pub(super) rng: Rng,
+    /// When its region was read last, seconds.
+    pub(super) read_at: f64,
+}
+
+impl Rig for SimRig {
+    fn placement(&mut self) -> PlacementProof {
+        const PAGES: u64 = 256;
+        let machine = &self.world.machine;
+        let mut by_node = BTreeMap::new();
+        for region in 0..self.setup.regions.len() {
+            for (node, pages) in dealt(&self.setup, region, machine, PAGES) {
+                *by_node.entry(node).or_default() += pages;
+            }
+        }
+        let page = self.setup.regions.first().map_or(PageKind::Base, |r| r.page);
+        let thp_off = machine.system.thp.as_deref() == Some("never");
+        PlacementProof {
+            how: says::placement_simulated(),
+            pages: by_node.values().sum(),
+            by_node,
+            on_target: Some(1.0),
+            page_share: Some(if page == PageKind::Thp && thp_off { 0.0 } else { 1.0 }),
+            page: page.to_string(),
+            physical: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
+        find_kernel(&self.world.bench, kernel).map_err(|r| Fault(r.to_string()))?;
+        self.kernel = Some(kernel.clone());
+        Ok(())
+    }
+
+    fn assign(&mut self, roles: &[Role]) -> Result<(), Fault> {
+        self.setup.threads.iter_mut().zip(roles).for_each(|(thread, role)| thread.role = role.clone());
+        self.kernel = streamed(&self.setup);
+        Ok(())
+    }
+
+    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+        let budget_ns = budget.as_secs_f64() * 1e9;
+        let threads = self.setup.threads.len();
+        let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
+        let block_ns = BLOCK_NS.max(budget_ns / most);
+        let luck = self.luck * (1.0 + self.world.options.noise / 2.0 * self.rng.normal());
+        let demands = self.demands()?;
+        let paces = self.paces(&demands);
+        let (options, began) = (&self.world.options, self.world.now.get());
+        let seconds = budget.as_secs_f64() + BETWEEN_SECONDS;
+        let neighbours = &options.neighbours;
+        let slow = neighbours.slowdown(self.part, threads, began, options.seed, &mut self.rng);
+        let before = neighbours.pings(&self.setup, began, options.seed, &mut self.rng);
+        let after = neighbours.pings(&self.setup, began + seconds, options.seed, &mut self.rng);
+        let mut shot = Shot { pings: [before, after], ..Shot::default() };
+        let world = Rc::clone(&self.world);
+        for (index, pace) in paces.into_iter().enumerate() {
+            let thread = &self.setup.threads[index];
+            if matches!(thread.role, Role::Echo { .. } | Role::Keep { .. }) {
+                shot.threads.push(serve(thread.cpu, budget_ns));
+                continue;
+            }
+            let mut timing = Timing { cpu: thread.cpu, per_block: 0.0, clean_ns: 0.0, budget_ns };
+            if let Role::Revisit { accesses, .. } = thread.role {
+                // One chase of equal blocks; the wait before it is part of the budget.
+                let accesses = f64::from(accesses);
+                timing.per_block = REVISIT_BLOCK.min(accesses);
+                timing.clean_ns = timing.per_block * luck / pace * slow;
+                // Half a block less: the last one is begun before the end.
+                timing.budget_ns = (accesses / timing.per_block - 0.5) * (timing.clean_ns + STAMP_NS);
+            } else {
+                timing.per_block = (pace * block_ns / luck).round().max(1.0);
+                timing.clean_ns = timing.per_block * luck / pace * slow;
+            }
+            let mut course = self.course(&world, index);
+            shot.threads.push(simulate_thread(&mut self.rng, &world.options, &timing, &mut course));
+        }
+        shot.traffic = self.counted(&shot, &demands, budget);
+        let settled = shot.threads.iter().map(|thread| thread.settling.ns).fold(0.0, f64::max) / 1e9;
+        self.world.pass(seconds + settled);
+        self.world.used.set(self.world.used.get() + (seconds + settled) * threads as f64);
+        self.read_at = self.world.now.get();
+        Ok(shot)
+    }
+}
+
+impl SimRig {
+    /// The demands of the threads.
+    fn demands(&self) -> Result<Vec<Demand>, Fault> {
+        let fault = |refusal: Refusal| Fault(refusal.to_string());
+        let bench = &self.world.bench;
+        let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
+        let demand = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
+            Role::Chase { chains } => {
+                Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), *chains))
+            }
+            Role::Revisit { .. } => Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), 1)),
+            Role::Stream { kernel: own, .. } => {
+                // The rig switches all streams together.
+                let kernel = kernel.map_or_else(|| find_kernel(bench, own).map_err(fault), Ok)?;
+                Ok(self.speeds.stream_demand(index, kernel))
+            }
+            Role::Load { kernels, pause_ns } => {
+                let kernels: Result<Vec<&KernelInfo>, Refusal> =
+                    kernels.iter().map(|id| find_kernel(bench, id)).collect();
+                Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
+            }
+            // Lines that go from cache to cache need no bandwidth of memory.
+            Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend | Role::Os(_) => {
+                Ok(Demand::NONE)
+            }
+        };
+        self.setup.threads.iter().enumerate().map(demand).collect()
+    }
+
+    /// What a visit that begins now is like for a thread.
+    fn course<'a>(&self, world: &'a World, index: usize) -> Course<'a> {
+        let thread = &self.setup.threads[index];
+        let bytes = self.setup.regions.get(thread.region).map_or(0.0, |region| region.bytes.0 as f64);
+        let kernel = self.kernel.as_ref().and_then(|id| find_kernel(&world.bench, id).ok());
+        let (pass_work, unheld) = match (&thread.role, kernel) {
+            (Role::Chase { .. }, _) => {
+                let layout = chain_layout(&self.setup, thread.region);
+                (bytes / LINE_BYTES, self.speeds.unheld_chase(index, layout))
+            }
+            (Role::Stream { .. }, Some(kernel)) => (bytes, self.speeds.unheld_stream(index, kernel)),
+            _ => (1.0, 1.0),
+        };
+        let (truth, setup, seed) = (&world.truth, &self.setup, world.options.seed);
+        let visiting = Visiting { truth, setup, index, part: self.part, pass_work, unheld, at: world.now.get(), seed };
+        Course::new(&world.options.state, &world.clocks, &visiting)
+    }
+
+    /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
+    fn paces(&self, demands: &[Demand]) -> Vec<f64> {
+        let carried = self.speeds.carry(demands);
+        let pace = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
+            Role::Chase { chains } => {
+                let layout = chain_layout(&self.setup, thread.region);
+                1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
+            }
+            Role::Revisit { flushed: true, .. } => 1.0 / self.speeds.missed_ns(index),
+            Role::Revisit { wait_ns, since_last, .. } => {
+                let now = self.world.now.get();
+                let after_ns = if *since_last { (now - self.read_at) * 1e9 } else { f64::from(*wait_ns) };
+                let forgets = self.world.options.state.forgets_lines();
+                let kept = if forgets { 0.0 } else { self.world.options.neighbours.kept(after_ns, now) };
+                let misses = (1.0 - kept) * self.speeds.missed_ns(index);
+                let slower = misses * (self.world.options.neighbours.memory_slowed(now) - 1.0);
+                1.0 / (self.speeds.revisit_ns(index, chain_layout(&self.setup, thread.region), kept) + slower)
+            }
+            Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
+            Role::Os(call) => {
+                find_primitive(&self.world.bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread))
+            }
+            _ => 1.0 / self.shared[index].unwrap_or(1.0),
+        };
+        self.setup.threads.iter().enumerate().map(pace).collect()
+    }
+}
+
+/// The pages of a region by node, as its policy deals them out; where any node may give all, the first does.
+fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(NodeId, u64)> {
+    let nodes: Vec<NodeId> = region_nodes(setup, region, machine).iter().collect();
+    let shares = setup.regions.get(region).map(|r| r.policy.shares(nodes.len())).unwrap_or_default();
+    let order = deal(&shares);
+    if order.is_empty() {
+        return nodes.first().map(|node| (*node, pages)).into_iter().collect();
+    }
+    let here = |index: usize| (0..pages as usize).filter(|page| order[page % order.len()] == index).count() as u64;
+    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).filter(|(_, pages)| *pages > 0).collect()
+}
+
+/// A thread that serves others: present, and nothing more.
+fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
+    let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
+    ThreadShot { per_block: 1.0, lead: Some(0.0), guard, ..ThreadShot::default() }
+}
+
+fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
+    match setup.regions.get(region).map(|r| r.layout) {
+        Some(Layout::Chain(chain)) => chain,
+        _ => tiermark_model::ChainLayout::Random,
+    }
+}
+
+/// The blocks of a thread.
+struct Timing {
+    cpu: u32,
+    per_block: f64,
+    /// A block in steady state without disturbance, ns.
+    clean_ns: f64,
+    budget_ns: f64,
+}
+
+fn simulate_thread(rng: &mut Rng, options: &SimOptions, timing: &Timing, course: &mut Course<'_>) -> ThreadShot {
+    let Timing { cpu, per_block, clean_ns, budget_ns } = *timing;
+    let read = |at: f64| {
+        if options.clock_step_ns > 0.0 { (at / options.clock_step_ns).floor() * options.clock_step_ns } else { at }
+    };
+    let mut at = rng.unit() * 200.0;
+    let mut stamps_ns = vec![read(at)];
+    let mut looks = vec![ClockLook { at_ns: read(at), hz: Some(course.look(at)) }];
+    let (mut switches, mut lost, mut next_look) = (0, 0.0, at + BETWEEN_LOOKS_NS);
+    while at < budget_ns {
+        let work = per_block * (stamps_ns.len() - 1) as f64;
+        let steady_ns = clean_ns * course.factor(at, work);
+        let mut block = steady_ns * (1.0 + 2.0 * options.noise * rng.normal()) + STAMP_NS;
+        if rng.unit() < options.preemptions_per_second * block / 1e9 {
+            let slice = SLICE_NS * (0.75 + 0.5 * rng.unit());
+            block += slice;
+            lost += slice;
+            switches += 1;
+        }
+        at += block.max(1.0);
+        stamps_ns.push(read(at));
+        if course.looks_between() && at >= next_look && at < budget_ns {
+            looks.push(ClockLook { at_ns: read(at), hz: Some(course.look(at)) });
+            course.pause(LOOK_NS);
+            next_look = at + BETWEEN_LOOKS_NS;
+        }
+    }
+    looks.push(ClockLook { at_ns: read(at), hz: Some(course.look(at)) });
+    let guard = Guard {
+        cpu,
+        seen_on: [cpu, cpu],
+        cpu_ns: at - lost,
+        wall_ns: at,
+        involuntary_switches: switches,
+        run_delay_ns: Some(lost),
+        ..Guard::default()
+    };
+    ThreadShot { per_block, stamps_ns, looks, lead: Some(0.0), guard, settling: course.settling() }
+}

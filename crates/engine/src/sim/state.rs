@@ -1,0 +1,265 @@
+//! What a simulated machine's state does to a visit: caches and translations that are cold, lines that a cache keeps
+//! only once they are used again, a core clock that moves, and noise that has one peak.
+//!
+//! Other steps evict between two visits what a step left in caches. So all of this begins anew with each visit.
+
+use std::f64::consts::TAU;
+
+use tiermark_model::{CpuId, Machine, Role, Setup};
+use tiermark_stats::Rng;
+
+use super::neighbours::Level;
+use super::timeline::Timelines;
+use super::{CORE_HZ, SimClock};
+use crate::host::Settling;
+
+/// A pass of settling, ns, and the passes at least and the time of all at most, as real hosts have them.
+const PASS_NS: f64 = 1e6;
+const FEWEST_PASSES: usize = 3;
+const MOST_NS: f64 = 15e6;
+/// Passes are flat if one is no faster than the one before it by more than this.
+const FLAT: f64 = 0.03;
+/// Footprints up to this many times the second level find lines in it that an earlier pass in another order left.
+const JUST_BEYOND: u64 = 4;
+/// Share of the variance of [`SimState::hump`] that all windows of a visit have in common: the intraclass correlation
+/// of recorded visits.
+const BY_VISIT: f64 = 0.88;
+/// Stretch of time with a value of its own in that noise, ns: a window.
+const STRETCH_NS: f64 = 250_000.0;
+/// Relative error of a look at the clock.
+const LOOK_ERROR: f64 = 0.001;
+
+/// The state of caches, translations and clock in a visit, and the noise of visits. The default has no effect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimState {
+    /// Whether the host settles before it stamps. Otherwise a visit times its own warm-up.
+    pub settles: bool,
+    /// Caches and translations behind the caches of the core are cold when a visit begins.
+    pub warmth: Option<Warmth>,
+    /// Uses after which the last-level cache keeps a line: 1 keeps each at once. Lines used fewer times come from
+    /// memory.
+    pub kept_from_use: u8,
+    /// Lines that earlier work left in the second level.
+    pub leftovers: Option<Leftovers>,
+    /// The clock of the cores, each with its own course.
+    pub clock: SimClock,
+    /// The power of the clock that the speed of the last-level cache and of memory follows. Caches of the core follow
+    /// the clock itself.
+    pub beyond_slope: f64,
+    /// Standard deviation of the logarithm of noise with one peak, with nothing piled up at its fast end.
+    pub hump: f64,
+    /// Standard deviation of the logarithm of a factor that each run has for each tier and kind of work.
+    pub run_noise: f64,
+}
+
+/// A visit that begins slow: its time per work is longer by `excess`, which falls by a factor of e in each
+/// `tau_seconds`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Warmth {
+    /// Excess at the beginning, as a share of the steady time.
+    pub excess: f64,
+    /// Time constant, seconds.
+    pub tau_seconds: f64,
+}
+
+/// A visit that begins too fast, where the footprint is just beyond the second level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Leftovers {
+    /// How long, seconds.
+    pub seconds: f64,
+    /// How many times faster meanwhile.
+    pub factor: f64,
+}
+
+impl Default for SimState {
+    fn default() -> Self {
+        Self {
+            settles: true,
+            warmth: None,
+            kept_from_use: 1,
+            leftovers: None,
+            clock: SimClock::Fixed,
+            beyond_slope: 0.0,
+            hump: 0.0,
+            run_noise: 0.0,
+        }
+    }
+}
+
+impl SimState {
+    /// Whether a line that was not used before this visit is served by memory when its use comes.
+    pub(super) fn forgets_lines(&self) -> bool {
+        self.uses_before() < usize::from(self.kept_from_use) && self.kept_from_use > 1
+    }
+
+    fn uses_before(&self) -> usize {
+        if self.settles { FEWEST_PASSES } else { 0 }
+    }
+
+    /// How a visit settles.
+    fn settling(&self, part: Level) -> Settling {
+        let has_states = self.warmth.is_some() || self.kept_from_use > 1 || self.leftovers.is_some();
+        if !self.settles || !has_states || part == Level::Private {
+            return Settling::default();
+        }
+        let time = |pass: usize| PASS_NS * (1.0 + self.excess(pass as f64 * PASS_NS / 1e9));
+        let (mut ns, mut passes, mut is_settled) = (0.0, 0, false);
+        while ns + PASS_NS <= MOST_NS && !(is_settled && passes >= FEWEST_PASSES) {
+            is_settled = passes > 0 && time(passes) > time(passes - 1) * (1.0 - FLAT);
+            ns += PASS_NS;
+            passes += 1;
+        }
+        Settling { ns, is_settled }
+    }
+
+    /// How much longer work takes so many seconds after the caches were cold.
+    fn excess(&self, seconds: f64) -> f64 {
+        self.warmth.map_or(0.0, |warmth| warmth.excess * (-seconds / warmth.tau_seconds).exp())
+    }
+
+    /// The factor of this run on the time of a kind of work in a tier.
+    fn run_factor(&self, tier: u64, is_stream: bool, seed: u64) -> f64 {
+        if self.run_noise == 0.0 {
+            return 1.0;
+        }
+        let own = (2 * tier + u64::from(is_stream) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (self.run_noise * Rng::new(seed ^ own).normal()).exp()
+    }
+}
+
+/// How long the blocks of one thread take during one visit, as factors on their time in steady state at the usual
+/// clock.
+pub(super) struct Course<'a> {
+    state: &'a SimState,
+    clocks: &'a Timelines,
+    core: u64,
+    /// The power of the clock that its speed follows.
+    slope: f64,
+    /// Factor on the whole visit.
+    whole: f64,
+    part: Level,
+    has_leftovers: bool,
+    /// Work of one use of all its lines, and how much longer a line takes that the cache does not hold.
+    pass_work: f64,
+    unheld: f64,
+    /// Whether the clock is looked at between windows.
+    is_alone: bool,
+    /// Simulated second in which its stamps begin.
+    began: f64,
+    settling: Settling,
+    rng: Rng,
+    stretch: (u64, f64),
+}
+
+/// What a thread does in a visit, for its [`Course`].
+pub(super) struct Visiting<'a> {
+    pub(super) truth: &'a Machine,
+    pub(super) setup: &'a Setup,
+    pub(super) index: usize,
+    pub(super) part: Level,
+    /// Work of one use of all its lines.
+    pub(super) pass_work: f64,
+    /// How much longer a line takes that the last-level cache does not hold.
+    pub(super) unheld: f64,
+    /// Second in which the visit begins.
+    pub(super) at: f64,
+    pub(super) seed: u64,
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn new(state: &'a SimState, clocks: &'a Timelines, visiting: &Visiting<'_>) -> Self {
+        let Visiting { truth, setup, index, part, at, seed, .. } = *visiting;
+        let thread = &setup.threads[index];
+        let bytes = setup.regions.get(thread.region).map_or(0, |region| region.bytes.0);
+        let second = level_bytes(truth, thread.cpu, 2);
+        let settling = state.settling(part);
+        let is_of_core = part == Level::Private && !thread.role.shares_lines();
+        let is_stream = matches!(thread.role, Role::Stream { .. } | Role::Load { .. });
+        let tier = (1..=3).take_while(|level| level_bytes(truth, thread.cpu, *level) < bytes).count() as u64;
+        // All threads of a visit see the same moment of the machine's noise.
+        let mut rng = Rng::new(seed ^ at.to_bits().wrapping_mul(0xbf58_476d_1ce4_e5b9));
+        let hump = (state.hump * BY_VISIT.sqrt() * rng.normal()).exp();
+        Self {
+            state,
+            clocks,
+            core: truth.cpu(thread.cpu).map_or(u64::from(thread.cpu), |cpu| u64::from(cpu.core)),
+            slope: if is_of_core { 1.0 } else { state.beyond_slope },
+            whole: state.run_factor(tier, is_stream, seed) * hump,
+            part,
+            has_leftovers: !state.settles && bytes > second && bytes <= JUST_BEYOND * second,
+            pass_work: visiting.pass_work,
+            unheld: visiting.unheld,
+            is_alone: setup.threads.len() == 1,
+            began: at + settling.ns / 1e9,
+            settling,
+            rng,
+            stretch: (u64::MAX, 1.0),
+        }
+    }
+
+    pub(super) fn settling(&self) -> Settling {
+        self.settling
+    }
+
+    /// Factor on the time of a block that begins so many ns after the first stamp, when so much work was done.
+    pub(super) fn factor(&mut self, ns: f64, work: f64) -> f64 {
+        let state = self.state;
+        let mut factor = self.whole * self.of_stretch(ns);
+        if state.clock != SimClock::Fixed {
+            factor *= (CORE_HZ / self.hz(ns)).powf(self.slope);
+        }
+        if self.part != Level::Private {
+            factor *= 1.0 + state.excess((self.settling.ns + ns) / 1e9);
+        }
+        let uses = state.uses_before() + (work / self.pass_work.max(1.0)) as usize;
+        if self.part == Level::Shared && state.kept_from_use > 1 && uses < usize::from(state.kept_from_use) {
+            factor *= self.unheld;
+        }
+        match state.leftovers.filter(|left| self.has_leftovers && ns < left.seconds * 1e9) {
+            Some(left) => factor / left.factor,
+            None => factor,
+        }
+    }
+
+    /// The part of the noise with one peak that is a window's own.
+    fn of_stretch(&mut self, ns: f64) -> f64 {
+        let stretch = (ns / STRETCH_NS) as u64;
+        if self.state.hump > 0.0 && self.stretch.0 != stretch {
+            let own = self.state.hump * (1.0 - BY_VISIT).sqrt();
+            self.stretch = (stretch, (own * self.rng.normal()).exp());
+        }
+        self.stretch.1
+    }
+
+    fn hz(&self, ns: f64) -> f64 {
+        self.clocks.hz(self.state.clock, self.core, self.began + ns / 1e9)
+    }
+
+    /// What a look at the core's clock sees.
+    pub(super) fn look(&mut self, ns: f64) -> f64 {
+        match self.state.clock {
+            SimClock::Fixed => CORE_HZ,
+            _ => self.hz(ns) * (1.0 + LOOK_ERROR * self.rng.normal()),
+        }
+    }
+
+    /// Whether the clock is looked at between windows, too.
+    pub(super) fn looks_between(&self) -> bool {
+        self.is_alone && self.state.clock != SimClock::Fixed
+    }
+
+    /// Time passed that is not in the stamps.
+    pub(super) fn pause(&mut self, ns: f64) {
+        self.began += ns / 1e9;
+    }
+}
+
+fn level_bytes(machine: &Machine, cpu: CpuId, level: u8) -> u64 {
+    let caches = machine.data_caches().filter(|cache| cache.level == level && cache.cpus.contains(cpu));
+    caches.filter_map(|cache| cache.bytes).max().unwrap_or(0)
+}
+
+/// The clock of a core that glides, by the phase of its course.
+pub(super) fn glide(low: f64, high: f64, period: f64, phase: f64, at: f64) -> f64 {
+    f64::midpoint(low, high) + (high - low) / 2.0 * (TAU * (at / period + phase)).sin()
+}

@@ -1,0 +1,181 @@
+//! Settling: untimed work that brings caches and address translation into the state that they keep while a worker is measured.
+//!
+//! Between two visits other steps evict what a step left. What it then finds, and what its first milliseconds bring back, is neither the
+//! hardware's speed nor that of a program that runs on: a chase over 8 MiB took 75 ns there and 34 ns in steady state (Emerald Rapids), one over
+//! 1 GiB 208 and 139 ns.
+
+use tiermark_engine::Settling;
+use tiermark_model::{ChainLayout, Layout, PageKind};
+use tiermark_system::Clock;
+
+use crate::region::Region;
+use crate::work::{ChaseWork, Work};
+
+/// Passes over a footprint that caches may hold: at least so many, since a last-level cache that does not include the second level keeps a line
+/// only once it is used again, and at most.
+const PASSES: std::ops::RangeInclusive<usize> = 3..=6;
+/// A pass that is faster than all before it by more than this shows that the caches are still filling.
+const FLAT: f64 = 0.03;
+/// A pass is repeated until it takes this long, ns: a thousand steps of the clock of most machines.
+const PASS_NS: f64 = 10_000.0;
+/// Time of all passes at most, ns. A footprint that takes longer is not held by caches of today.
+const PASSES_NS: f64 = 15e6;
+/// Passes over the page tables of a footprint in memory: after one an access took 236 ns, after two 153, after three 148 (1 GiB).
+const TRANSLATION_PASSES: usize = 3;
+/// Accesses of a chase after its translations were touched.
+const ACCESSES_BEHIND: usize = 512;
+/// Accesses of a chase at most after its lines were read in order, in lines of the second level: a pass in another order leaves other lines there, and
+/// twice as many accesses replace them.
+const SECOND_LEVELS: usize = 2;
+/// Accesses between two looks at the clock, and the time of these accesses at most, ns.
+const PIECE: usize = 4_096;
+const ACCESSES_NS: f64 = 8e6;
+/// Base pages of a footprint up to which each of them is touched: in a guest, pages that follow each other need not do so in the host, so that each has
+/// an entry in another line there. More would take over 5 ms, and evict what they bring.
+const PAGES_TOUCHED: usize = 1 << 16;
+/// Time of a pass after the last thread has settled at most, ns.
+const REFRESH_NS: f64 = 500_000.0;
+/// Bytes of a line.
+const LINE: usize = 64;
+
+/// The caches and pages that a worker settles in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Surroundings {
+    /// The largest cache that the cpu reaches.
+    pub(crate) cache_bytes: usize,
+    /// Whether that cache may hold the memory of all threads of the setup.
+    pub(crate) may_hold: bool,
+    /// Its second level.
+    pub(crate) second_level_bytes: usize,
+    /// Bytes of a base page.
+    pub(crate) page_bytes: usize,
+    /// Bytes that one line of page-table entries translates.
+    pub(crate) translated_by_line: usize,
+}
+
+/// What passes over a footprint showed.
+struct Passes {
+    /// Whether the last one was no faster than those before it.
+    is_flat: bool,
+    /// Whether there was no time for as many as are needed: caches cannot hold the footprint.
+    is_too_long: bool,
+}
+
+/// Settles a worker's work. Returns how, and a checksum of the values read.
+pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clock: &Clock) -> (Settling, u64) {
+    let start = clock.now();
+    let mut checksum = 0;
+    let is_settled = match work {
+        Work::Chase(chase) => chase_settles(chase, region, around, clock),
+        Work::Stream(_) | Work::Load(_) => {
+            let blocks = work.blocks();
+            let mut pass = |work: &mut Work| (0..blocks).for_each(|_| checksum ^= work.block());
+            let passes = around.may_hold.then(|| passes(clock, || pass(work)));
+            match passes {
+                Some(passes) if !passes.is_too_long => passes.is_flat,
+                // Translations of a stream in order are steady after a few pages, which its first blocks pass.
+                _ => {
+                    work.touch_translations(around.translated_by_line, TRANSLATION_PASSES);
+                    true
+                }
+            }
+        }
+        // They touch their memory themselves, or have none.
+        Work::Revisit(_) | Work::Share(_) | Work::Os(_) => return (Settling::default(), 0),
+    };
+    (Settling { ns: clock.between(start, clock.now()), is_settled }, checksum)
+}
+
+/// Goes on with a worker's work for one pass or a short time, while other threads that took longer to settle do the same. Returns a checksum.
+pub(crate) fn refresh(work: &mut Work, around: Surroundings, clock: &Clock) -> u64 {
+    if !around.may_hold {
+        return 0;
+    }
+    let deadline = clock.now() + clock.ticks(REFRESH_NS);
+    let mut checksum = 0;
+    for _ in 0..work.blocks() {
+        checksum ^= work.block();
+        if clock.now() >= deadline {
+            break;
+        }
+    }
+    checksum
+}
+
+/// Settles a chase; returns whether its caches no longer fill.
+fn chase_settles(chase: &mut ChaseWork, region: &Region, around: Surroundings, clock: &Clock) -> bool {
+    let nodes = nodes(region);
+    if around.may_hold {
+        // A chain with a node in each line is read in order, which takes a tenth of the time; of others only their own lines count.
+        let is_dense = nodes * LINE >= region.bytes;
+        let passes = passes(clock, || match is_dense {
+            true => region.mapping.read_lines(region.bytes),
+            false => chase.run(nodes),
+        });
+        if !passes.is_too_long {
+            let accesses = (2 * nodes).min(SECOND_LEVELS * around.second_level_bytes / LINE);
+            run_for(chase, accesses, clock);
+            return passes.is_flat;
+        }
+    }
+    let (from, bytes) = chase.translated(region);
+    let has_few_pages = region.page == PageKind::Base && bytes / around.page_bytes.max(1) <= PAGES_TOUCHED;
+    let step = if has_few_pages { around.page_bytes } else { around.translated_by_line };
+    for _ in 0..TRANSLATION_PASSES {
+        chase.touch_translations(from, bytes, step);
+    }
+    chase.run(ACCESSES_BEHIND);
+    true
+}
+
+/// Nodes of the chain of a region.
+fn nodes(region: &Region) -> usize {
+    let pitch = match region.layout {
+        Layout::Chain(ChainLayout::Scatter(bytes) | ChainLayout::Stride(bytes)) => {
+            usize::try_from(bytes).unwrap_or(LINE)
+        }
+        Layout::Chain(ChainLayout::Pair(_)) => 256,
+        Layout::Chain(ChainLayout::Groups) => ChainLayout::GROUP_PITCH as usize,
+        _ => LINE,
+    };
+    (region.bytes / pitch.max(LINE)).max(1)
+}
+
+/// Follows a chain for so many accesses, as long as there is time.
+fn run_for(chase: &mut ChaseWork, accesses: usize, clock: &Clock) {
+    let deadline = clock.now() + clock.ticks(ACCESSES_NS);
+    for _ in 0..accesses.div_ceil(PIECE) {
+        chase.run(PIECE.min(accesses));
+        if clock.now() >= deadline {
+            return;
+        }
+    }
+}
+
+/// Makes passes until one is no faster than those before it.
+fn passes(clock: &Clock, mut pass: impl FnMut()) -> Passes {
+    let mut timed = |repeats: usize| {
+        let start = clock.now();
+        (0..repeats).for_each(|_| pass());
+        clock.between(start, clock.now())
+    };
+    let first = timed(1);
+    let repeats = (PASS_NS / first.max(1.0)).ceil().clamp(1.0, PASS_NS) as usize;
+    let (mut ns, mut least, mut is_flat) = (first, first, false);
+    let mut made = 1;
+    // A pass that was repeated is compared with others like it.
+    if repeats > 1 {
+        (made, least) = (0, f64::INFINITY);
+    }
+    while made < *PASSES.end() && !(is_flat && made >= *PASSES.start()) {
+        if ns + least.min(PASSES_NS) > PASSES_NS {
+            return Passes { is_flat, is_too_long: made < *PASSES.start() };
+        }
+        let time = timed(repeats);
+        made += 1;
+        ns += time;
+        is_flat = time > least * (1.0 - FLAT);
+        least = least.min(time);
+    }
+    Passes { is_flat, is_too_long: false }
+}
