@@ -23,6 +23,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+reference = None
 
 
 def arguments():
@@ -55,6 +56,8 @@ class Figure:
     is_time: bool
     state: str
     proven: bool
+    low: float | None = None
+    high: float | None = None
 
     def short_of(self, other, share):
         """Whether it is worse than another by more than a share."""
@@ -63,21 +66,30 @@ class Figure:
 
 
 def figures(args, path):
-    """The ladder of a survey by name."""
+    """The ladder of a survey by name, as if the cores had run at the clock of the first survey."""
+    global reference
     command = [args.binary, "show", str(path), "--reanalyse", "--json"]
     document = json.loads(subprocess.run(command, capture_output=True, check=False, timeout=120).stdout)
     found = {}
     for experiment in document["experiments"]:
+        clock = [finding["value"] for finding in experiment["findings"] if finding["metric"] == "core.clock"]
         for seen in experiment["observations"]:
             labels = seen["labels"]
             if labels.get("purpose") != "ladder" or labels.get("data") == "zeros":
                 continue
             what = labels.get("op") or "latency"
-            name = " ".join(str(word) for word in (labels["tier"], what, labels.get("span")) if word)
+            page = labels.get("page") if labels["tier"].endswith("random") else None
+            name = " ".join(str(word) for word in (labels["tier"], what, labels.get("span"), page) if word)
             verdict, state = seen["verdict"], seen.get("state") or {}
             reasons = {reason["reason"] for reason in verdict["reasons"]}
             proven = verdict["grade"] in ("trusted", "bound") and not reasons & {"too_few", "not_reproduced"}
-            found[name] = Figure(seen["value"], verdict["grade"], seen["metric"] == "latency", state.get("kind", ""), proven)
+            # What follows the core's clock is held against each other at one clock: of L1 and L2 that is per cycle.
+            value, interval = seen["value"], seen.get("interval") or {}
+            reference = reference or (clock[0] if clock else None)
+            slower = (clock[0] / reference) ** (seen.get("clock_slope") or 0.0) if clock else 1.0
+            scale = slower if seen["metric"] == "latency" else 1.0 / slower
+            ends = [end * scale if end is not None else None for end in (value, interval.get("low"), interval.get("high"))]
+            found[name] = Figure(ends[0], verdict["grade"], seen["metric"] == "latency", state.get("kind", ""), proven, *ends[1:])
     return found
 
 
@@ -107,8 +119,13 @@ def show(runs):
         lost = sum(figure.value is None for figure in run.values())
         shares.append(trusted / max(len(run), 1))
         print(f"{label:<28} {trusted:>3} of {len(run)} trusted, {lost} withheld")
+    inner = [[f.grade == "trusted" for name, f in run.items() if name[:2] in ("L1", "L2")] for _, run in runs]
+    print("trusted of L1 and L2:", *(f"{sum(grades)}/{len(grades)}" for grades in inner))
+    halves = [(f.high - f.low) / 2 / f.value for _, run in runs for f in run.values() if f.grade == "trusted" and f.low is not None]
+    if halves:
+        print(f"half-width of trusted figures: median {statistics.median(halves):.1%}, widest {max(halves):.1%}")
     print(f"share of trusted figures: median {statistics.median(shares):.0%}, worst {min(shares):.0%}")
-    distances, elsewhere, against = [], 0, []
+    distances, elsewhere, against, overlaps = [], 0, [], []
     for (label_a, one), (label_b, other) in itertools.combinations(runs, 2):
         for name in one.keys() & other.keys():
             a, b = one[name], other[name]
@@ -121,12 +138,14 @@ def show(runs):
                     elsewhere += 1
                 else:
                     distances.append((apart(a.value, b.value), name, label_a, label_b))
+                    overlaps.append(a.low <= b.high and b.low <= a.high)
             elif {a.grade, b.grade} == {"trusted", "bound"}:
                 trusted, bound = (a, b) if a.grade == "trusted" else (b, a)
                 # A rate is at least its bound, a time at most.
                 if trusted.short_of(bound, 0.02):
                     against.append((apart(a.value, b.value), name, label_a, label_b, apart_in_state))
     if distances:
+        print(f"95 % intervals of pairs of trusted values that overlap: {sum(overlaps) / len(overlaps):.1%}")
         for limit in (0.02, 0.04, 0.05):
             share = sum(distance <= limit for distance, *_ in distances) / len(distances)
             print(f"pairs of trusted values within {limit:.0%}: {share:.1%} of {len(distances)} ({elsewhere} more in different states)")

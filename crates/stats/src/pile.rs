@@ -2,7 +2,7 @@
 
 mod windows;
 
-use crate::edge::{APART_SECONDS, FEWEST_VISITS, FEWEST_WINDOWS, Side, VISITS, VisitWindows};
+use crate::edge::{APART_SECONDS, FEWEST_VISITS, Side, VISITS, VisitWindows};
 use crate::order::quantile_sorted;
 use crate::{Rng, usable};
 use windows::{Level, Windows};
@@ -86,10 +86,10 @@ pub struct Pile {
 }
 
 impl Pile {
-    /// Whether there are windows and visits enough to speak of a level.
+    /// Whether there are visits enough to speak of a level. Windows do not count: those of a visit see one moment.
     #[must_use]
     pub fn has_enough(&self) -> bool {
-        self.windows >= FEWEST_WINDOWS && self.visits >= FEWEST_VISITS
+        self.visits >= FEWEST_VISITS
     }
 
     /// Whether it was reached at enough moments.
