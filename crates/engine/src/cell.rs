@@ -170,6 +170,7 @@ impl Cell {
     pub(crate) fn measured_by(&mut self, kernel: Option<KernelId>) {
         if self.kernel != kernel {
             (self.visits.list, self.blocks_ns, self.moved, self.traffic) = (Vec::new(), Vec::new(), 0, None);
+            (self.disturbance.unsettled_shots, self.disturbance.settle_seconds) = (0, 0.0);
             self.kernel = kernel;
         }
     }

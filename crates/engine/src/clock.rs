@@ -183,7 +183,8 @@ fn slope(metric: Metric, visits: &Visits) -> Option<Fit> {
     let mut slopes: Vec<f64> = pairs.filter_map(rise).collect();
     slopes.sort_unstable_by(f64::total_cmp);
     let all = slopes.len() as f64;
-    let half = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt() / (n * (n - 1.0) / 2.0) / 2.0;
+    // Pairs at one clock say nothing of the slope: divided by the others, the variance is on the wide side.
+    let half = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt() / all.max(1.0) / 2.0;
     let at = |q: f64| slopes.get(((all - 1.0) * q.clamp(0.0, 1.0)).round() as usize).copied();
     let (low, middle, high) = (at(0.5 - half)?, at(0.5)?, at(0.5 + half)?);
     Some(Fit { slope: middle, error: (high - low) / 2.0, range })

@@ -111,7 +111,7 @@ impl Reading<'_> {
         let mut estimate = self.at_one_clock(&at_clock);
         estimate.now = self.now(visits);
         estimate.clock_slope = Some(basis.slope()).filter(|slope| *slope > 0.0);
-        let hz = self.groups.clock.map(|clock| clock.p90).filter(|_| basis == Basis::Cycles);
+        let hz = self.groups.clock_of(visits).filter(|_| basis == Basis::Cycles);
         estimate.per_cycle = estimate.value.zip(hz).map(|(value, hz)| match self.metric {
             Metric::Latency => PerCycle { value: value * hz / 1e9, unit: Unit::Cycles },
             Metric::Bandwidth => PerCycle { value: value / hz / self.cores.max(1) as f64, unit: Unit::BytesPerCycle },

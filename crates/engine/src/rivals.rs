@@ -42,6 +42,8 @@ pub(crate) struct Rivals {
     taken: Option<usize>,
     /// The best window of that, or of the first, in all comparisons.
     reference: f64,
+    /// Whether comparisons are per cycle, as the first one was.
+    has_clock: Option<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -214,7 +216,9 @@ impl Rivals {
         };
         let shots = [shot(&best, false)?, shot(&rival, false)?, shot(&rival, true)?, shot(&best, false)?];
         let [a, b, c, d] = shots.each_ref().map(|shot| shot.rate);
-        let is_alike = shots.iter().all(|shot| shot.has_clock == shots[0].has_clock);
+        // A shot without a clean window says nothing of clocks.
+        let has_clock = *self.has_clock.get_or_insert(shots.iter().any(|shot| shot.has_clock));
+        let is_alike = shots.iter().all(|shot| shot.rate <= 0.0 || shot.has_clock == has_clock);
         let is_one_state = one_state(&shots.map(|shot| shot.pings).concat()) && is_alike;
         let pair = Pair { around: (a.min(d), a.max(d)), rival: b.max(c) };
         self.compared(index, is_one_state.then_some(pair));

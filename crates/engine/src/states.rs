@@ -66,13 +66,23 @@ impl Conditions {
 
     /// The visits to a step as if the cores had run at the clock of the run all the time, and how their values depend on it.
     pub(crate) fn at_clock(&self, tier: Option<&str>, metric: Metric, visits: &Visits) -> (Visits, Basis) {
-        match self.clock {
-            Some(clock) => {
+        match self.clock_of(visits) {
+            Some(hz) => {
                 let basis = Basis::of(tier, metric, visits);
-                (basis.at_clock(metric, visits, clock.p90), basis)
+                (basis.at_clock(metric, visits, hz), basis)
             }
             None => (visits.clone(), Basis::Time),
         }
+    }
+
+    /// The clock that the number of these visits is given at: that of the run, or their own if they never ran as fast, as all cores together do
+    /// where one alone is clocked higher.
+    pub(crate) fn clock_of(&self, visits: &Visits) -> Option<f64> {
+        /// A clock that is lower by more than this is no noise of a few visits.
+        const LOWER: f64 = 0.95;
+        let run = self.clock?.p90;
+        let own = RunClock::of(std::iter::once(visits)).map_or(run, |own| own.p90);
+        Some(if own < LOWER * run { own } else { run })
     }
 
     /// The states that a step with so many pairs should have met.

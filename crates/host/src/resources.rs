@@ -66,8 +66,8 @@ impl Resources {
             cache_bytes,
             may_hold: tiermark_model::total(bytes) <= cache_bytes as u64,
             second_level_bytes: second as usize,
-            page_bytes: self.machine.page_bytes.max(LEAST_PAGE_BYTES) as usize,
-            translated_by_line: (page * ENTRIES_OF_A_LINE) as usize,
+            page_bytes: (self.machine.page_bytes.max(LEAST_PAGE_BYTES) as usize).next_multiple_of(64),
+            translated_by_line: ((page * ENTRIES_OF_A_LINE) as usize).next_multiple_of(64),
         }
     }
 }

@@ -120,7 +120,7 @@ fn chase_settles(chase: &mut ChaseWork, region: &Region, around: Surroundings, c
     }
     let (from, bytes) = chase.translated(region);
     let has_few_pages = region.page == PageKind::Base && bytes / around.page_bytes.max(1) <= PAGES_TOUCHED;
-    let step = if has_few_pages { around.page_bytes } else { around.translated_by_line };
+    let step = if has_few_pages { around.page_bytes.min(around.translated_by_line) } else { around.translated_by_line };
     for _ in 0..TRANSLATION_PASSES {
         chase.touch_translations(from, bytes, step);
     }
@@ -168,7 +168,8 @@ fn passes(clock: &Clock, mut pass: impl FnMut()) -> Passes {
         (made, least) = (0, f64::INFINITY);
     }
     while made < *PASSES.end() && !(is_flat && made >= *PASSES.start()) {
-        if ns + least.min(PASSES_NS) > PASSES_NS {
+        let expected = if least.is_finite() { least } else { first * repeats as f64 };
+        if ns + expected > PASSES_NS {
             return Passes { is_flat, is_too_long: made < *PASSES.start() };
         }
         let time = timed(repeats);

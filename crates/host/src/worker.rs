@@ -216,8 +216,9 @@ impl Worker {
         let asked_before = work.major_faults();
         let before = Moment::start(&clock);
         let budget_ns = budget_ns + if self.is_loaded { SETTLES_UNDER_LOAD_NS } else { 0.0 };
-        let deadline = opened + clock.ticks(budget_ns);
         let first = lookout.look(&clock);
+        // Threads that are measured together end together; a look of one that is alone is no part of its visit.
+        let deadline = if self.is_alone { clock.now() } else { opened } + clock.ticks(budget_ns);
         let mut between = Vec::new();
         let blocks = match &mut *work {
             Work::Share(work) => {
@@ -279,15 +280,15 @@ impl Timed<'_> {
         for slot in &mut stamps[1..] {
             *checksum ^= work.block();
             let now = self.clock.now();
-            *slot = now - paused;
+            *slot = now.saturating_sub(paused);
             blocks += 1;
-            if now >= self.deadline {
+            if *slot >= self.deadline {
                 break;
             }
             if let Some(lookout) = self.lookout.filter(|_| *slot >= next_look) {
                 self.between.push((*slot, lookout.look(self.clock)));
                 next_look = *slot + every;
-                paused += self.clock.now() - now;
+                paused += self.clock.now().saturating_sub(now);
             }
         }
         blocks

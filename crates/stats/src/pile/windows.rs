@@ -21,6 +21,7 @@ struct Window {
 /// A visit, or several in a row.
 #[derive(Debug, Clone, Copy)]
 struct Visit {
+    at: f64,
     moment: usize,
     median: f64,
     windows: usize,
@@ -75,7 +76,7 @@ impl Windows {
             }
             let weight = 1.0 / values.len() as f64;
             list.extend(values.iter().map(|at| Window { at: *at, weight, visit }));
-            of_visits.push(Visit { moment, windows: values.len(), median: median_in_place(&mut values) });
+            of_visits.push(Visit { at, moment, windows: values.len(), median: median_in_place(&mut values) });
         }
         list.sort_unstable_by(|a, b| a.at.total_cmp(&b.at));
         let mut best: Vec<usize> = (0..of_visits.len()).collect();
@@ -167,8 +168,14 @@ impl Windows {
         let near = self.range(at - PILE_NEAR, at + PILE_NEAR);
         let in_band = self.before[near.end] - self.before[near.start];
         let faster = self.weight(at + PILE_NEAR, at + AROUND * PILE_NEAR);
-        let mut reached = vec![false; self.moments];
-        self.list[near.clone()].iter().for_each(|w| reached[self.visits[w.visit].moment] = true);
+        let mut is_in_band = vec![false; self.visits.len()];
+        self.list[near.clone()].iter().for_each(|window| is_in_band[window.visit] = true);
+        let (mut last, mut reached) = (f64::NEG_INFINITY, 0);
+        for (visit, _) in self.visits.iter().zip(&is_in_band).filter(|(_, is_in_band)| **is_in_band) {
+            if visit.at - last >= APART_SECONDS {
+                (last, reached) = (visit.at, reached + 1);
+            }
+        }
         let quantile = |q: f64| {
             let wanted = self.before[near.start] + q * in_band;
             let index = self.before.partition_point(|before| *before <= wanted).saturating_sub(1);
@@ -178,7 +185,7 @@ impl Windows {
         Some(Level {
             at,
             share: in_band / self.visits.len() as f64,
-            reached: reached.iter().filter(|reached| **reached).count(),
+            reached,
             width: (quantile(0.84) - quantile(0.16)) / 2.0,
             falls_off: faster / in_band,
             ln_chance: self.ln_chance(at),
@@ -218,8 +225,9 @@ impl Windows {
             |visit: &usize| counts[*visit] >= FASTER * self.visits[*visit].windows as f64 && counts[*visit] > 0.0;
         let fast: Vec<usize> = (0..self.visits.len()).filter(is_faster).collect();
         let mean = |visit: usize| sums[visit] / counts[visit];
-        let agree =
-            |a: usize, b: usize| self.visits[a].moment != self.visits[b].moment && (mean(a) - mean(b)).abs() <= CORE;
+        let agree = |a: usize, b: usize| {
+            self.visits[b].at - self.visits[a].at >= APART_SECONDS && (mean(a) - mean(b)).abs() <= CORE
+        };
         let agreed = fast.len() <= LUCKY && fast.iter().any(|a| fast.iter().any(|b| agree(*a, *b)));
         (fast.len(), agreed)
     }
