@@ -156,7 +156,7 @@ pub struct ClockLook {
 pub struct Settling {
     /// How long it took, ns.
     pub ns: f64,
-    /// Whether the state was reached: the last two passes took the same time.
+    /// Whether the state was reached: the last pass was not over 3 % faster than all before it.
     pub is_settled: bool,
 }
 

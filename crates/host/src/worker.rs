@@ -52,7 +52,7 @@ pub(crate) struct Worker {
     pub(crate) many_nodes: bool,
     /// The caches and pages that it settles in.
     pub(crate) around: Surroundings,
-    /// Whether it shares nothing with another thread of the setup, so that it may look at its clock between windows.
+    /// Whether it is the only thread of the setup, so that it may look at its clock between windows.
     pub(crate) is_alone: bool,
     /// Whether threads of the setup chase while others load the memory.
     pub(crate) is_loaded: bool,

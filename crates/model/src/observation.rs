@@ -44,7 +44,7 @@ pub struct Observation {
     pub value: Option<f64>,
     /// Its interval, bootstrapped over visits.
     pub interval: Option<Interval>,
-    /// The value in cycles, of what the core clocks: L1 and L2. `value` is this at the clock of the run ([`Quantity::CoreClock`]).
+    /// The value in cycles of the core, of L1 and L2, which run at its clock. `value` is this at the clock of the run ([`Quantity::CoreClock`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_cycle: Option<PerCycle>,
     /// The power of the core's clock that rates follow, if it is not 0: `value` is given at the clock of the run. 1 is in proportion.
@@ -183,7 +183,7 @@ pub struct Now {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EdgeSeen {
-    /// Share of the state's clean windows within 2 % of it.
+    /// Share of the clean windows within 1 % of it (of a hump: 3 %), where each visit of the state weighs the same.
     pub share: f64,
     /// Clean windows of the state.
     pub windows: u64,

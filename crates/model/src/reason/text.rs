@@ -42,11 +42,7 @@ impl fmt::Display for Reason {
                 write!(f, "too few clean windows: {windows} in {}", count_of(*visits, "visit"))
             }
             Self::NotSharp { share } => {
-                write!(
-                    f,
-                    "never seen undisturbed: {} of the windows are near the best, 6 % are required",
-                    percent(*share)
-                )
+                write!(f, "the visits do not show a level: {} of their windows are near the best", percent(*share))
             }
             Self::NotTogether { alone } => {
                 write!(

@@ -83,6 +83,15 @@ impl<'a> Figure<'a> {
 pub(crate) fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
     match (row_name(labels), &finding.metric, labels.get(Labels::OP), labels.get(Labels::SPAN)) {
+        // Memory at random has a figure for each page size.
+        (Some(tier), Quantity::Latency, ..) if tier.ends_with(" random") => {
+            let pages = match labels.get(Labels::PAGE) {
+                Some("base") => ", base pages",
+                Some("thp") => ", transparent huge pages",
+                _ => "",
+            };
+            format!("{tier} latency{pages}")
+        }
         (Some(tier), Quantity::Latency, ..) if is_random(finding) => format!("{tier} latency"),
         (Some(tier), Quantity::Bandwidth, Some(op), Some("one")) => format!("{tier} {op}, one core"),
         (Some(tier), Quantity::Bandwidth, Some(op), Some("all")) => format!("{tier} {op}, all cores"),

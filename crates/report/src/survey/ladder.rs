@@ -220,10 +220,10 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
         let time = milliseconds(half.value?);
         Some(match half.labels.get(Labels::STATISTIC) {
             Some("at least") => {
-                format!("{tier} residency: more than half of a {range} range is still cached after {time}")
+                format!("{tier} residency: more than half of a range of {range} is still cached after {time}")
             }
-            Some("at most") => format!("{tier} residency: a {range} range is fully evicted after {time}"),
-            _ => format!("{tier} residency: half of a {range} range is evicted after {time}"),
+            Some("at most") => format!("{tier} residency: a range of {range} is fully evicted after {time}"),
+            _ => format!("{tier} residency: half of a range of {range} is evicted after {time}"),
         })
     });
     text.map(|text| hanging("", &text, Ink::Plain, style)).collect()

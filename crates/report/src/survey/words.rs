@@ -111,9 +111,9 @@ impl Why {
             Self::Unmeasured => "Not measured",
             Self::InDoubt => "In doubt: a property of the figure could not be proven",
             Self::BelowRecord => "Below this machine's record",
-            Self::NotSharp => "Bounds: never seen undisturbed, too few windows are near the best",
+            Self::NotSharp => "Bounds: the visits do not show a level that windows pile up at",
             Self::NotReproduced => "Bounds: the best was reached too seldom (3 visits at least 1 s apart needed)",
-            Self::NotSettled => "Bounds: values still changed within visits, so that they are of no steady state",
+            Self::NotSettled => "Bounds: not in steady state, the values still changed within visits",
             Self::TooFew => "Bounds: too few windows, states of the machine or comparisons of kernels",
             Self::Scattered => "Bounds: visits differ too much",
             Self::Otherwise => "Bounds for other reasons",
@@ -135,7 +135,7 @@ impl Why {
                 "dedicated cores"
             ),
             Self::NotSharp => format!("stop other programs (`tiermark doctor` names them), or {longer}"),
-            Self::NotSettled => "other work may evict caches all the time: measure at a quieter hour".to_owned(),
+            Self::NotSettled => "other work may evict the caches all the time: measure at a quieter hour".to_owned(),
             Self::NotReproduced | Self::TooFew | Self::Scattered | Self::Otherwise => longer,
         }
     }
