@@ -6,12 +6,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Disturbance, KernelId, Labels, Machine, PlacementProof, Refusal, Step, StepTraffic, Visit, Visits,
+    Disturbance, KernelId, Labels, Machine, Passes, PlacementProof, Refusal, Step, StepTraffic, Visit, Visits,
 };
 
 use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
 use crate::estimate::Reading;
+use crate::passes;
 use crate::rivals::Rivals;
 use crate::states::Conditions;
 
@@ -65,6 +66,8 @@ pub(crate) struct Cell {
     pub(crate) rivals: Rivals,
     /// The kernel that the visits are of.
     kernel: Option<KernelId>,
+    /// Rates of whole passes over its memory, each with its allocation.
+    passes: Vec<(u32, f64)>,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) fault: Option<String>,
     pub(crate) started: Option<f64>,
@@ -85,6 +88,7 @@ impl Cell {
             traffic: None,
             rivals: Rivals::of(&step),
             kernel: first_kernel(&step).cloned(),
+            passes: Vec::new(),
             step,
             accounting,
             family,
@@ -171,8 +175,27 @@ impl Cell {
         if self.kernel != kernel {
             (self.visits.list, self.blocks_ns, self.moved, self.traffic) = (Vec::new(), Vec::new(), 0, None);
             (self.disturbance.unsettled_shots, self.disturbance.settle_seconds) = (0, 0.0);
+            self.passes.clear();
             self.kernel = kernel;
         }
+    }
+
+    /// Whether a whole pass is due on an allocation: once the kernel is known.
+    pub(crate) fn wants_pass(&self, allocation: u32, now: f64) -> bool {
+        let on_it = self.passes.iter().filter(|(place, _)| *place == allocation).count() as u32;
+        let more = self.visited() / passes::MORE_EVERY > self.passes.len() as u32;
+        (on_it < passes::ON_EACH || more) && !self.compares(now)
+    }
+
+    /// Adds the rate of a whole pass.
+    pub(crate) fn passed(&mut self, allocation: u32, rate: f64) {
+        self.passes.push((allocation, rate));
+    }
+
+    /// The whole passes.
+    fn passes(&self) -> Option<Passes> {
+        let best = self.passes.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
+        Some(Passes { count: self.passes.len() as u32, best })
     }
 
     /// Adds what a visit saw.

@@ -6,7 +6,8 @@ mod threads;
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    EdgeSeen, InState, Interval, Metric, Mode, Now, PerCycle, Reason, StateKind, StopRule, Unit, Visit, Visits, Window,
+    EdgeSeen, InState, Interval, Metric, Mode, Now, Passes, PerCycle, Reason, StateKind, StopRule, Unit, Visit, Visits,
+    Window,
 };
 use tiermark_stats::{
     APART_SECONDS, NEAR, Pile, Side, VISITS, VisitWindows, bare_pile, bootstrap_median, group_limits, group_of, median,
@@ -14,6 +15,7 @@ use tiermark_stats::{
 };
 
 use crate::clock::Basis;
+use crate::passes::ABOVE;
 use crate::sharing::Sharing;
 use crate::states::Conditions;
 use threads::Found;
@@ -66,6 +68,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) groups: &'a Conditions,
     pub(crate) stop: &'a StopRule,
     pub(crate) seed: u64,
+    /// Whole passes over memory, of streams; `None` where there were none.
+    pub(crate) passes: Option<Passes>,
     /// Whether intervals are wanted: they take most of the time.
     pub(crate) intervals: bool,
 }
@@ -110,6 +114,7 @@ impl Reading<'_> {
         let (at_clock, basis) = self.groups.at_clock(self.tier, self.metric, visits);
         let mut estimate = self.at_one_clock(&at_clock);
         estimate.now = self.now(visits);
+        self.hold_against_passes(&mut estimate);
         estimate.clock_slope = Some(basis.slope()).filter(|slope| *slope > 0.0);
         let hz = self.groups.clock_of(visits).filter(|_| basis == Basis::Cycles);
         estimate.per_cycle = estimate.value.zip(hz).map(|(value, hz)| match self.metric {
@@ -117,6 +122,17 @@ impl Reading<'_> {
             Metric::Bandwidth => PerCycle { value: value / hz / self.cores.max(1) as f64, unit: Unit::BytesPerCycle },
         });
         estimate
+    }
+
+    /// A level of windows that no whole pass comes near was not sustained: the number is the best pass.
+    fn hold_against_passes(&self, estimate: &mut Estimate) {
+        let (Some(passes), Some(level)) = (self.passes, estimate.value) else { return };
+        if estimate.bound.is_empty() && level > (1.0 + ABOVE) * passes.best {
+            estimate.value = Some(passes.best);
+            estimate.interval =
+                estimate.interval.map(|interval| Interval { low: passes.best, high: level, ..interval });
+            estimate.bound.push(Reason::NotSustained { level, best: passes.best });
+        }
     }
 
     fn at_one_clock(&self, visits: &Visits) -> Estimate {

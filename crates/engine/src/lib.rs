@@ -12,6 +12,7 @@ mod estimate;
 pub mod event;
 pub mod host;
 mod judge;
+mod passes;
 mod plausible;
 pub mod probe;
 mod rivals;

@@ -1,6 +1,6 @@
 //! Kernels for the same job, compared with the first of them in pairs.
 
-use tiermark_model::{KernelId, RIVALRY, Rival, Role, Step, Window};
+use tiermark_model::{KernelId, KernelInfo, RIVALRY, Rival, Role, Step, StoreKind, Window};
 
 use crate::accounting::StepAccounting;
 use crate::analyse::{ShotResult, analyse};
@@ -157,6 +157,25 @@ impl Rivals {
         }
     }
 
+    /// Leaves out what one thread found clearly slower, but for the fastest of each kind of store: several threads share what one has alone, so
+    /// that stores which cost memory less may win there. `told` is how the same rivals compare for one thread. Nothing is left out once
+    /// comparisons were made.
+    pub(crate) fn narrow(&mut self, told: &[Rival], kernels: &[KernelInfo]) {
+        if self.others.iter().any(|other| other.rounds > 0) {
+            return;
+        }
+        let [.., near] = RIVALRY.worse;
+        let kind = |id: &KernelId| kernels.iter().find(|kernel| kernel.id == *id).map(|kernel| kernel.store_kind);
+        let ratio = |id: &KernelId| told.iter().find(|rival| rival.kernel == *id).and_then(|rival| rival.ratio);
+        let best = |kind_of: Option<Option<StoreKind>>| {
+            let alike = told.iter().filter(|rival| kind_of.is_none_or(|wanted| kind(&rival.kernel) == wanted));
+            alike.filter_map(|rival| rival.ratio).fold(0.0, f64::max)
+        };
+        let stays =
+            |id: &KernelId| ratio(id).is_none_or(|ratio| ratio >= near * best(None) || ratio >= best(Some(kind(id))));
+        self.others.retain(|other| stays(&other.kernel));
+    }
+
     /// Whether further comparisons are wanted before the step is measured.
     pub(crate) fn undecided(&self) -> bool {
         self.others.iter().any(|other| !other.is_decided(self.reference))
@@ -251,20 +270,25 @@ impl Rivals {
     }
 }
 
-/// Whether every pair of cpus answered about as quickly each time: then the machine was in one state.
+/// Whether pairs of cpus answered about as quickly each time: then the machine was in one state.
 fn one_state(pings: &[Vec<f64>]) -> bool {
     /// Round trips of one state scatter by less; those of two lie further apart.
     const APART: f64 = 1.6;
+    /// Share of the pairs that have to: of the 16 and more pairs of many threads some are interrupted in one of eight pings.
+    const MOST: f64 = 0.75;
     let pairs = pings.first().map_or(0, Vec::len);
-    (0..pairs).all(|pair| {
-        let of_pair = || pings.iter().map(|pings| pings.get(pair).copied().unwrap_or_default());
+    let is_steady = |pair: &usize| {
+        let of_pair = || pings.iter().map(|pings| pings.get(*pair).copied().unwrap_or_default());
         let (least, most) = (of_pair().fold(f64::MAX, f64::min), of_pair().fold(0.0, f64::max));
         least > 0.0 && most < APART * least
-    })
+    };
+    (0..pairs).filter(is_steady).count() as f64 >= MOST * pairs as f64
 }
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::{Isa, Pattern};
+
     use super::*;
 
     /// A comparison in which the first came to this in its worse shot, 100 in the better, and the rival to that.
@@ -340,6 +364,56 @@ mod tests {
         (0..2).for_each(|_| rivals.compared(0, pair(99.0, 0.0)));
         let told: Vec<Option<f64>> = rivals.told().iter().map(|rival| rival.ratio).collect();
         assert_eq!(told, [Some(1.0), None]);
+    }
+
+    #[test]
+    fn several_threads_compare_what_one_found_near_and_the_best_of_each_kind() {
+        let kernel = |id: &str, store_kind| KernelInfo {
+            id: id.into(),
+            isa: Isa::Avx2,
+            pattern: Pattern::Sequential,
+            streams: 1,
+            loads: 0,
+            stores: 1,
+            unroll_bytes: 64,
+            store_kind,
+            read_per_line: 0,
+            write_per_line: 64,
+            zeros_only: false,
+            plain: true,
+            doc: String::new(),
+        };
+        let (cached, around) = (StoreKind::Cached, StoreKind::NonTemporal);
+        let kernels = [
+            kernel("first", cached),
+            kernel("near", cached),
+            kernel("slow", cached),
+            kernel("unknown", cached),
+            kernel("nt", around),
+            kernel("nt2", around),
+        ];
+        let told = [("first", Some(1.0)), ("near", Some(0.9)), ("slow", Some(0.5)), ("unknown", None)];
+        let told = told.iter().chain(&[("nt", Some(0.4)), ("nt2", Some(0.3))]);
+        let told: Vec<Rival> = told.map(|(id, ratio)| Rival { kernel: KernelId::from(*id), ratio: *ratio }).collect();
+        let all = ["near", "slow", "unknown", "nt", "nt2"];
+        let left = |rivals: &Rivals| rivals.others.iter().map(|other| other.kernel.to_string()).collect::<Vec<_>>();
+        let mut fresh = rivals(&all);
+        fresh.narrow(&told, &kernels);
+        assert_eq!(left(&fresh), ["near", "unknown", "nt"]);
+        let mut begun = rivals(&all);
+        begun.compared(0, pair(99.0, 90.0));
+        begun.narrow(&told, &kernels);
+        assert_eq!(left(&begun), all);
+    }
+
+    #[test]
+    fn a_few_interrupted_pairs_of_many_are_no_other_state() {
+        let pings = |slow: usize, pairs: usize| {
+            let later = (0..pairs).map(|pair| if pair < slow { 200.0 } else { 51.0 }).collect();
+            one_state(&[vec![50.0; pairs], later])
+        };
+        assert!(pings(0, 1) && !pings(1, 1) && !pings(1, 3));
+        assert!(pings(4, 16) && !pings(5, 16));
     }
 
     #[test]

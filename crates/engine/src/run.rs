@@ -15,6 +15,7 @@ use crate::accounting::StepAccounting;
 use crate::cell::{Cell, reading, with_estimate, withheld};
 use crate::clock::RunClock;
 use crate::drifts::drifts;
+use crate::estimate::Reading;
 use crate::event::{Event, Sink};
 use crate::host::Host;
 use crate::probe::{Lab, Probe};
@@ -122,7 +123,8 @@ pub fn reanalyse(
             return seen.clone();
         };
         let accounting = StepAccounting::of(step);
-        let estimate = reading(step, &accounting, &seen.disturbance, &groups, machine).estimate(&seen.visits);
+        let reading = reading(step, &accounting, &seen.disturbance, &groups, machine);
+        let estimate = Reading { passes: seen.passes, ..reading }.estimate(&seen.visits);
         let mut verdict = seen.verdict.clone();
         verdict.reasons.retain(|reason| !reason.is_of_estimate());
         if verdict.grade <= tiermark_model::Grade::Bound {

@@ -53,6 +53,9 @@ pub struct Observation {
     /// What a program got during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Now>,
+    /// Whole passes over its memory; `None` where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<Passes>,
     /// How sharp the edge is; `None` for medians.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<EdgeSeen>,
@@ -124,6 +127,7 @@ impl Observation {
             per_cycle: None,
             clock_slope: None,
             now: None,
+            passes: None,
             edge: None,
             state: None,
             in_states: Vec::new(),
@@ -177,6 +181,16 @@ pub struct Now {
     pub p10: f64,
     /// The 90th percentile of visits.
     pub p90: f64,
+}
+
+/// Whole passes of streams over their memory, interruptions included.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Passes {
+    /// Their number.
+    pub count: u32,
+    /// The rate of the best, bytes per second.
+    pub best: f64,
 }
 
 /// How sharp an edge is.

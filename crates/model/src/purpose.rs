@@ -29,6 +29,8 @@ purposes! {
     Curve = "curve",
     /// A figure of a tier.
     Ladder = "ladder",
+    /// The fastest way to fill or copy a buffer, whichever memory its stores reach.
+    Buffer = "buffer",
     /// A figure of so many threads.
     Scaling = "scaling",
     /// A figure whose size the user named.

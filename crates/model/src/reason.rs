@@ -30,6 +30,8 @@ pub enum ReasonCode {
     NotReproduced,
     /// Values change in one direction within visits: caches or translations were not in a steady state.
     NotSettled,
+    /// No whole pass over the memory came near the level of short windows.
+    NotSustained,
     /// This machine has shown a better figure before.
     BelowRecord,
     /// The core's clock moved.
@@ -256,6 +258,13 @@ pub enum Reason {
         /// Share of the visits that did not settle in the time allowed.
         unsettled: f64,
     },
+    /// No whole pass over the memory came near the level that windows pile up at.
+    NotSustained {
+        /// That level, bytes per second.
+        level: f64,
+        /// The best pass, bytes per second.
+        best: f64,
+    },
     /// The step has too few visits in a state that others met, and which may give a better value.
     StateMissed {
         /// The state that it lacks.
@@ -377,6 +386,7 @@ impl Reason {
             Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
             Self::NotReproduced { .. } => ReasonCode::NotReproduced,
             Self::NotSettled { .. } => ReasonCode::NotSettled,
+            Self::NotSustained { .. } => ReasonCode::NotSustained,
             Self::BelowRecord { .. } => ReasonCode::BelowRecord,
             Self::Pairs { .. } => ReasonCode::Imprecise,
             Self::Told { code, .. } => *code,
@@ -393,6 +403,7 @@ impl Reason {
                 | Self::NotTogether { .. }
                 | Self::NotReproduced { .. }
                 | Self::NotSettled { .. }
+                | Self::NotSustained { .. }
                 | Self::Scattered { .. }
                 | Self::BelowRecord { .. }
         )

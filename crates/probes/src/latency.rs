@@ -173,7 +173,7 @@ impl LatencyPlanner<'_> {
     fn curve(&self, plan: &mut Plan) {
         let (per_octave, page_sweeps) = match self.request.effort {
             Effort::Quick => (1, 1),
-            Effort::Standard => (3, 1),
+            Effort::Standard => (2, 1),
             Effort::Full => (4, 2),
         };
         let only: tiermark_model::IdSet = [self.cpu].into_iter().collect();

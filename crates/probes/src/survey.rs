@@ -44,7 +44,7 @@ static ABOUT: About = About {
     subject: Subject::Memory,
     summary: "Measure every tier: size, latency and bandwidth, in a minute",
     page: include_str!("../../../docs/methods/survey.md"),
-    shapes: &[Purpose::Scaling, Purpose::Residency, Purpose::Flushed],
+    shapes: &[Purpose::Scaling, Purpose::Buffer, Purpose::Residency, Purpose::Flushed],
 };
 
 impl Probe for Survey {

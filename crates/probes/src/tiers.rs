@@ -37,9 +37,14 @@ pub(crate) struct Tier {
 }
 
 impl Tier {
+    /// Whether it is a cache of the cpus.
+    pub(crate) fn is_cache(&self) -> bool {
+        self.name.starts_with('L')
+    }
+
     /// Whether it is memory, and not a cache.
     pub(crate) fn is_memory(&self) -> bool {
-        !self.name.starts_with('L') && !self.name.starts_with(SIDE_CACHE)
+        !self.is_cache() && !self.name.starts_with(SIDE_CACHE)
     }
 }
 

@@ -112,6 +112,13 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
         if detail == Detail::Brief {
             points = headlines(points);
         }
+        if metric == Metric::Bandwidth {
+            points.extend(figures_on(&points, observations));
+            let mut ops: Vec<Option<&str>> = points.iter().map(|o| o.labels.get(Labels::OP)).collect();
+            ops.dedup();
+            let turn = |o: &&Observation| ops.iter().position(|op| *op == o.labels.get(Labels::OP));
+            points.sort_by_key(|o| (turn(o), o.labels.size().map(|size| size.0)));
+        }
         if points.is_empty() {
             continue;
         }
@@ -134,6 +141,17 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
         });
     }
     out
+}
+
+/// The figures of the ladder that lie on these curves: where there is one, no point of a curve is measured beside it.
+fn figures_on<'a>(points: &[&'a Observation], observations: &[&'a Observation]) -> Vec<&'a Observation> {
+    let alike = [Labels::OP, Labels::PAGE, Labels::THREADS, Labels::NODE];
+    let is_on = |o: &&&Observation| {
+        let same =
+            |point: &&Observation| alike.iter().all(|label| point.labels.0.get(*label) == o.labels.0.get(*label));
+        points.iter().any(same) && points.iter().all(|point| point.labels.size() != o.labels.size() || !same(point))
+    };
+    observations.iter().filter(|o| is_for(o, Metric::Bandwidth, Purpose::Ladder)).filter(is_on).copied().collect()
 }
 
 /// Legend of the curves behind a ladder, and of the marks below the axis.

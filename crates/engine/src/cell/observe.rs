@@ -35,6 +35,7 @@ impl Cell {
             core_hz: highest(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
             rivals: self.rivals.told(),
+            passes: self.passes(),
             overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
             started_seconds: self.started.unwrap_or_default(),
             seconds: self.seconds,
@@ -53,7 +54,8 @@ impl Cell {
 
     /// How its windows are read.
     pub(super) fn reading<'a>(&'a self, groups: &'a Conditions, machine: &Machine) -> Reading<'a> {
-        reading(&self.step, &self.accounting, &self.disturbance, groups, machine)
+        let reading = reading(&self.step, &self.accounting, &self.disturbance, groups, machine);
+        Reading { passes: self.passes(), ..reading }
     }
 
     /// The clock's step, where it shows in the blocks of the first shot and is coarser than the precision wanted: a finer one
@@ -103,6 +105,7 @@ pub(crate) fn reading<'a>(
         groups,
         stop: &step.stop,
         seed: step.setup.seed,
+        passes: None,
         intervals: true,
     }
 }

@@ -131,6 +131,7 @@ mod tests {
             groups: &Conditions::default(),
             stop: &stop,
             seed: 1,
+            passes: None,
             intervals: false,
         };
         reading.not_settled(&visits.iter().collect::<Vec<_>>()).is_some()

@@ -55,6 +55,7 @@ fn missed_of(metric: Metric, sharing: Sharing, met: &Visits) -> bool {
         groups: &groups,
         stop: &stop,
         seed: 1,
+        passes: None,
         intervals: false,
     };
     let estimate = reading.estimate(met);
@@ -96,6 +97,7 @@ fn estimate_of(seen: &Visits, metric: Metric, sharing: Sharing) -> Estimate {
         groups: &groups,
         stop: &stop,
         seed: 1,
+        passes: None,
         intervals: true,
     };
     reading.estimate(seen)
@@ -185,6 +187,7 @@ fn windows_that_are_all_disturbed_give_a_bound() {
             groups: &groups,
             stop: &stop,
             seed: 1,
+            passes: None,
             intervals: true,
         };
         let estimate = reading.estimate(&seen);
@@ -209,6 +212,7 @@ fn a_single_visit_gives_reasons_that_can_be_written_and_read() {
             groups: &groups,
             stop: &stop,
             seed: 1,
+            passes: None,
             intervals,
         };
         for count in 1..4 {
@@ -218,4 +222,36 @@ fn a_single_visit_gives_reasons_that_can_be_written_and_read() {
             assert_eq!(serde_json::from_str::<Vec<Reason>>(&text).unwrap(), estimate.bound, "{text}");
         }
     }
+}
+
+/// A level that short windows pile up at, while whole passes over the memory were slower by `by`.
+fn against_passes(by: f64) -> Estimate {
+    let seen = Visits { list: visits(50.0, 100.0), ..Visits::default() };
+    let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+    let groups = Conditions::default();
+    let reading = Reading {
+        metric: Metric::Bandwidth,
+        tier: Some("DRAM"),
+        cores: 1,
+        unsettled: 0.0,
+        has_edge: true,
+        sharing: Sharing::Nothing,
+        groups: &groups,
+        stop: &stop,
+        seed: 1,
+        passes: Some(Passes { count: 4, best: 100.0 / (1.0 + by) }),
+        intervals: true,
+    };
+    reading.estimate(&seen)
+}
+
+#[test]
+fn a_rate_that_no_pass_over_the_memory_comes_near_is_not_the_hardwares() {
+    let near = against_passes(0.04);
+    assert!(near.bound.is_empty() && near.value.is_some_and(|value| (value - 100.0).abs() < 1e-6), "{near:?}");
+    let far = against_passes(0.09);
+    assert!(matches!(far.bound.as_slice(), [Reason::NotSustained { .. }]), "{far:?}");
+    // What was sustained is the bound.
+    assert!(far.value.is_some_and(|value| (value - 100.0 / 1.09).abs() < 1e-6));
+    assert!(far.interval.is_none_or(|interval| interval.low <= 100.0 / 1.09));
 }

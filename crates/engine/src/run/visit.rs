@@ -10,6 +10,7 @@ use crate::analyse::analyse;
 use crate::cell::{Beside, Cell, first_kernel};
 use crate::event::Event;
 use crate::host::{Fault, Host};
+use crate::passes;
 use crate::rivals::Rivals;
 
 /// Fraction of a step's time; after it, only a rival kernel that leads is still compared.
@@ -73,6 +74,7 @@ impl Runner<'_> {
         let stamp_ns = self.host.bench().overheads.stamp_ns;
         let now = self.host.now();
         let leader = self.leader(index);
+        let waits = self.waits_for_one_thread(index);
         let cell = &mut self.cells[index];
         let Cell { rivals, accounting, step, compares_until, .. } = cell;
         let kept = self.keep.rig_of(at);
@@ -89,7 +91,7 @@ impl Runner<'_> {
             let is_early = host.now() < *compares_until;
             !host.stopped() && (is_early || compared.is_empty() && rivals.open().is_some())
         };
-        while compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
+        while !waits && compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
             let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, stamp_ns, &compared)? else { break };
             // The rig has another kernel now.
             kept.kernel = None;
@@ -107,8 +109,54 @@ impl Runner<'_> {
         let result = analyse(&shot, accounting, stamp_ns);
         let allocation = kept.allocation;
         cell.measured_by(kernel);
+        let rate = tiermark_stats::median(&result.clean().collect::<Vec<f64>>());
         cell.add(result, now - self.began, allocation, Beside { pings: shot.pings, traffic: shot.traffic });
+        match rate.filter(|_| passes::has_passes(&self.cells[index].step, self.host.machine())) {
+            Some(rate) => self.pass(index, at, rate),
+            None => Ok(()),
+        }
+    }
+
+    /// One whole pass over an allocation, where it is due; `rate` is that of the visit before it.
+    fn pass(&mut self, index: usize, at: usize, rate: f64) -> Result<(), Fault> {
+        let now = self.host.now();
+        let kept = self.keep.rig_of(at);
+        let cell = &self.cells[index];
+        let kernel = cell.kernel().and_then(|id| self.host.bench().kernels.iter().find(|info| info.id == *id));
+        let bytes = kernel.map(|kernel| passes::bytes(&cell.step, kernel)).unwrap_or_default();
+        let seconds = passes::seconds(&bytes, rate).filter(|seconds| now + seconds < self.deadline);
+        let Some(seconds) = seconds.filter(|_| cell.wants_pass(kept.allocation, now)) else { return Ok(()) };
+        let shot = kept.rig.shot(Duration::from_secs_f64(seconds))?;
+        if let Some(rate) = passes::rate(&shot, &bytes) {
+            let allocation = kept.allocation;
+            self.cells[index].passed(allocation, rate);
+        }
         Ok(())
+    }
+
+    /// Whether a figure of several threads waits with its comparisons until one thread has made the same. Then those are left out that were clearly
+    /// slower: a comparison by 16 threads takes 30 ms, and most are of kernels that nobody would take.
+    fn waits_for_one_thread(&mut self, index: usize) -> bool {
+        let now = self.host.now();
+        let step = &self.cells[index].step;
+        let [thread, _, ..] = step.setup.threads.as_slice() else { return false };
+        if !self.cells[index].compares(now) {
+            return false;
+        }
+        let bytes = |step: &Step| step.setup.regions.first().map_or(1.0, |region| region.bytes.0 as f64);
+        let away = |cell: &&Cell| (bytes(&cell.step) / bytes(step)).ln().abs();
+        let is_alike = |cell: &&Cell| {
+            let is_alone = cell.step.setup.threads.len() == 1 && cell.step.setup.threads[0].role == thread.role;
+            is_alone && !cell.step.labels.is_point() && cell.refusal.is_none() && cell.fault.is_none()
+        };
+        let nearest = self.cells.iter().filter(is_alike).min_by(|a, b| away(a).total_cmp(&away(b)));
+        let Some(alone) = nearest else { return false };
+        if alone.visited() == 0 || alone.compares(now) {
+            return true;
+        }
+        let told = alone.rivals.told();
+        self.cells[index].rivals.narrow(&told, &self.host.bench().kernels);
+        false
     }
 
     /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where there is one at its first

@@ -193,6 +193,11 @@ fn a_quiet_machine_gives_trusted_numbers_of_the_model() {
     }
     let l1 = experiment.observations[0].value.unwrap();
     assert!((l1 / 1.3333 - 1.0).abs() < 0.01, "{l1}");
+    // Streams over memory also run whole passes, and come to the same there.
+    let read = &experiment.observations[2];
+    let passes = read.passes.unwrap();
+    assert!(passes.count >= 6 && (passes.best / read.value.unwrap() - 1.0).abs() < 0.02, "{passes:?}");
+    assert!(experiment.observations[..2].iter().all(|chase| chase.passes.is_none()));
     assert!(experiment.drift.is_empty() && experiment.states.is_empty(), "{:?}", experiment.states);
     assert_eq!(experiment.method, 3);
 }

@@ -64,6 +64,13 @@ impl fmt::Display for Reason {
             Self::NotSettled { change: None, unsettled } => {
                 write!(f, "not in a steady state: caches were still filling in {} of the visits", percent(*unsettled))
             }
+            Self::NotSustained { level, best } => {
+                let (level, best) = (format_gbs(*level), format_gbs(*best));
+                write!(
+                    f,
+                    "not sustained: windows of 0.25 ms reached {level} GB/s, but no pass over the whole memory more than {best}"
+                )
+            }
             Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),
             Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),

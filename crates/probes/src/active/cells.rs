@@ -126,7 +126,9 @@ struct Table<'a> {
 
 impl Table<'_> {
     fn latency(&self, level: Option<u8>, bytes: u64) -> Result<Planned, Refusal> {
-        let params = LatencyParams { sizes: vec![Bytes(bytes)], ..LatencyParams::default() };
+        // Of memory, a line with its translation at hand, as the tier DRAM has it everywhere.
+        let layouts = if level.is_none() { vec![ChainLayout::Groups] } else { Vec::new() };
+        let params = LatencyParams { sizes: vec![Bytes(bytes)], layouts, ..LatencyParams::default() };
         self.first(&Latency, serde_json::to_value(params), Figure::Latency(level))
     }
 

@@ -9,7 +9,7 @@ use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, Effort, Finding, Grade, Label, Labels, Machine, Observation, PlacementProof, Plan, Purpose, Quantity,
-    Refusal, Request, Step, Unit,
+    Refusal, Request, Step, StoreKind, Unit,
 };
 
 use crate::ceilings::traffic_for_each_byte;
@@ -88,7 +88,7 @@ static ABOUT: About = About {
     subject: Subject::Memory,
     summary: "Bytes a second, by size, operation, kernel, threads",
     page: include_str!("../../../../docs/methods/bandwidth.md"),
-    shapes: &[Purpose::Scaling],
+    shapes: &[Purpose::Scaling, Purpose::Buffer],
 };
 
 impl Probe for Bandwidth {
@@ -103,7 +103,9 @@ impl Probe for Bandwidth {
         planner.fill(&mut plan)?;
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        plan.later_seconds += denser_seconds(request.effort, &plan.steps);
+        if request.effort == Effort::Full {
+            plan.later_seconds += denser_seconds(request.effort, &plan.steps);
+        }
         with_steps(plan, request, "name sizes: --sizes")
     }
 
@@ -123,10 +125,20 @@ impl Probe for Bandwidth {
             with_purpose(observations, Purpose::Scaling)
                 .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) }),
         );
+        findings.extend(buffers(observations, lab));
         findings.extend(with_purpose(observations, Purpose::Table).flat_map(parts));
         findings.extend(peak_shares(observations, lab));
         findings
     }
+}
+
+/// Ways to write a buffer that are faster than what the row of its cache is of: those that write around the cache.
+fn buffers(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
+    let is_around = |o: &&Observation| {
+        let kernel = lab.bench.kernels.iter().find(|kernel| o.labels.is(Labels::KERNEL, &kernel.id.0));
+        kernel.is_some_and(|kernel| kernel.store_kind != StoreKind::Cached)
+    };
+    with_purpose(observations, Purpose::Buffer).filter(is_around).map(|o| finding(o, overhead_note(o))).collect()
 }
 
 /// The rate of each group of threads.

@@ -3,7 +3,7 @@
 use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, Isa, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
+    Bytes, CpuId, Effort, IdSet, Isa, KIB, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
     Pattern, Plan, Purpose, Refusal, Request, Role, Step, StopRule, StoreKind,
 };
 
@@ -15,13 +15,17 @@ use crate::ladder::{points, with_purpose};
 use crate::mix::Mix;
 use crate::reach::{local_cpus, own_memory, quiet_cpu};
 use crate::room::dram_bytes;
-use crate::sizes::{LARGE, between, sweep};
+use crate::sizes::{between, sweep};
 use crate::steps::{
     asked, check_size, curve_point, default_page, follow, headline, no_kernel, phase, setup, stream_role,
 };
 use crate::tiers::{Tier, ladder_of};
 use crate::traffic;
 
+/// Points of a curve this near (octaves) to a figure of the ladder are left out: the figure is a point of the curve.
+const TOLD: f64 = 0.5;
+/// The smallest footprint of a curve: below it a loop is short, and the first level is flat.
+const CURVE_FROM: Bytes = Bytes(16 * KIB);
 /// How the names of kernels end that load and add nothing up.
 const LOADS_ALONE: &str = "-load";
 
@@ -111,7 +115,7 @@ impl<'a> BandwidthPlanner<'a> {
         plan.steps.extend(self.finder().iter().flat_map(Finder::first));
         self.scaling(plan);
         let mut later = self.ladder(&Found::default(), plan)?;
-        later.extend(self.curve());
+        later.extend(self.curve(&[]));
         follow(&later, plan);
         Ok(())
     }
@@ -176,6 +180,16 @@ impl<'a> BandwidthPlanner<'a> {
         let kept = |k: &KernelInfo| full || Some(k.isa) == widest || narrower(k) || k.store_kind == StoreKind::Block;
         job.kernels.retain(|id| info(id).is_some_and(kept));
         job
+    }
+
+    /// A job with stores that the caches take, where it has such: others write around the cache that a row is of.
+    fn cached(&self, job: Job) -> Job {
+        let writes_around = |id: &KernelId| {
+            let info = self.lab.bench.kernels.iter().find(|k| k.id == *id);
+            info.is_some_and(|k| matches!(k.store_kind, StoreKind::NonTemporal | StoreKind::Block))
+        };
+        let kernels: Vec<KernelId> = job.kernels.iter().filter(|id| !writes_around(id)).cloned().collect();
+        if job.mixed || kernels.is_empty() { job } else { Job { kernels, ..job } }
     }
 
     /// Arrays of a job's kernels.
@@ -245,6 +259,9 @@ impl<'a> BandwidthPlanner<'a> {
         for crew in self.crews()? {
             let cpus = crew.cpus.iter().copied().collect();
             let rungs = ladder_of(self.lab.machine, &cpus, &self.request.scope, found);
+            if crew.span == "one" {
+                steps.extend(self.buffer(&rungs.tiers, stop));
+            }
             for tier in &rungs.tiers {
                 let crew = BandwidthThreads {
                     cpus: crew.cpus.iter().copied().filter(|c| tier.cpus.contains(*c)).collect(),
@@ -266,13 +283,31 @@ impl<'a> BandwidthPlanner<'a> {
         if !quick && self.params.ops.is_empty() && !self.zeros() && tier.name == "DRAM" {
             jobs.push(self.job("write", true));
         }
+        if tier.is_cache() {
+            jobs = jobs.into_iter().map(|job| self.cached(job)).collect();
+        }
         let labels = || Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, &tier.name);
         let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
         jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
     }
 
-    /// The sweep over footprints, one thread.
-    fn curve(&self) -> Vec<Step> {
+    /// A buffer as large as the rung of the last cache, by all ways to write it: beside the row of that cache.
+    fn buffer(&self, tiers: &[Tier], stop: StopRule) -> Vec<Step> {
+        let Some(tier) = tiers.iter().rfind(|tier| tier.is_cache()) else { return Vec::new() };
+        if self.request.effort == Effort::Quick || !self.params.ops.is_empty() || self.zeros() {
+            return Vec::new();
+        }
+        let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
+        let step = |op: &str| {
+            let (job, labels) = (self.job(op, false), Labels::new().purpose(Purpose::Buffer));
+            let has_choice = self.cached(job.clone()).kernels != job.kernels;
+            has_choice.then(|| self.step(labels, &job, &self.one(), place, stop))?
+        };
+        ["write", "copy"].into_iter().filter_map(step).collect()
+    }
+
+    /// The sweep over footprints, one thread, but for those that a figure of the ladder stands for.
+    fn curve(&self, observations: &[Observation]) -> Vec<Step> {
         let per_octave = match self.request.effort {
             // The ladder has the points that matter.
             Effort::Quick => return Vec::new(),
@@ -282,15 +317,39 @@ impl<'a> BandwidthPlanner<'a> {
         let only: IdSet = self.one().cpus.into_iter().collect();
         let largest = dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope);
         let Ok((largest, _)) = largest else { return Vec::new() };
-        self.ops().iter().flat_map(|op| self.curve_steps(op, &sweep(largest, per_octave))).collect()
+        let steps = |op: &String| {
+            let mut sizes = sweep(largest, per_octave);
+            if self.request.effort != Effort::Full {
+                let figures = self.figures(op, observations);
+                let is_told = |size: f64| figures.iter().any(|(figure, _)| (size / *figure as f64).log2().abs() < TOLD);
+                sizes.retain(|size| *size >= CURVE_FROM && !is_told(size.0 as f64));
+            }
+            self.curve_steps(op, &sizes, observations)
+        };
+        self.ops().iter().flat_map(steps).collect()
     }
 
-    fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
+    /// Footprints of the ladder's figures of a job by one thread, and whether each is of a cache.
+    fn figures(&self, op: &str, observations: &[Observation]) -> Vec<(u64, bool)> {
+        let label = self.job(op, self.zeros()).label;
+        let is_of_job = |o: &&Observation| o.labels.is(Labels::OP, &label) && o.labels.is(Labels::SPAN, "one");
+        let figure = |o: &Observation| {
+            Some((o.labels.number(Labels::SIZE)?, o.labels.get(Labels::TIER).is_some_and(|tier| tier.starts_with('L'))))
+        };
+        with_purpose(observations, Purpose::Ladder).filter(is_of_job).filter_map(figure).collect()
+    }
+
+    /// Points of a job's curve, each by the kernels of the figure that is nearest in size.
+    fn curve_steps(&self, op: &str, sizes: &[Bytes], observations: &[Observation]) -> Vec<Step> {
         let (job, crew) = (self.job(op, self.zeros()), self.one());
+        let (cached, figures) = (self.cached(job.clone()), self.figures(op, observations));
         let step = |size: &Bytes| {
             let place = Footprint { size: *size, node: self.request.scope.mem_node };
             let labels = Labels::new().purpose(Purpose::Curve);
-            self.step(labels, &job, &crew, place, curve_point(self.request.effort))
+            let away = |figure: &(u64, bool)| (figure.0 as f64 / size.0 as f64).ln().abs();
+            let nearest = figures.iter().min_by(|a, b| away(a).total_cmp(&away(b)));
+            let job = if nearest.is_some_and(|(_, is_cache)| *is_cache) { &cached } else { &job };
+            self.step(labels, job, &crew, place, curve_point(self.request.effort))
         };
         sizes.iter().filter_map(step).collect()
     }
@@ -364,21 +423,20 @@ impl<'a> BandwidthPlanner<'a> {
             (false, _) => after_curve(self.finder(), observations, |found| {
                 self.ladder(found, &mut Plan::default()).unwrap_or_default()
             }),
-            (true, false) => self.curve(),
+            (true, false) => self.curve(observations),
             (true, true) => self.denser(observations),
         }
     }
 
-    /// Points between neighbours of every curve that differ; large ones, which take long to be made, with `--full` only.
+    /// Points between neighbours of every curve that differ, with `--full`: the time of others is for the figures.
     fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.is(Labels::OP, label);
         let curve = |label: &str| points(with_purpose(observations, Purpose::Curve).filter(|o| of(o, label)));
-        let full = self.request.effort == Effort::Full;
-        let denser = |op: &String| {
-            let mut sizes = between(&curve(&self.job(op, self.zeros()).label));
-            sizes.retain(|size| full || size.0 < LARGE / 4);
-            self.curve_steps(op, &sizes)
-        };
+        if self.request.effort != Effort::Full {
+            return Vec::new();
+        }
+        let denser =
+            |op: &String| self.curve_steps(op, &between(&curve(&self.job(op, self.zeros()).label)), observations);
         self.ops().iter().flat_map(denser).collect()
     }
 

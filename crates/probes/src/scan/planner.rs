@@ -13,6 +13,7 @@ use crate::mix::plain_kernel;
 use crate::reach::quiet_cpu;
 use crate::room::{Shares, memory_cap_over};
 use crate::steps::{asked, no_kernel, one_cpu, setup};
+use crate::tiers::{DRAM, DRAM_RANDOM};
 
 /// Bytes of a region at least, where the user names none.
 const REGION: u64 = GIB;
@@ -188,6 +189,7 @@ impl<'a> ScanPlanner<'a> {
             .whole(Labels::REGION, region)
             .whole(Labels::NODE, u64::from(node))
             .text(Labels::OP, op)
+            .text(Labels::TIER, if metric == Metric::Latency { DRAM_RANDOM } else { DRAM })
             .whole(Labels::SIZE, size.0)
             .text(Labels::PAGE, self.page())
             .text(Labels::CPUS, cpu);

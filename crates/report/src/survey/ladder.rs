@@ -1,9 +1,9 @@
 //! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
 //! differs.
 
-use tiermark_model::{Bytes, Grade, Labels, Machine, Quantity, StateKind, Unit};
+use tiermark_model::{Bytes, Grade, Labels, Machine, Purpose, Quantity, StateKind, Unit};
 
-use super::figures::{Figure, Survey, TierRow};
+use super::figures::{Figure, Steps, Survey, TierRow};
 use super::words;
 use crate::number::{bound_sign, measured_size, nanoseconds, percent, time_unit, unit_name};
 use crate::residency::milliseconds;
@@ -176,6 +176,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
     }
     out.push_str(&super::cycles::cycles(survey, style));
     out.push_str(&walks(survey, style));
+    out.push_str(&buffers(survey, style));
     out.push_str(&residency(survey, style));
     out + &key(survey, style)
 }
@@ -200,6 +201,23 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
         out.push_str(&hanging("", &text, Ink::Plain, style));
     }
     out
+}
+
+/// Ways to write a buffer of the size of the last cache that are faster than what its row is of.
+fn buffers(survey: &Survey<'_>, style: &Style) -> String {
+    let steps = Steps::of(survey.run);
+    let found = survey.run.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
+    let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
+    let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.number(Labels::SIZE)) else {
+        return String::new();
+    };
+    let each = figures.iter().filter_map(|figure| {
+        let labels = &figure.finding.labels;
+        Some(format!("{} {} ({})", labels.get(Labels::OP)?, with_unit(figure, style), labels.get(Labels::KERNEL)?))
+    });
+    let each = each.collect::<Vec<_>>().join(", ");
+    let text = format!("Fastest for a buffer of {}, past the caches: {each}", Bytes(bytes));
+    hanging("", &text, Ink::Plain, style)
 }
 
 /// The name of a page size: as a step names it, or as documents of version 2 have it behind the name of the tier.

@@ -85,6 +85,7 @@ pub(crate) enum Why {
     NotSharp,
     NotReproduced,
     NotSettled,
+    NotSustained,
     TooFew,
     Scattered,
     Otherwise,
@@ -97,6 +98,7 @@ impl Why {
             ReasonCode::BelowRecord => Self::BelowRecord,
             ReasonCode::NotReproduced => Self::NotReproduced,
             ReasonCode::NotSettled => Self::NotSettled,
+            ReasonCode::NotSustained => Self::NotSustained,
             ReasonCode::TooFew => Self::TooFew,
             _ if matches!(reason, Reason::Scattered { .. }) => Self::Scattered,
             ReasonCode::NotSharp => Self::NotSharp,
@@ -114,6 +116,7 @@ impl Why {
             Self::NotSharp => "Bounds: the visits do not show a level that windows pile up at",
             Self::NotReproduced => "Bounds: the best was reached too seldom (3 visits at least 1 s apart needed)",
             Self::NotSettled => "Bounds: not in steady state, the values still changed within visits",
+            Self::NotSustained => "Bounds: short windows were faster than any pass over the whole memory",
             Self::TooFew => "Bounds: too few windows, states of the machine or comparisons of kernels",
             Self::Scattered => "Bounds: visits differ too much",
             Self::Otherwise => "Bounds for other reasons",
@@ -136,7 +139,7 @@ impl Why {
             ),
             Self::NotSharp => format!("stop other programs (`tiermark doctor` names them), or {longer}"),
             Self::NotSettled => "other work may evict the caches all the time: measure at a quieter hour".to_owned(),
-            Self::NotReproduced | Self::TooFew | Self::Scattered | Self::Otherwise => longer,
+            Self::NotSustained | Self::NotReproduced | Self::TooFew | Self::Scattered | Self::Otherwise => longer,
         }
     }
 }
