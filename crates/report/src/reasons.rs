@@ -58,6 +58,7 @@ fn kind_name(code: ReasonCode) -> &'static str {
         ReasonCode::NotReproduced => "not reached again",
         ReasonCode::NotSettled => "not steady",
         ReasonCode::BelowRecord => "below the record",
+        ReasonCode::Contradicted => "contradicted",
         ReasonCode::Frequency => "core clock",
         ReasonCode::WrongNode => "wrong node",
         ReasonCode::Unproven => "placement unproven",

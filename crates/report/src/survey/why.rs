@@ -46,7 +46,9 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
     for (why, group) in &groups {
         out.push_str(&heading(why.title(), style));
         out.push_str(&match why {
-            Why::Withheld | Why::Unmeasured | Why::InDoubt | Why::NotSettled | Why::Otherwise => reasons(group, style),
+            Why::Withheld | Why::Unmeasured | Why::InDoubt | Why::Contradicted | Why::NotSettled | Why::Otherwise => {
+                reasons(group, style)
+            }
             Why::BelowRecord => records(group, style),
             Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => edges(group, style),
         });
