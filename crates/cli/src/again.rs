@@ -4,35 +4,36 @@ use tiermark_engine::{Lab, conclude, reanalyse};
 use tiermark_history::hold_again;
 use tiermark_model::{Experiment, Observation, Run, Unit, format_gbs, format_ns};
 
+use crate::agreed::agreed;
 use crate::output::tell;
 
 /// Makes every estimate of a run again, and says on standard error what could not be made again and how much differs; with `verbose` it
 /// names what differs.
 pub(crate) fn reanalysed(mut run: Run, verbose: bool) -> Run {
     let experiments = std::mem::take(&mut run.experiments);
-    let mut changes = Vec::new();
     let (mut made, mut kept) = (0, 0);
-    for saved in experiments {
-        let again = experiment(&run, &saved);
+    for saved in &experiments {
+        let again = experiment(&run, saved);
         match &again {
-            Some(again) => {
-                made += 1;
-                changes.extend(saved.observations.iter().zip(&again.observations).filter_map(|(a, b)| change(a, b)));
-            }
+            Some(_) => made += 1,
             // An experiment that was refused as a whole has nothing to estimate.
             None => kept += usize::from(!saved.observations.is_empty()),
         }
-        run.experiments.push(again.unwrap_or(saved));
+        run.experiments.push(again.unwrap_or_else(|| saved.clone()));
     }
     const WHY: &str = "has no windows, or a probe that this version does not have";
     if made == 0 {
         tell(format_args!("tiermark: note: the run {WHY}: it is shown as it was saved"));
         return run;
     }
+    let lab = Lab { machine: &run.machine, bench: &run.bench };
+    agreed(&mut run.experiments, lab, None);
     if kept > 0 {
         let all = run.experiments.len();
         tell(format_args!("tiermark: note: {kept} of {all} experiments are shown as they were saved: each {WHY}"));
     }
+    let saved = experiments.iter().flat_map(|experiment| &experiment.observations);
+    let changes: Vec<String> = saved.zip(run.observations()).filter_map(|(a, b)| change(a, b)).collect();
     let all = run.observations().count();
     match changes.len() {
         0 => tell(format_args!("tiermark: note: all {all} numbers are as they were saved")),

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod agreed;
 mod args;
 mod busy;
 mod command_line;

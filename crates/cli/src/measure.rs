@@ -14,6 +14,7 @@ use tiermark_model::{
 };
 use tiermark_probes::survey;
 
+use crate::agreed::agreed;
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
 use crate::counters::refuse_contradiction;
@@ -114,6 +115,8 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
             break;
         }
     }
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    agreed(&mut run.experiments, lab, listeners.lines.as_mut());
     run.seconds = host.now();
     run.complete = !host.stopped();
     run.health = health.ended();

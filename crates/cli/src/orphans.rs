@@ -7,6 +7,7 @@ use tiermark_engine::{Lab, conclude};
 use tiermark_history::{Store, recover};
 use tiermark_model::{Experiment, Refusal, Run};
 
+use crate::agreed::agreed;
 use crate::output::tell;
 use crate::record::OwnRecord;
 
@@ -31,6 +32,7 @@ pub(crate) fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
         Experiment { method: e.method, ..conclude(probe, &e.request, e.plan, observations, lab) }
     });
     run.experiments = experiments.collect();
+    agreed(&mut run.experiments, lab, None);
     if run.warnings.iter().all(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept) {
         run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
     }

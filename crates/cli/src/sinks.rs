@@ -94,6 +94,11 @@ impl EventLines {
         self.line(&RunEvent::Findings { findings });
     }
 
+    /// What changed of an experiment at the end of the run.
+    pub(crate) fn revised(&mut self, experiment: usize, observations: Vec<&Observation>, findings: &[Finding]) {
+        self.line(&RunEvent::Revised { experiment: experiment as u64, observations, findings });
+    }
+
     /// The last line, with the warnings, of which some are only known at the end; gives back the first failure to write any of them.
     pub(crate) fn end(mut self, run: &Run) -> Option<Failure> {
         self.line(&RunEvent::RunDone { complete: run.complete, seconds: run.seconds, warnings: &run.warnings });

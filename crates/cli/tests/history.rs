@@ -228,5 +228,5 @@ fn ten_thousand_runs_are_listed_soon() {
         eprintln!("warm, best of 5: {best:.2?} {more:?}");
     }
     let bytes = |name: &str| fs::metadata(user.path(name)).unwrap().len();
-    eprintln!("index {} bytes, figures {} bytes", bytes("index-2.jsonl"), bytes("figures-2.jsonl"));
+    eprintln!("index {} bytes, figures {} bytes", bytes("index-3.jsonl"), bytes("figures-3.jsonl"));
 }

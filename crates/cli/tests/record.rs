@@ -96,6 +96,61 @@ fn a_run_made_again_from_its_windows_is_the_same() {
     }
 }
 
+/// Two sizes, measured twice.
+const TWICE: &str = r#"
+name = "twice"
+title = "twice"
+about = "twice"
+[[experiment]]
+probe = "latency"
+sizes = ["8M", "256M"]
+[[experiment]]
+probe = "latency"
+sizes = ["8M", "256M"]
+"#;
+
+/// The grades of the findings of both experiments, with their reasons.
+fn grades(run: &Value) -> Vec<(u64, String, Vec<String>)> {
+    let experiments = run["experiments"].as_array().unwrap().iter();
+    let found = experiments.flat_map(|of| of["findings"].as_array().unwrap());
+    let sized = found.filter_map(|found| Some((found["labels"]["size"].as_u64()?, &found["verdict"])));
+    let reasons = |verdict: &Value| {
+        let all = verdict["reasons"].as_array().unwrap().iter();
+        all.map(|reason| reason["reason"].as_str().unwrap().to_owned()).collect()
+    };
+    sized.map(|(size, v)| (size >> 20, v["grade"].as_str().unwrap().to_owned(), reasons(v))).collect()
+}
+
+#[test]
+fn figures_that_mean_the_same_and_differ_are_bounds() {
+    let user = User::new();
+    std::fs::write(user.path("twice.toml"), TWICE).unwrap();
+    let measure = |visitor: &[&str]| {
+        let run = ["run", "twice.toml", "--simulate", GUEST, "--json=run.json", "--jsonl=lines"];
+        user.run(&[&run[..], visitor].concat()).expect(0);
+        document(&user.path("run.json"))
+    };
+    let trusted = |size| (size, "trusted".to_owned(), Vec::new());
+    assert_eq!(grades(&measure(&[])), [trusted(8), trusted(256), trusted(8), trusted(256)]);
+    let lines = || std::fs::read_to_string(user.path("lines")).unwrap();
+    assert!(!lines().contains("revised"));
+    // Memory is slower while the first experiment goes on.
+    let run = measure(&["--sim-visitor=0-2.27:1.3"]);
+    let bound = || (256, "bound".to_owned(), vec!["disagrees".to_owned()]);
+    assert_eq!(grades(&run), [trusted(8), bound(), trusted(8), bound()]);
+    let lines: Vec<Value> = lines().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let revised: Vec<&Value> = lines.iter().filter(|line| line["event"] == "revised").collect();
+    assert_eq!(revised.len(), 2);
+    assert_eq!(revised[1]["findings"], run["experiments"][1]["findings"]);
+    assert_eq!(revised[1]["observations"].as_array().unwrap().len(), 1);
+    assert_eq!(revised[1]["experiment"], 1);
+    // Estimated again it is the same, and the report says why.
+    let again = user.run(&["show", "last", "--json", "--reanalyse"]).expect(0).json();
+    assert_eq!(again, user.run(&["show", "last", "--json"]).expect(0).json());
+    let why = user.run(&["show", "last", "--why"]).expect(0).out;
+    assert!(why.contains("figures that mean the same differ"), "{why}");
+}
+
 #[test]
 fn a_changed_estimate_is_made_right_and_named() {
     let user = User::new();

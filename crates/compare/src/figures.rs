@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tiermark_model::{
-    CpuPlace, FactValue, Grade, Interval, Label, Labels, Run, RunFigure, RunFigures, Scope, less_is_better,
+    CpuPlace, FactValue, Grade, Interval, Label, Labels, Quantity, Run, RunFigure, RunFigures, Scope, less_is_better,
 };
 
 use crate::facts::facts;
@@ -34,7 +34,9 @@ pub fn run_figures(run: &Run) -> RunFigures {
 /// The number, where other runs may have one that is comparable.
 fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let finding = number.finding;
-    let is_judged = less_is_better(&finding.metric, finding.unit).is_some() && !finding.metric.is_of_the_hour();
+    let is_clock = finding.metric == Quantity::CoreClock;
+    let has_direction = is_clock || less_is_better(&finding.metric, finding.unit).is_some();
+    let is_judged = has_direction && !finding.metric.is_of_the_hour();
     let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Bound);
     // Points draw shapes, and a place may be another piece of the machine in the next run.
     let is_figure = is_judged && is_sound && !finding.labels.is_point() && !number.is_of_a_place();
@@ -53,6 +55,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
         method: basis.method,
         value,
         interval: finding.interval.filter(is_finite),
+        per_cycle: number.per_cycle(),
         grade: finding.verdict.grade,
         is_open: number.is_open(),
         is_middle: basis.is_middle,

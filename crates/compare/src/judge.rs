@@ -230,7 +230,8 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
     if a.is_open() && b.is_open() {
         return Err(Doubt::BothBounds);
     }
-    let [part_a, part_b] = parts(a, b).or_else(|| cycles(a, b)).unwrap_or([1.0; 2]);
+    let cycles = cycles(a, b).filter(|_| parts(a, b).is_none());
+    let [part_a, part_b] = parts(a, b).or(cycles).unwrap_or([1.0; 2]);
     let (first, other) = (evidence::between(a.finding, part_a), evidence::between(b.finding, part_b));
     let (first, runs) = mean.map_or((first, 1), |(mean, runs)| (Some(mean), runs));
     let (Some(first), Some(other)) = (first, other) else { return Err(Doubt::NoInterval) };
@@ -242,7 +243,7 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
         _ => None,
     };
     let labels = &b.finding.labels;
-    let family = Family::of(&b.finding.metric, labels);
+    let family = Family::of(&b.finding.metric, labels, cycles.is_some());
     let is_of_family = !family.tier.is_empty() && !labels.is_point();
     let places = Places::of(a, b, less_is_better);
     Ok(Test { family, is_of_family, ratio, runs, places, only })

@@ -11,6 +11,7 @@ mod figures;
 mod judge;
 mod numbers;
 mod roles;
+mod scale;
 mod scatter;
 mod series;
 

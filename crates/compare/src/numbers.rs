@@ -61,6 +61,11 @@ impl Number<'_> {
         (factor.is_finite() && factor > 0.0).then_some(factor)
     }
 
+    /// It per cycle of the core, of what the core clocks.
+    pub(crate) fn per_cycle(&self) -> Option<PerCycle> {
+        self.per_cycle.filter(|of| of.value.is_finite() && of.value > 0.0)
+    }
+
     /// The cores whose private caches it is the rate of; `None` of any other number.
     pub(crate) fn private_cores(&self) -> Option<usize> {
         self.used

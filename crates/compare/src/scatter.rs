@@ -1,8 +1,8 @@
 //! How much the values of one number differ between runs of an unchanged machine: other pages, another hour, another
 //! clock. Estimated from the machine's history, else a default.
 //!
-//! A value is, on logarithms, its level, plus an error that all numbers of its family share in a run (the clock of the
-//! cores), plus one of its own (pages). A change of a whole family is judged by the mean, in which own errors cancel and
+//! A value (of L1 and L2: per cycle) is, on logarithms, its level, plus an error that all numbers of its family share in a
+//! run (the clock, of what is not counted in cycles), plus one of its own (pages). A change of a whole family is judged by the mean, in which own errors cancel and
 //! the common one does not. (Two-way random effects: Searle, Casella & McCulloch, "Variance Components", 1992, §4.)
 
 use std::collections::BTreeMap;
@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use tiermark_model::{Labels, Quantity};
 use tiermark_stats::{mad, median};
 
-use crate::series::{OneRun, newest_series};
+use crate::scale::Scale;
+use crate::series::{OneRun, Reading, newest_series};
 
 /// The fewest runs of a history that scatter is estimated from: with fewer the estimate says less than the default.
 pub const FEWEST_RUNS: usize = 5;
@@ -38,16 +39,19 @@ const CLIPPED_SHARE: f64 = 0.9775;
 /// Standard deviation of a normal distribution per MAD.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// A quantity and a tier (empty where a number has none).
+/// A quantity and a tier (empty where a number has none), in time or in cycles of the core.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Family {
     pub(crate) metric: Quantity,
     pub(crate) tier: String,
+    /// Whether its numbers are compared per cycle: the clock is no part of their scatter.
+    pub(crate) in_cycles: bool,
 }
 
 impl Family {
-    pub(crate) fn of(metric: &Quantity, labels: &Labels) -> Self {
-        Self { metric: metric.clone(), tier: labels.get(Labels::TIER).unwrap_or_default().to_owned() }
+    pub(crate) fn of(metric: &Quantity, labels: &Labels, in_cycles: bool) -> Self {
+        let tier = labels.get(Labels::TIER).unwrap_or_default().to_owned();
+        Self { metric: metric.clone(), tier, in_cycles }
     }
 }
 
@@ -115,12 +119,17 @@ impl Scatters {
         let mut families: BTreeMap<Family, Vec<Vec<(&str, f64)>>> = BTreeMap::new();
         for series in newest_series(runs) {
             let Some((_, figure)) = series.first() else { continue };
-            let family = Family::of(&figure.metric, &figure.labels);
             // A bound says on one side only where the number is.
-            let sharp = series.iter().filter(|(_, figure)| !figure.is_open);
-            let values: BTreeMap<&str, f64> = sharp.map(|(run, figure)| (run.id, figure.value.ln())).collect();
-            if values.len() >= FEWEST_RUNS {
-                families.entry(family).or_default().push(values.into_iter().collect());
+            let sharp: Vec<Reading<'_>> = series.iter().filter(|(_, figure)| !figure.is_open).copied().collect();
+            let mut scales = vec![Scale::Time];
+            scales.extend(Some(Scale::of(&sharp)).filter(|scale| *scale != Scale::Time));
+            for scale in scales {
+                let values = sharp.iter().map(|(run, figure)| (run.id, scale.value(figure).ln()));
+                let values: BTreeMap<&str, f64> = values.collect();
+                if values.len() >= FEWEST_RUNS {
+                    let family = Family::of(&figure.metric, &figure.labels, scale != Scale::Time);
+                    families.entry(family).or_default().push(values.into_iter().collect());
+                }
             }
         }
         let families = families.into_iter().filter_map(|(family, all)| Some((family, estimated(&all, default)?)));

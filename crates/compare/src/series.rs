@@ -7,6 +7,7 @@ use tiermark_stats::{LevelChange, LevelRule, holm_levels, level_changes, mann_ke
 
 use crate::basis::Basis;
 use crate::facts::differences;
+use crate::scale::Scale;
 use crate::{LEVEL, THRESHOLD};
 
 /// The fewest values on each side of a change. With four on each side the smallest possible p-value (2/70) is above [`LEVEL`]; with five it
@@ -111,19 +112,22 @@ fn basis(figure: &RunFigure) -> Basis<'_> {
 /// [`LEVEL`] is the probability that any figure of unchanged machines has a change, and the same for trends.
 fn judged(all: &[Series<'_>]) -> Vec<FigureHistory> {
     let counted: Vec<Vec<Reading<'_>>> = all.iter().map(Series::counted).collect();
-    let first = |series: &Vec<Reading<'_>>| other_level(&values(series), FEWEST).map(|place| place.p_value);
-    let changes: Vec<Vec<LevelChange>> = counted
+    let counts: Vec<Vec<f64>> = all.iter().zip(&counted).map(|(series, counted)| series.values(counted)).collect();
+    let first = |values: &Vec<f64>| other_level(values, FEWEST).map(|place| place.p_value);
+    let changes: Vec<Vec<LevelChange>> = counts
         .iter()
-        .zip(levels(counted.iter().map(first)))
-        .map(|(series, level)| {
+        .zip(levels(counts.iter().map(first)))
+        .map(|(values, level)| {
             let rule = LevelRule { fewest: FEWEST, search: level?, near: LEVEL, ratio: 1.0 + THRESHOLD };
-            Some(level_changes(&values(series), rule))
+            Some(level_changes(values, rule))
         })
         .map(Option::unwrap_or_default)
         .collect();
     let since = |changes: &[LevelChange]| changes.last().map_or(0, |change| change.index);
-    let trends: Vec<Option<FigureTrend>> =
-        counted.iter().zip(&changes).map(|(series, changes)| trend(&series[since(changes)..])).collect();
+    let of_level = counted.iter().zip(&counts).zip(&changes);
+    let trends: Vec<Option<FigureTrend>> = of_level
+        .map(|((counted, values), changes)| trend(&counted[since(changes)..], &values[since(changes)..]))
+        .collect();
     let trend_levels = levels(trends.iter().map(|trend| trend.as_ref().map(|trend| trend.p_value)));
     let is_shown = |(trend, level): (Option<FigureTrend>, Option<f64>)| {
         trend.filter(|trend| level.is_some_and(|level| trend.p_value <= level) && is_large(trend.change))
@@ -140,23 +144,26 @@ fn levels(p_values: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
     p_values.iter().map(|p| p.and_then(|_| levels.next())).collect()
 }
 
-fn values(series: &[Reading<'_>]) -> Vec<f64> {
-    series.iter().map(|(_, figure)| figure.value).collect()
-}
-
 impl<'a> Series<'a> {
     /// Without bounds: a bound says on one side only where the number is.
     fn counted(&self) -> Vec<Reading<'a>> {
         self.readings.iter().filter(|(_, figure)| !figure.is_open).copied().collect()
     }
 
+    /// The values of some of its readings, in what it is counted in.
+    fn values(&self, readings: &[Reading<'_>]) -> Vec<f64> {
+        let scale = Scale::of(&self.readings);
+        readings.iter().map(|(_, figure)| scale.value(figure)).collect()
+    }
+
     fn with(&self, counted: &[Reading<'_>], changes: &[LevelChange], trend: Option<FigureTrend>) -> FigureHistory {
+        let scale = Scale::of(&self.readings);
         let point = |(run, figure): &Reading<'_>| FigurePoint {
             run: run.id.to_owned(),
             started: run.started.to_owned(),
             day: run.day,
-            value: figure.value,
-            interval: figure.interval,
+            value: scale.value(figure),
+            interval: scale.interval(figure),
             grade: figure.grade,
             counts: !figure.is_open,
         };
@@ -166,7 +173,7 @@ impl<'a> Series<'a> {
             probe: newest.probe.clone(),
             metric: newest.metric.clone(),
             labels: newest.labels.clone(),
-            unit: newest.unit,
+            unit: scale.unit(newest),
             method: newest.method,
             points: self.readings.iter().map(point).collect(),
             trend,
@@ -196,19 +203,20 @@ fn described(change: &LevelChange, counted: &[Reading<'_>]) -> FigureChange {
 }
 
 /// The trend of values of one level, of whatever size.
-fn trend(counted: &[Reading<'_>]) -> Option<FigureTrend> {
-    let dated: Vec<(f64, Reading<'_>)> =
-        counted.iter().filter_map(|reading| Some((reading.0.day?, *reading))).collect();
+fn trend(counted: &[Reading<'_>], values: &[f64]) -> Option<FigureTrend> {
+    let readings = counted.iter().zip(values);
+    let dated: Vec<(f64, f64, &OneRun<'_>)> =
+        readings.filter_map(|((run, _), value)| Some((run.day?, *value, *run))).collect();
     let dated = &dated[dated.len().saturating_sub(MOST)..];
     if dated.len() < 2 * FEWEST {
         return None;
     }
-    let days: Vec<f64> = dated.iter().map(|(day, _)| *day).collect();
-    let values: Vec<f64> = dated.iter().map(|(_, (_, figure))| figure.value).collect();
+    let days: Vec<f64> = dated.iter().map(|(day, ..)| *day).collect();
+    let values: Vec<f64> = dated.iter().map(|(_, value, _)| *value).collect();
     let p_value = mann_kendall(&values)?.p_value;
     let slope = theil_sen(&days, &values)?;
     let change = slope * (days[days.len() - 1] - days[0]) / tiermark_stats::median(&values)?;
-    let first = dated[0].1.0;
+    let first = dated[0].2;
     Some(FigureTrend {
         change,
         p_value,

@@ -19,6 +19,7 @@ fn figure(value: f64) -> RunFigure {
         method: 3,
         value,
         interval: Some(Interval { low: value * 0.99, high: value * 1.01, level: 0.95 }),
+        per_cycle: None,
         grade: Grade::Trusted,
         is_open: false,
         is_middle: Some(false),
@@ -233,4 +234,43 @@ fn values_that_are_not_comparable_are_a_series_of_their_own() {
     // Memory depends a little on what happens to be free.
     assert_eq!(over(vec![sized(GIB + GIB / 10), sized(GIB)]).len(), 1);
     assert!(over(Vec::new()).is_empty());
+}
+
+/// A figure of L2 in cycles of a core at a clock, GHz.
+fn clocked(cycles: f64, ghz: f64) -> RunFigure {
+    let labels = Labels::new().text(Labels::TIER, "L2").whole(Labels::SIZE, 256 * KIB).purpose(Purpose::Ladder);
+    let per_cycle = Some(PerCycle { value: cycles, unit: Unit::Cycles });
+    RunFigure { labels, per_cycle, ..figure(cycles / ghz) }
+}
+
+/// The clock of a run, GHz.
+fn ghz(at: usize) -> f64 {
+    if at < 10 { 3.2 } else { 2.9 }
+}
+
+#[test]
+fn what_the_core_clocks_is_a_series_in_cycles() {
+    let steady = |at: usize| 14.0 * if at.is_multiple_of(2) { 1.001 } else { 0.999 };
+    let found = over((0..20).map(|at| clocked(steady(at), ghz(at))).collect()).remove(0);
+    assert!(found.changes.is_empty() && found.trend.is_none(), "the clock fell, and not the cache: {found:?}");
+    assert_eq!((found.unit, found.less_is_better()), (Unit::Cycles, Some(true)));
+    let point = &found.points[0];
+    assert!((point.value - 14.014).abs() < 1e-9 && (point.interval.unwrap().high - 14.014 * 1.01).abs() < 1e-9);
+    // 10 % more cycles at a clock that hides it.
+    let slower = |at: usize| steady(at) * if at < 10 { 2.9 / 3.2 } else { 1.0 };
+    let found = over((0..20).map(|at| clocked(slower(at), ghz(at))).collect()).remove(0);
+    let [change] = &found.changes[..] else { panic!("{found:?}") };
+    assert!(change.run == "run-10" && (change.change - (3.2 / 2.9 - 1.0)).abs() < 5e-3, "{change:?}");
+    let trended = |at: usize| clocked(14.0 * (1.0 + 0.005 * at as f64), 2.9 * (1.0 + 0.005 * at as f64));
+    let trend = over((0..40).map(trended).collect()).remove(0);
+    assert!(trend.trend.is_some() || !trend.changes.is_empty(), "{trend:?}");
+}
+
+#[test]
+fn a_series_with_a_run_without_cycles_is_in_time() {
+    let mut figures: Vec<RunFigure> = (0..20).map(|at| clocked(14.0, ghz(at))).collect();
+    figures[3].per_cycle = None;
+    let found = over(figures).remove(0);
+    assert_eq!((found.unit, found.changes.len()), (Unit::Ns, 1));
+    assert!((found.points[0].value - 14.0 / 3.2).abs() < 1e-9);
 }

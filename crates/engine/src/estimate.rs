@@ -96,7 +96,7 @@ impl Reading<'_> {
     }
 
     /// The state of a visit. To threads with private caches it only matters whether two of them share a core.
-    fn state(&self, visit: &Visit, pairs: usize) -> Option<StateKind> {
+    pub(crate) fn state(&self, visit: &Visit, pairs: usize) -> Option<StateKind> {
         // Cpus that did not answer may be anywhere.
         if visit.before.len() != pairs {
             return None;

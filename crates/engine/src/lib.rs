@@ -4,6 +4,7 @@
 
 pub mod accounting;
 pub mod admit;
+mod agree;
 pub mod analyse;
 mod cell;
 mod clock;
@@ -22,6 +23,7 @@ pub mod sim;
 mod states;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};
+pub use agree::disagreements;
 pub use clock::RunClock;
 pub use event::{Event, Sink};
 pub use host::{ClockLook, Fault, Guard, Host, Rig, Settling, Shot, ThreadShot, ping_pairs};

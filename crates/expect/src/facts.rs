@@ -62,7 +62,17 @@ impl<'a> Facts<'a> {
             Name::System(name) => system::of(*name, self.run, &self.memories()),
             measured => self.figures.get(measured).cloned().unwrap_or_default(),
         };
-        if found.is_empty() { vec![At::whole(Err(not_measured(name, &self.run.machine)))] } else { found }
+        if found.is_empty() { vec![At::whole(Err(self.missing(name)))] } else { found }
+    }
+
+    /// The reason for a figure that the run does not have.
+    fn missing(&self, name: &Name) -> Note {
+        match name {
+            Name::PerCycle(tier) if self.figures.contains_key(&Name::Tier(tier.clone())) => {
+                says::cycles_unknown(&name.text())
+            }
+            name => not_measured(name, &self.run.machine),
+        }
     }
 
     /// The sets of nodes whose memory was measured together.
@@ -93,7 +103,7 @@ impl<'a> Facts<'a> {
 /// The reason for a figure that the run does not have, with the command that measures it.
 fn not_measured(name: &Name, machine: &Machine) -> Note {
     let distance = match name {
-        Name::Tier(tier) => tier.distance,
+        Name::Tier(tier) | Name::PerCycle(tier) => tier.distance,
         Name::Loaded(_, distance) => *distance,
         Name::System(_) => Distance::Local,
     };
@@ -108,10 +118,13 @@ fn not_measured(name: &Name, machine: &Machine) -> Note {
     }
     let command = match name {
         Name::Loaded(..) => "loaded-latency".to_owned(),
-        Name::Tier(tier) if tier.op == LATENCY || ["read", "write", "copy"].contains(&tier.op.as_str()) => {
+        Name::Tier(tier) | Name::PerCycle(tier)
+            if tier.op == LATENCY || ["read", "write", "copy"].contains(&tier.op.as_str()) =>
+        {
             if tier.distance == Distance::Local { "survey" } else { "matrix" }.to_owned()
         }
-        Name::Tier(tier) => format!("bandwidth --op {}", tier.op),
+        Name::Tier(tier) | Name::PerCycle(tier) => format!("bandwidth --op {}", tier.op),
+        Name::System(SystemName::Clock) => return says::clock_unknown(),
         Name::System(SystemName::Backing) => return says::backing_unknown(),
         Name::System(_) => "machine".to_owned(),
     };

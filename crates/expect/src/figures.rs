@@ -10,7 +10,7 @@ use tiermark_model::{
 
 use crate::cores::Cores;
 use crate::facts::At;
-use crate::names::{DRAM, Distance, LATENCY, LoadedPoint, Name, OPERATIONS, Span, TIERS, TierName};
+use crate::names::{CLOCKED, DRAM, Distance, LATENCY, LoadedPoint, Name, OPERATIONS, Span, TIERS, TierName};
 use crate::place::Place;
 use crate::range::Range;
 
@@ -34,6 +34,20 @@ struct Candidate {
     at: At,
 }
 
+impl Candidate {
+    /// Stands for its place, unless a better one does.
+    fn take_place(self, places: &mut HashMap<Place, Self>) {
+        let is_better = |old: &Self| {
+            let ((base, grade, value), (old_base, old_grade, old_value)) = (self.rank, old.rank);
+            (base, grade).cmp(&(old_base, old_grade)).then(value.total_cmp(&old_value)).is_lt()
+        };
+        let has_room = places.len() < MOST_PLACES;
+        if places.get(&self.at.place).map_or(has_room, is_better) {
+            places.insert(self.at.place.clone(), self);
+        }
+    }
+}
+
 /// The figures of a run by name. Of several measurements of one thing, one on huge pages is used first, then a trusted one, then the fastest.
 pub(crate) fn of(run: &Run) -> BTreeMap<Name, Vec<At>> {
     let mut best: BTreeMap<Name, HashMap<Place, Candidate>> = BTreeMap::new();
@@ -44,15 +58,10 @@ pub(crate) fn of(run: &Run) -> BTreeMap<Name, Vec<At>> {
             let Some((name, candidate)) = candidate(finding, &seen, experiment, (&run.machine, &cores)) else {
                 continue;
             };
-            let places = best.entry(name).or_default();
-            let is_better = |old: &Candidate| {
-                let ((base, grade, value), (old_base, old_grade, old_value)) = (candidate.rank, old.rank);
-                (base, grade).cmp(&(old_base, old_grade)).then(value.total_cmp(&old_value)).is_lt()
-            };
-            let has_room = places.len() < MOST_PLACES;
-            if places.get(&candidate.at.place).map_or(has_room, is_better) {
-                places.insert(candidate.at.place.clone(), candidate);
+            if let Some((name, candidate)) = per_cycle(&name, &candidate, finding, &seen) {
+                candidate.take_place(best.entry(name).or_default());
             }
+            candidate.take_place(best.entry(name).or_default());
         }
     }
     let sorted = |places: HashMap<Place, Candidate>| {
@@ -89,6 +98,29 @@ fn candidate(
     let faster = finding.value.map_or(0.0, |value| if finding.unit == Unit::Ns { value } else { -value });
     let rank = (labels.is(Labels::PAGE, "base"), finding.verdict.grade, faster);
     Some((name, Candidate { rank, at }))
+}
+
+/// The same figure in cycles of the core; `None` of what the core does not clock.
+fn per_cycle(
+    name: &Name,
+    candidate: &Candidate,
+    finding: &Finding,
+    seen: &HashMap<&str, &Observation>,
+) -> Option<(Name, Candidate)> {
+    let Name::Tier(tier) = name else { return None };
+    let [step] = finding.evidence.as_slice() else { return None };
+    let step = seen.get(step.as_str())?;
+    let value = step.per_cycle?.value;
+    let is_its_value = finding.value.is_some() && finding.value == step.value && value.is_finite() && value >= 0.0;
+    if !CLOCKED.contains(&tier.tier.as_str()) || !is_its_value {
+        return None;
+    }
+    let name = Name::PerCycle(tier.clone());
+    // Bytes a cycle are those of each core, however many there are.
+    let term = term(&Finding { value: Some(value), ..finding.clone() }, &name);
+    let (base, grade, _) = candidate.rank;
+    let rank = (base, grade, if finding.unit == Unit::Ns { value } else { -value });
+    Some((name, Candidate { rank, at: At::new(candidate.at.place.clone(), term) }))
 }
 
 /// The name of a finding in expectations; `None` if expectations cannot name it.

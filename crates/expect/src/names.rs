@@ -11,6 +11,8 @@ use crate::expression::Named;
 pub(crate) enum Name {
     /// A figure of a tier.
     Tier(TierName),
+    /// The same of L1 or L2, in cycles of the core.
+    PerCycle(TierName),
     /// A figure of a curve of latency over load.
     Loaded(LoadedPoint, Distance),
     /// A fact of the system.
@@ -65,6 +67,7 @@ pub(crate) enum SystemName {
     ChannelsPopulated,
     Channels,
     Backing,
+    Clock,
     Errors(ErrorKind, Since),
     Throttling(ThrottledPart, Since),
 }
@@ -93,6 +96,11 @@ pub(crate) const DRAM: &str = "dram";
 /// Every tier.
 pub(crate) const TIERS: [&str; 5] = ["l1", "l2", "l3", "l4", DRAM];
 
+/// Tiers that the core clocks: their figures have a name per cycle.
+pub(crate) const CLOCKED: [&str; 2] = ["l1", "l2"];
+/// What follows the name of a latency in cycles of an access, and that of a bandwidth in bytes a cycle of each core.
+const PER_CYCLE: [&str; 2] = [".cycles", ".bytes_per_cycle"];
+
 const LOADED: [(&str, LoadedPoint); 4] = [
     ("loaded.unloaded", LoadedPoint::Unloaded),
     ("loaded.saturated", LoadedPoint::Saturated),
@@ -105,7 +113,7 @@ const fn errors(kind: ErrorKind, since: Since) -> SystemName {
 }
 
 /// Facts of the system; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 18] = [
+pub(crate) const SYSTEM: [(&str, SystemName); 19] = [
     ("peak", SystemName::Peak),
     ("link", SystemName::Link),
     ("dimms.speed", SystemName::ModuleSpeed),
@@ -116,6 +124,7 @@ pub(crate) const SYSTEM: [(&str, SystemName); 18] = [
     ("channels.populated", SystemName::ChannelsPopulated),
     ("channels", SystemName::Channels),
     ("pages.huge", SystemName::Backing),
+    ("core.clock", SystemName::Clock),
     ("edac.corrected", errors(ErrorKind::Corrected, Since::Run)),
     ("edac.corrected.boot", errors(ErrorKind::Corrected, Since::Boot)),
     ("edac.uncorrected", errors(ErrorKind::Uncorrected, Since::Run)),
@@ -150,6 +159,9 @@ impl Name {
         if let Some((_, point)) = LOADED.iter().find(|(name, _)| *name == base) {
             return Ok(Self::Loaded(*point, distance));
         }
+        if let Some(name) = per_cycle(&word, at)? {
+            return Ok(name);
+        }
         tier(&word, at).transpose().unwrap_or_else(|| Err(unknown(text, at)))
     }
 
@@ -162,17 +174,16 @@ impl Name {
                 CheckUnit::BytesPerSecond
             }
             Self::System(SystemName::ModuleSpeed | SystemName::ModuleRated) => CheckUnit::TransfersPerSecond,
-            Self::System(_) => CheckUnit::Number,
+            Self::System(SystemName::Clock) => CheckUnit::Hz,
+            Self::PerCycle(_) | Self::System(_) => CheckUnit::Number,
         }
     }
 
     /// As it is written.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Tier(name) => {
-                let span = name.span.map_or("", |span| if span == Span::One { ".one" } else { ".all" });
-                format!("{}.{}{}{span}", name.op, name.tier, name.distance.suffix())
-            }
+            Self::Tier(name) => name.text(),
+            Self::PerCycle(name) => format!("{}{}", name.text(), PER_CYCLE[usize::from(name.op != LATENCY)]),
             Self::Loaded(point, distance) => {
                 let name = LOADED.iter().find(|(_, other)| other == point).map_or("", |(name, _)| name);
                 format!("{name}{}", distance.suffix())
@@ -181,6 +192,13 @@ impl Name {
                 SYSTEM.iter().find(|(_, other)| other == name).map_or("", |(text, _)| text).to_owned()
             }
         }
+    }
+}
+
+impl TierName {
+    fn text(&self) -> String {
+        let span = self.span.map_or("", |span| if span == Span::One { ".one" } else { ".all" });
+        format!("{}.{}{}{span}", self.op, self.tier, self.distance.suffix())
     }
 }
 
@@ -226,6 +244,19 @@ pub(crate) fn alert_name(name: &str) -> Option<String> {
     same().find(|(own, _)| own == name).map(|(_, of_alerts)| of_alerts)
 }
 
+/// The figure per cycle that a text names; `None` if the text is no such name.
+fn per_cycle(word: &str, at: usize) -> Result<Option<Name>, Note> {
+    for suffix in PER_CYCLE {
+        let base = word.strip_suffix(suffix).map(|base| tier(base, at)).transpose()?.flatten();
+        let Some(Name::Tier(name)) = base else { continue };
+        let is_own = suffix == PER_CYCLE[usize::from(name.op != LATENCY)];
+        if is_own && CLOCKED.contains(&name.tier.as_str()) {
+            return Ok(Some(Name::PerCycle(name)));
+        }
+    }
+    Ok(None)
+}
+
 /// The figure of a tier that a text names; `None` if the text is no such name.
 fn tier(word: &str, at: usize) -> Result<Option<Name>, Note> {
     let (base, span) = match word.rsplit_once('.') {
@@ -259,6 +290,13 @@ pub(crate) fn all() -> Vec<String> {
             }
         }
     }
+    for tier in CLOCKED {
+        let [of_latency, of_rate] = PER_CYCLE;
+        names.push(format!("{LATENCY}.{tier}{of_latency}"));
+        for op in OPERATIONS {
+            names.extend(["one", "all"].map(|span| format!("{op}.{tier}.{span}{of_rate}")));
+        }
+    }
     for (name, _) in LOADED {
         names.extend(distances.map(|distance| format!("{name}{}", distance.suffix())));
     }
@@ -288,6 +326,11 @@ mod tests {
         assert!(said("dram.latency").contains("expectations call it 'latency.dram'"), "{}", said("dram.latency"));
         assert!(said("active.l1.bandwidth.now").contains("expectations call it 'read.l1.one'"));
         assert!(said("cpu.steal").contains("no such figure") && said("dram.latncy").contains("unknown name"));
+        assert!(said("latency.l2.cycle").contains("did you mean 'latency.l2.cycles'?"));
+        assert!(said("read.l2.bytes_per_cycle").contains("read.l2.one (one core)"));
+        for wrong in ["latency.l3.cycles", "latency.l1.bytes_per_cycle", "read.l1.one.cycles"] {
+            assert_eq!(Name::parse(wrong, 4).unwrap_err().code, says::codes::name_unknown, "{wrong}");
+        }
         for wrong in ["latency.dram.all", "latency.l3.remote", "read.l9.one", "dram", "peaks.of.everest", "a", "."] {
             assert_eq!(Name::parse(wrong, 4).unwrap_err().code, says::codes::name_unknown, "{wrong}");
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation, Purpose, Run, Throttling,
+    Dimm, ErrorKind, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation, Purpose, Quantity, Run,
+    Throttling,
 };
 
 use crate::facts::At;
@@ -25,6 +26,7 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::ChannelsPopulated => vec![channels(machine, |channels| Some(channels.populated))],
         SystemName::Channels => vec![channels(machine, |channels| channels.most)],
         SystemName::Backing => backing(run).into_iter().collect(),
+        SystemName::Clock => clock(run).into_iter().collect(),
         SystemName::Errors(kind, since) => errors(run, kind, since),
         SystemName::Throttling(part, since) => throttling(run, part, since),
     }
@@ -56,6 +58,13 @@ fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
         at(Place { limit_of: Some(nodes.clone()), ..Place::default() }, own)
     };
     memories.iter().map(of).collect()
+}
+
+/// The clock of the cores; of several experiments, the lowest.
+fn clock(run: &Run) -> Option<At> {
+    let clocks = run.findings().filter(|finding| finding.metric == Quantity::CoreClock);
+    let hz = clocks.filter_map(|finding| finding.value).filter(|hz| hz.is_finite() && *hz > 0.0).reduce(f64::min)?;
+    Some(At::whole(Ok(Range::exactly(hz))))
 }
 
 fn link(machine: &Machine) -> At {

@@ -6,8 +6,8 @@ use tiermark_expect::{Entry, check, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
     Bench, CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, HealthCount, IdSet, Known, Labels, Machine,
-    MemoryChannels, MemoryErrors, Node, Plan, Purpose, Quantity, RUN_SCHEMA, Reason, Request, Run, RunHealth, Scope,
-    TheoreticalPeak, Throttling, Tool, Unit, Verdict,
+    MemoryChannels, MemoryErrors, Metric, Node, Observation, PerCycle, Plan, Purpose, Quantity, RUN_SCHEMA, Reason,
+    Request, Run, RunHealth, Scope, TheoreticalPeak, Throttling, Tool, Unit, Verdict,
 };
 
 /// Two sockets of two cores and one node, 8 channels of 38.4 GB/s.
@@ -387,4 +387,45 @@ fn a_need_that_nobody_knows_is_a_mistake() {
         let mistakes = read_with(wrong).unwrap_err();
         assert_eq!((mistakes[0].line, mistakes[0].key.as_str()), (3, "expect 1.needs"), "{wrong}");
     }
+}
+
+/// A figure of L1 of one core, in time and per cycle.
+fn clocked(quantity: Quantity, value: f64, per_cycle: Option<PerCycle>) -> (Finding, Observation) {
+    let is_latency = quantity == Quantity::Latency;
+    let (metric, op) = if is_latency { (Metric::Latency, "latency") } else { (Metric::Bandwidth, "read") };
+    let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").text(Labels::CPUS, 0);
+    let labels = labels.text(Labels::OP, op).text(Labels::SPAN, "one");
+    let finding =
+        Finding { evidence: vec![op.to_owned()], ..Finding::new(quantity, labels.clone(), Some(value), metric.unit()) };
+    (finding, Observation { value: Some(value), per_cycle, ..Observation::new(op, labels, metric) })
+}
+
+#[test]
+fn what_the_core_clocks_has_names_per_cycle() {
+    let of = |cycles: Option<f64>| {
+        let per_cycle = |unit: Unit| cycles.map(|value| PerCycle { value, unit });
+        let latency = clocked(Quantity::Latency, 1.6, per_cycle(Unit::Cycles));
+        let read = clocked(Quantity::Bandwidth, 380e9, per_cycle(Unit::BytesPerCycle));
+        let clock = Finding::new(Quantity::CoreClock, Labels::new(), Some(3.1e9), Unit::Hz);
+        let mut run = run(vec![latency.0, read.0, clock]);
+        run.experiments[0].observations = vec![latency.1, read.1];
+        run
+    };
+    let run = of(Some(5.0));
+    let of_all = |that: &[&str]| that.iter().map(|that| outcome(&run, that)).collect::<Vec<CheckOutcome>>();
+    assert_eq!(
+        of_all(&["latency.l1.cycles <= 5", "latency.l1.cycles <= 4.9", "latency.l1 <= 2 ns"]),
+        [Passed, Failed, Passed]
+    );
+    assert_eq!(of_all(&["read.l1.one.bytes_per_cycle >= 5", "read.l1.one.bytes_per_cycle > 5"]), [Passed, Failed]);
+    assert_eq!(of_all(&["core.clock >= 3 GHz", "core.clock >= 3.2 GHz"]), [Passed, Failed]);
+    assert!(read("[[expect]]\nthat = \"latency.l1.cycles <= 5 ns\"\n").is_err(), "cycles are no time");
+    // A bound decides in one direction, as in time.
+    let mut bound = of(Some(5.0));
+    bound.experiments[0].findings[0] = graded(bound.experiments[0].findings[0].clone(), Verdict::bound);
+    assert_eq!(outcome(&bound, "latency.l1.cycles <= 5"), Passed);
+    assert_eq!(outcome(&bound, "latency.l1.cycles <= 4"), Unjudged);
+    assert_eq!(reasons(&of(None), "latency.l1.cycles <= 5"), [codes::cycles_unknown]);
+    assert_eq!(reasons(&of(None), "latency.l2.cycles <= 5"), [codes::figure_not_measured]);
+    assert_eq!(reasons(&self::run(Vec::new()), "core.clock > 1 GHz"), [codes::clock_unknown]);
 }

@@ -37,6 +37,7 @@ fn figures(of: &Run) -> RunFigures {
         method: 1,
         value,
         interval: None,
+        per_cycle: None,
         grade: Grade::Trusted,
         is_open: false,
         is_middle: None,
@@ -82,8 +83,8 @@ impl Kept {
     }
 }
 
-const HEADS: &str = "index-2.jsonl";
-const FIGURES: &str = "figures-2.jsonl";
+const HEADS: &str = "index-3.jsonl";
+const FIGURES: &str = "figures-3.jsonl";
 
 #[test]
 fn a_document_is_read_once() {

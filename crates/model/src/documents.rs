@@ -75,6 +75,15 @@ pub enum RunEvent<'a> {
         /// The numbers.
         findings: &'a [Finding],
     },
+    /// Figures of an experiment that became bounds at the end of the run, since others that mean the same differ.
+    Revised {
+        /// Its place in the run, from 0.
+        experiment: u64,
+        /// The results of these steps, with their reasons.
+        observations: Vec<&'a Observation>,
+        /// Its conclusions, which replace those before.
+        findings: &'a [Finding],
+    },
     /// The last line.
     RunDone {
         /// Whether every step was measured.

@@ -9,7 +9,7 @@ use crate::comparison::{Fact, FactDifference, Obstacle};
 use crate::idset::IdSet;
 use crate::labels::Labels;
 use crate::machine::CoreKind;
-use crate::observation::Interval;
+use crate::observation::{Interval, PerCycle};
 use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::state::StateKind;
@@ -75,6 +75,8 @@ pub struct RunFigure {
     pub value: f64,
     /// Its interval.
     pub interval: Option<Interval>,
+    /// The value in cycles of the core, of what the core clocks.
+    pub per_cycle: Option<PerCycle>,
     /// Trusted or a bound.
     pub grade: Grade,
     /// Whether it is a bound because its edge is not sharp: the hardware may be better. A bound that is only below the machine's record is
@@ -119,9 +121,10 @@ impl fmt::Display for CpuPlace {
 }
 
 impl RunFigure {
-    /// Whether it is a figure of a tier: latency, or the rate of an operation.
+    /// Whether it is a figure of a tier: latency, or the rate of an operation. The clock is one as well: figures per cycle do not show it.
     pub fn is_headline(&self) -> bool {
-        self.labels.is_for(Purpose::Ladder) && matches!(self.metric, Quantity::Latency | Quantity::Bandwidth)
+        let is_of_tier = || matches!(self.metric, Quantity::Latency | Quantity::Bandwidth);
+        self.metric == Quantity::CoreClock || self.labels.is_for(Purpose::Ladder) && is_of_tier()
     }
 }
 
@@ -198,7 +201,7 @@ pub struct FigureHistory {
     pub metric: Quantity,
     /// Its labels in the newest run that has it.
     pub labels: Labels,
-    /// Unit of the values.
+    /// Unit of the values: cycles, or bytes a cycle of each core, where every run has the figure per cycle.
     pub unit: Unit,
     /// Version of the probe's method.
     pub method: u32,
@@ -222,7 +225,7 @@ pub struct FigurePoint {
     pub started: String,
     /// Days from the first of the runs to this one; `None` where its start is not known.
     pub day: Option<f64>,
-    /// The value in the base unit.
+    /// The value in the unit of the figure.
     pub value: f64,
     /// Its interval.
     pub interval: Option<Interval>,
@@ -273,6 +276,10 @@ pub struct FigureChange {
 impl FigureHistory {
     /// Whether a lower value is better; `None` if neither is.
     pub fn less_is_better(&self) -> Option<bool> {
-        crate::less_is_better(&self.metric, self.unit)
+        match self.unit {
+            Unit::Cycles => Some(true),
+            Unit::BytesPerCycle => Some(false),
+            unit => crate::less_is_better(&self.metric, unit),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Reasons for doubt: facts as data, worded in one place.
 
+mod code;
 mod text;
 
 use std::collections::BTreeMap;
@@ -13,50 +14,7 @@ use crate::refusal::{Note, Refusal};
 use crate::state::StateKind;
 use crate::units::Bytes;
 
-/// Kind of a doubt; stable names for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ReasonCode {
-    /// Too many windows were disturbed (preempted, stolen, stalled).
-    Disturbed,
-    /// The interval did not reach its target.
-    Imprecise,
-    /// Too few samples.
-    TooFew,
-    /// The windows do not pile up at the edge.
-    NotSharp,
-    /// The edge was not reached often enough.
-    NotReproduced,
-    /// Values change in one direction within visits: caches or translations were not in a steady state.
-    NotSettled,
-    /// No whole pass over the memory came near the level of short windows.
-    NotSustained,
-    /// This machine has shown a better figure before.
-    BelowRecord,
-    /// The core's clock moved.
-    Frequency,
-    /// Pages were not on the requested node.
-    WrongNode,
-    /// Placement could not be proven.
-    Unproven,
-    /// Pages did not have the requested size.
-    PageSize,
-    /// Page faults inside the window.
-    Faults,
-    /// A worker ran on another cpu than its own.
-    Migrated,
-    /// The samples are multiples of the clock's quantum.
-    Quantised,
-    /// The value is zero, not finite, or more than the hardware can do.
-    Implausible,
-    /// The machine changed while it was measured.
-    Drift,
-    /// The tool's own cost is a visible part of the value.
-    Overhead,
-    /// The system throttles or shares the measured resource (cpu quota, swap in use, …).
-    System,
-}
+pub use code::ReasonCode;
 
 /// Why no shot gave a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -289,6 +247,28 @@ pub enum Reason {
         /// The day it was measured on.
         date: String,
     },
+    /// Another figure of the run means the same and differs, or two such figures do.
+    Disagrees {
+        /// The step of the figure that is farthest from this one.
+        with: String,
+        /// The median of this figure over visits, in the number's unit, at the clock of the run where it follows the clock.
+        here: f64,
+        /// The same of the other figure.
+        there: f64,
+        /// Whether the figures are times.
+        is_time: bool,
+        /// The largest median of the figures that mean the same over the smallest, less 1.
+        apart: f64,
+    },
+    /// Memory answered later without a load than with one.
+    IdleAboveLoaded {
+        /// The step under load; of the figure under load, the step without.
+        with: String,
+        /// Median latency over visits without a load, ns.
+        idle: f64,
+        /// The same with the load.
+        loaded: f64,
+    },
     /// Few of the points that it was read from have numbers.
     FewPoints {
         /// Points with a number.
@@ -354,58 +334,4 @@ pub enum Reason {
         /// Its words.
         text: String,
     },
-}
-
-impl Reason {
-    /// Kind of the doubt.
-    pub fn code(&self) -> ReasonCode {
-        match self {
-            Self::Refused { .. } | Self::Broken { .. } | Self::Quota { .. } | Self::CachesAnswer { .. } => {
-                ReasonCode::System
-            }
-            Self::Nothing { .. } | Self::Evicted => ReasonCode::Disturbed,
-            Self::Impossible { .. }
-            | Self::BelowCycle { .. }
-            | Self::TooFast { .. }
-            | Self::AbovePeak { .. }
-            | Self::StillRising { .. }
-            | Self::NoPlateau { .. } => ReasonCode::Implausible,
-            Self::NotResolved { .. } | Self::NotOneStep { .. } | Self::AnotherLine { .. } => ReasonCode::Imprecise,
-            Self::Quantised { .. } | Self::CoarseClock { .. } => ReasonCode::Quantised,
-            Self::Elsewhere { .. } | Self::Dealt { .. } => ReasonCode::WrongNode,
-            Self::PlaceUnseen { .. } => ReasonCode::Unproven,
-            Self::OtherPages { .. } | Self::PagesUnseen { .. } => ReasonCode::PageSize,
-            Self::Migrated { .. } => ReasonCode::Migrated,
-            Self::MajorFaults { .. } | Self::MinorFaults { .. } => ReasonCode::Faults,
-            Self::Overhead { .. } => ReasonCode::Overhead,
-            Self::TooFew { .. }
-            | Self::NotTogether { .. }
-            | Self::StateMissed { .. }
-            | Self::RivalsOpen { .. }
-            | Self::FewPoints { .. } => ReasonCode::TooFew,
-            Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
-            Self::NotReproduced { .. } => ReasonCode::NotReproduced,
-            Self::NotSettled { .. } => ReasonCode::NotSettled,
-            Self::NotSustained { .. } => ReasonCode::NotSustained,
-            Self::BelowRecord { .. } => ReasonCode::BelowRecord,
-            Self::Pairs { .. } => ReasonCode::Imprecise,
-            Self::Told { code, .. } => *code,
-        }
-    }
-
-    /// Whether the estimate itself gave it, so that another estimate of the same windows gives it anew.
-    pub fn is_of_estimate(&self) -> bool {
-        matches!(
-            self,
-            Self::TooFew { .. }
-                | Self::StateMissed { .. }
-                | Self::NotSharp { .. }
-                | Self::NotTogether { .. }
-                | Self::NotReproduced { .. }
-                | Self::NotSettled { .. }
-                | Self::NotSustained { .. }
-                | Self::Scattered { .. }
-                | Self::BelowRecord { .. }
-        )
-    }
 }

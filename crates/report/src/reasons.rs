@@ -59,6 +59,7 @@ fn kind_name(code: ReasonCode) -> &'static str {
         ReasonCode::NotSettled => "not steady",
         ReasonCode::NotSustained => "not sustained",
         ReasonCode::BelowRecord => "below the record",
+        ReasonCode::Contradicted => "contradicted",
         ReasonCode::Frequency => "core clock",
         ReasonCode::WrongNode => "wrong node",
         ReasonCode::Unproven => "placement unproven",

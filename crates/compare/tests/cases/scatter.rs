@@ -65,3 +65,30 @@ fn the_history_of_the_machine_says_how_far_runs_lie_apart() {
     assert_eq!(verdict(&with(0.03), 92e9), (ChangeVerdict::Unsure(Doubt::MayBeChance), 20));
     assert_eq!(verdict(&with(0.003)[..4], 96.5e9), (ChangeVerdict::Unsure(Doubt::MayBeChance), 0));
 }
+
+/// The clock of each hour is no scatter of what is compared per cycle.
+#[test]
+fn what_the_core_clocks_scatters_per_cycle() {
+    let clocks = [2.9, 3.2, 2.6, 3.1, 2.8];
+    let of = |at: usize| run(&[Made::cycles(14.0 * (1.0 + 0.001 * (at % 3) as f64), clocks[at % 5])]);
+    let history: Vec<RunFigures> = (0..20).map(|at| run_figures(&of(at))).collect();
+    let ids: Vec<String> = (0..history.len()).map(|at| at.to_string()).collect();
+    let runs: Vec<OneRun<'_>> =
+        history.iter().zip(&ids).map(|(about, id)| OneRun { id, started: "", day: None, about }).collect();
+    let scatters = Scatters::of_history(&runs, false);
+    let found = |first: &Run, other: &Run, by_role: bool| {
+        let first = Document { name: "a", run: first };
+        let reference = Reference { first, more: &[], scatters: Some(&scatters) };
+        let rules = Rules { by_role, ..Rules::default() };
+        let found = compare(&reference, &[Document { name: "b", run: other }], rules).others.remove(0);
+        (found.figures[0].verdict.clone(), found.scatter[0].sd, found.scatter[0].runs)
+    };
+    let (first, slower) = (of(0), run(&[Made::cycles(14.6, 2.9)]));
+    let (verdict, sd, runs) = found(&first, &slower, false);
+    assert!(verdict == ChangeVerdict::Worse && sd < 0.007 && runs == 20, "{verdict:?} {sd}");
+    // Between machines, or where a number is not per cycle, the clock counts.
+    let (verdict, sd, _) = found(&first, &slower, true);
+    assert!(verdict == ChangeVerdict::Unsure(Doubt::MayBeChance) && sd > 0.05, "{verdict:?} {sd}");
+    let (_, sd, _) = found(&first, &run(&[Made::latency(14.6 / 2.9)]), false);
+    assert!(sd > 0.05, "{sd}");
+}

@@ -77,6 +77,13 @@ messages! {
     /// A figure that the run does not have.
     Note figure_not_measured(name: &str, command: &str): "{name} was not measured: run `tiermark {command}`";
 
+    /// A figure per cycle of a run that has it in time only.
+    Note cycles_unknown(name: &str):
+        "{name} is not known: the clock of the core was not measured beside it, or the cache has a clock of its own";
+
+    /// The clock of a run that did not measure it.
+    Note clock_unknown(): "the clock of the cores was not measured";
+
     /// A figure of memory that the machine does not have.
     Note no_such_memory(name: &str, nodes: usize):
         { format!("{name}: this machine has no such memory ({})", count_of(nodes as u64, "node")) };

@@ -75,12 +75,17 @@ impl fmt::Display for Reason {
             Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
             Self::BelowRecord { record, is_time, date } => {
-                let record = if *is_time {
-                    format!("{} ns", format_ns(*record))
-                } else {
-                    format!("{} GB/s", format_gbs(*record))
-                };
+                let record = with_unit(*record, *is_time);
                 write!(f, "this machine's record is {record} on {date}: a neighbour may have been there all the time")
+            }
+            Self::Disagrees { with, here, there, is_time, apart } => {
+                let [here, there] = [here, there].map(|median| with_unit(*median, *is_time));
+                let apart = percent(*apart);
+                write!(f, "median {here} here, {there} in {with}: figures that mean the same differ by up to {apart}")
+            }
+            Self::IdleAboveLoaded { with, idle, loaded } => {
+                let [idle, loaded] = [idle, loaded].map(|median| with_unit(*median, true));
+                write!(f, "median {idle} without a load and {loaded} under one ({with}): a load makes nothing faster")
             }
             Self::Told { text, .. } => f.write_str(text),
             _ => self.write_state(f),
@@ -170,6 +175,11 @@ impl Nothing {
             Self::Disturbed => "and no window of them was undisturbed",
         }
     }
+}
+
+/// A time or a rate.
+fn with_unit(value: f64, is_time: bool) -> String {
+    if is_time { format!("{} ns", format_ns(value)) } else { format!("{} GB/s", format_gbs(value)) }
 }
 
 /// The sizes that a tier can have.

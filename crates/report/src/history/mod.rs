@@ -180,7 +180,13 @@ fn conclusion(figure: &FigureHistory, style: &Style) -> Cell {
         let text = unsure.map_or_else(|| "no change".to_owned(), |apart| format!("unsure: {}", signed(apart)));
         return Cell::inked(if is_short(figure) { String::new() } else { text }, Ink::Dim);
     }
-    Cell::inked(words.join(style.glyph(" · ", ", ")), if worse { Ink::Bad } else { Ink::Good })
+    let ink = match figure.less_is_better() {
+        Some(_) if worse => Ink::Bad,
+        Some(_) => Ink::Good,
+        // A clock is neither good nor bad.
+        None => Ink::Plain,
+    };
+    Cell::inked(words.join(style.glyph(" · ", ", ")), ink)
 }
 
 /// Values that a change or a trend of a figure alone needs (`compare::FEWEST` on each side).

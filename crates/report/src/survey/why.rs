@@ -46,7 +46,13 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
     for (why, group) in &groups {
         out.push_str(&heading(why.title(), style));
         out.push_str(&match why {
-            Why::Withheld | Why::Unmeasured | Why::InDoubt | Why::NotSettled | Why::NotSustained | Why::Otherwise => {
+            Why::Withheld
+            | Why::Unmeasured
+            | Why::InDoubt
+            | Why::Contradicted
+            | Why::NotSettled
+            | Why::NotSustained
+            | Why::Otherwise => {
                 reasons(group, style)
             }
             Why::BelowRecord => records(group, style),

@@ -82,6 +82,7 @@ pub(crate) enum Why {
     Unmeasured,
     InDoubt,
     BelowRecord,
+    Contradicted,
     NotSharp,
     NotReproduced,
     NotSettled,
@@ -96,6 +97,7 @@ impl Why {
     pub(crate) fn of_bound(reason: &Reason) -> Self {
         match reason.code() {
             ReasonCode::BelowRecord => Self::BelowRecord,
+            ReasonCode::Contradicted => Self::Contradicted,
             ReasonCode::NotReproduced => Self::NotReproduced,
             ReasonCode::NotSettled => Self::NotSettled,
             ReasonCode::NotSustained => Self::NotSustained,
@@ -113,6 +115,7 @@ impl Why {
             Self::Unmeasured => "Not measured",
             Self::InDoubt => "In doubt: a property of the figure could not be proven",
             Self::BelowRecord => "Below this machine's record",
+            Self::Contradicted => "Bounds: figures that mean the same differ",
             Self::NotSharp => "Bounds: the visits do not show a level that windows pile up at",
             Self::NotReproduced => "Bounds: the best was reached too seldom (3 visits at least 1 s apart needed)",
             Self::NotSettled => "Bounds: not in steady state, the values still changed within visits",
@@ -133,6 +136,10 @@ impl Why {
                 "a neighbour may have been there all the time: run again at another hour; if it stays low, {}",
                 "run `tiermark doctor`"
             ),
+            Self::Contradicted => {
+                "the machine may have changed between the two: run again at a quieter hour; if they still differ, report it"
+                    .to_owned()
+            }
             Self::NotSharp if run.machine.system.hypervisor.is_some() => format!(
                 "other programs or guests use the same cache or memory nearly all the time: {longer}, at a quieter hour, or on {}",
                 "dedicated cores"

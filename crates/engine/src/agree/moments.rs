@@ -1,0 +1,110 @@
+//! The median of a figure over its visits, with its interval.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Machine, StateKind, Visit, Visits, Window};
+use tiermark_stats::{APART_SECONDS, BEYOND, VISITS, max, median, min, quantile_ranks};
+
+use super::Figure;
+use crate::accounting::StepAccounting;
+use crate::cell::reading;
+use crate::clock::Basis;
+use crate::states::Conditions;
+
+/// Visits closer together than this see one moment and count as one, as for a level.
+const IN_A_ROW_SECONDS: f64 = 0.05;
+
+/// A median over visits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Middle {
+    pub(super) median: f64,
+    /// Its 95 % interval. `None` below six visits or three moments a second apart. Of five visits, even the lowest and the highest leave out the
+    /// median in 6 % of the cases, and a neighbour may stay for seconds: such a median is not known well enough to contradict another. A trusted
+    /// figure has more.
+    pub(super) interval: Option<(f64, f64)>,
+}
+
+/// What medians have to share to be compared: the state of the cpus, and whether they are per cycle of the core.
+pub(super) type Condition = (Option<StateKind>, bool);
+
+impl Middle {
+    /// The median of visits: each with its time and its value, in order of time.
+    pub(super) fn of(visits: &[(f64, f64)]) -> Option<Self> {
+        let (visited, moments) = (apart(visits, IN_A_ROW_SECONDS), apart(visits, APART_SECONDS));
+        let own = interval_of_median(&visited);
+        // Where moments are too few for an interval, all of them count.
+        let ends = min(&moments).zip(max(&moments)).filter(|_| moments.len() >= VISITS);
+        let of_moments = interval_of_median(&moments).or(ends);
+        let both = own.zip(of_moments);
+        let interval = both.map(|((low, high), (first, last))| (low.min(first), high.max(last)));
+        Some(Self { median: median(&visited)?, interval })
+    }
+
+    /// Whether both intervals are known and have nothing in common.
+    pub(super) fn is_apart(&self, other: &Self) -> bool {
+        let pair = self.interval.zip(other.interval);
+        pair.is_some_and(|((low, high), (other_low, other_high))| low > other_high || other_low > high)
+    }
+}
+
+/// The median of a figure of a tier in the state that its value is of, at the clock of the run.
+pub(super) fn middle(
+    figure: &Figure<'_>,
+    tier: Option<&str>,
+    conditions: &Conditions,
+    machine: &Machine,
+) -> Option<(Middle, Condition)> {
+    let (step, seen) = (figure.step, figure.seen);
+    let accounting = StepAccounting::of(step);
+    let reading = reading(step, &accounting, &seen.disturbance, conditions, machine);
+    let pairs = seen.visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
+    let states: Vec<Option<StateKind>> = seen.visits.list.iter().map(|visit| reading.state(visit, pairs)).collect();
+    let state = seen.state.or_else(|| commonest(&states));
+    let visits = seen.visits.list.iter().zip(&states);
+    let chosen = visits.filter(|(_, its)| state.is_none() || **its == state).map(|(visit, _)| visit.clone()).collect();
+    let visits = Visits { list: chosen, ..seen.visits };
+    // One clock for all: at its own, a figure of a slower hour would differ by the clock.
+    let (visits, is_per_cycle) = match conditions.clock {
+        Some(clock) => {
+            let basis = Basis::of(tier, step.metric, &visits);
+            (basis.at_clock(step.metric, &visits, clock.p90), basis == Basis::Cycles)
+        }
+        None => (visits, false),
+    };
+    Some((Middle::of(&middles(&visits.list))?, (state, is_per_cycle)))
+}
+
+/// The state that most visits are in.
+fn commonest(states: &[Option<StateKind>]) -> Option<StateKind> {
+    let mut counts: BTreeMap<StateKind, usize> = BTreeMap::new();
+    states.iter().flatten().for_each(|state| *counts.entry(*state).or_default() += 1);
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(state, _)| state)
+}
+
+/// The middle of the clean windows of each visit, with its time.
+fn middles(visits: &[Visit]) -> Vec<(f64, f64)> {
+    let clean =
+        |visit: &Visit| visit.windows.iter().filter(|w| w.clean).filter_map(Window::value).collect::<Vec<f64>>();
+    visits.iter().filter_map(|visit| Some((visit.at, median(&clean(visit))?))).collect()
+}
+
+/// The middle of what lies within so many seconds, each span from the first visit after the one before.
+fn apart(visits: &[(f64, f64)], seconds: f64) -> Vec<f64> {
+    let mut all: Vec<(f64, Vec<f64>)> = Vec::new();
+    for (at, value) in visits {
+        match all.last_mut().filter(|(began, _)| *at < began + seconds) {
+            Some((_, values)) => values.push(*value),
+            None => all.push((*at, vec![*value])),
+        }
+    }
+    all.iter().filter_map(|(_, values)| median(values)).collect()
+}
+
+/// The distribution-free 95 % interval of a median; `None` below six values.
+fn interval_of_median(values: &[f64]) -> Option<(f64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let ranks = quantile_ranks(sorted.len() as u64, 0.5, BEYOND)?;
+    let at = |rank: u64| sorted.get(usize::try_from(rank).ok()?.checked_sub(1)?).copied();
+    at(ranks.low?).zip(at(ranks.high?))
+}
