@@ -39,3 +39,31 @@ fn halfway(back: &Finding) -> Option<String> {
         _ => format!("; halfway back{to} in {time}"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::messages::memory;
+    use tiermark_model::{MIB, Unit};
+
+    use super::*;
+
+    fn found(metric: Quantity, ns: Option<f64>) -> Finding {
+        let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, "cold").whole(Labels::AFTER, 66 * MIB);
+        Finding { evidence: vec!["latency/cold".to_owned()], ..Finding::new(metric, labels, ns, Unit::Ns) }
+    }
+
+    #[test]
+    fn a_line_says_what_other_work_costs_and_when_half_of_it_is_gone() {
+        let text = |findings: &[Finding]| cold(findings.iter(), "", &Style::default()).replace('\n', " ");
+        let first = found(Quantity::Latency, Some(250.3));
+        let back = found(Quantity::LatencyRecovery, Some(6.02e6)).with_notes([memory::recovers_to(147.2)]);
+        let line = "After other work (66 MiB read) a random access to DRAM takes 250 ns";
+        assert_eq!(text(std::slice::from_ref(&first)).trim_end(), line);
+        assert_eq!(text(&[first.clone(), back.clone()]).trim_end(), format!("{line}; halfway back to 147 ns in 6 ms"));
+        let labels = back.labels.clone().text(Labels::STATISTIC, "at least");
+        let late = Finding { labels, value: Some(16e6), ..back.clone() };
+        let expected = format!("{line}; not yet halfway back to 147 ns after 16 ms");
+        assert_eq!(text(&[first, late]).trim_end(), expected);
+        assert_eq!(text(&[found(Quantity::Latency, None), back]), "");
+    }
+}
