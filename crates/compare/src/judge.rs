@@ -75,7 +75,7 @@ impl Pair {
             pair.figure.verdict = ChangeVerdict::NotComparable(why);
             return pair;
         };
-        let is_of_the_hour = pair.figure.metric.is_of_the_hour();
+        let is_of_the_hour = pair.figure.is_of_the_hour();
         if let Some(obstacle) = is_of_the_hour.then_some(Obstacle::OfTheHour).or_else(|| obstacle(a, b, rules)) {
             pair.figure.verdict = ChangeVerdict::NotComparable(obstacle);
             return pair;

@@ -1,6 +1,8 @@
 //! The numbers that the blocks of each thread of a step count for.
 
-use tiermark_model::{Labels, Metric, Role, Step, Unit};
+use std::borrow::Cow;
+
+use tiermark_model::{Labels, Metric, Role, Step, ThreadSetup, Unit, Visit, Visits};
 
 /// Kind of a thread's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +12,9 @@ pub enum Work {
     /// Accesses to what was touched a while ago: one window holds a whole visit, and the middle of all visits counts, since a cache that
     /// forgets has no undisturbed end.
     Revisits,
+    /// Accesses after other memory was read: the first window of a visit counts, and the middle of all visits, since how much of a state is
+    /// lost has no undisturbed end.
+    FirstAccesses,
     /// Calls of the operating system that one thread makes, counted as accesses.
     Calls,
     /// Operations of the kernel that other threads and processes take part in: their turns come when the scheduler likes.
@@ -70,7 +75,7 @@ pub struct StepAccounting {
 impl StepAccounting {
     /// The accounting of a step, from the roles of its setup.
     pub fn of(step: &Step) -> Self {
-        let threads: Vec<Work> = step.setup.threads.iter().map(|t| work(&t.role, step.metric)).collect();
+        let threads: Vec<Work> = step.setup.threads.iter().map(|thread| work(thread, step.metric)).collect();
         let mut parts: Vec<PartAccounting> = Vec::new();
         for (index, thread) in step.setup.threads.iter().enumerate() {
             if thread.part.is_empty() || threads[index] == Work::Service {
@@ -104,9 +109,24 @@ impl StepAccounting {
     /// Whether the value of a step is the edge of its windows, or their middle: what describes a load, or turns that others take as well,
     /// has no undisturbed end of its own, and what is held against such a value is of its kind.
     pub(crate) fn has_edge(&self, labels: &Labels) -> bool {
-        let describes = |work: &Work| matches!(work, Work::Turns | Work::Transfers | Work::Revisits);
+        let describes =
+            |work: &Work| matches!(work, Work::Turns | Work::Transfers | Work::Revisits | Work::FirstAccesses);
         let loads = self.metric == Metric::Latency && self.threads.contains(&Work::Bytes);
         !loads && !self.threads.iter().any(describes) && !labels.is(Labels::STATISTIC, MEDIAN)
+    }
+
+    /// The visits as the value counts them: of accesses after other work their first windows, otherwise all windows.
+    pub(crate) fn counted<'a>(&self, visits: &'a Visits) -> Cow<'a, Visits> {
+        if !self.counts_first_windows() {
+            return Cow::Borrowed(visits);
+        }
+        let first = |visit: &Visit| Visit { windows: visit.windows.iter().take(1).cloned().collect(), ..visit.clone() };
+        Cow::Owned(Visits { list: visits.list.iter().map(first).collect(), ..*visits })
+    }
+
+    /// Whether only the first window of each visit counts.
+    pub(crate) fn counts_first_windows(&self) -> bool {
+        self.threads.contains(&Work::FirstAccesses)
     }
 
     /// The threads whose work the value counts.
@@ -115,9 +135,10 @@ impl StepAccounting {
     }
 }
 
-/// Kind of the blocks of a role.
-fn work(role: &Role, metric: Metric) -> Work {
-    match role {
+/// Kind of the blocks of a thread.
+fn work(thread: &ThreadSetup, metric: Metric) -> Work {
+    match &thread.role {
+        Role::Chase { .. } if thread.reads_first.is_some() => Work::FirstAccesses,
         Role::Chase { .. } | Role::Ping { .. } | Role::Take => Work::Accesses,
         Role::Revisit { .. } => Work::Revisits,
         Role::Contend => Work::Turns,
@@ -136,7 +157,9 @@ impl Work {
     /// The metric that counts it.
     fn metric(self) -> Option<Metric> {
         match self {
-            Self::Accesses | Self::Revisits | Self::Calls | Self::Meetings | Self::Turns => Some(Metric::Latency),
+            Self::Accesses | Self::Revisits | Self::FirstAccesses | Self::Calls | Self::Meetings | Self::Turns => {
+                Some(Metric::Latency)
+            }
             Self::Bytes | Self::Transfers => Some(Metric::Bandwidth),
             Self::Service => None,
         }

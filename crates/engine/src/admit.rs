@@ -4,7 +4,9 @@
 mod room;
 
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, CpuId, IdSet, Machine, MemPolicy, Node, NodeId, Refusal, RegionSetup, Setup};
+use tiermark_model::{
+    Bytes, CpuId, IdSet, Layout, Machine, MemPolicy, Node, NodeId, Refusal, RegionSetup, Setup, ThreadSetup,
+};
 
 pub use room::{Fresh, Pool};
 
@@ -25,6 +27,7 @@ pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refu
             let what = format!("region {} for cpu {}", thread.region, thread.cpu);
             return Err(says::setup_inconsistent(&what, "the setup has no such region"));
         }
+        admit_reading(thread, setup)?;
     }
     for (index, region) in setup.regions.iter().enumerate() {
         admit_bytes(region)?;
@@ -39,6 +42,19 @@ pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refu
     room::admit(setup, machine, fresh)
 }
 
+/// What a thread reads before each visit must be memory of its own process that holds plain data.
+fn admit_reading(thread: &ThreadSetup, setup: &Setup) -> Result<(), Refusal> {
+    let Some(region) = thread.reads_first else { return Ok(()) };
+    let why = match setup.regions.get(region) {
+        None => "the setup has no such region",
+        Some(_) if thread.process => "the thread runs in a process of its own",
+        Some(_) if setup.threads.iter().any(|other| other.region == region) => "a thread works on it",
+        Some(read) if read.layout != Layout::Data => "it holds no plain data",
+        Some(_) => return Ok(()),
+    };
+    Err(says::setup_inconsistent(&format!("region {region}, which cpu {} reads first", thread.cpu), why))
+}
+
 /// The nodes a region's pages belong on: those it names, else the node of the first thread that works on it; none of memory that is a
 /// file's.
 pub fn region_nodes(setup: &Setup, region: usize, machine: &Machine) -> IdSet {
@@ -48,7 +64,7 @@ pub fn region_nodes(setup: &Setup, region: usize, machine: &Machine) -> IdSet {
     if let Some(named) = setup.regions.get(region).map(|r| &r.nodes).filter(|n| !n.is_empty()) {
         return named.clone();
     }
-    let thread = setup.threads.iter().find(|t| t.region == region);
+    let thread = setup.threads.iter().find(|thread| thread.uses(region));
     thread.and_then(|t| nearest_memory_node(t.cpu, machine)).into_iter().collect()
 }
 
@@ -191,6 +207,25 @@ mod tests {
         let mut machine = machine();
         machine.cpus[2].node = None;
         assert_eq!((machine.node_of(2), nearest_memory_node(2, &machine)), (None, Some(0)));
+    }
+
+    #[test]
+    fn only_plain_memory_that_nobody_works_on_is_read_first() {
+        let chase = setup(0, GIB, "", PageKind::Thp);
+        let mut with = chase.clone();
+        with.regions.push(chase.regions[0].clone());
+        with.threads[0].reads_first = Some(1);
+        assert_eq!(fits(&with, &machine()), Ok(()));
+        assert_eq!(region_nodes(&with, 1, &machine()), IdSet::from_iter([0]));
+        let refused = |change: fn(&mut Setup)| {
+            let mut setup = with.clone();
+            change(&mut setup);
+            fits(&setup, &machine()).unwrap_err().code
+        };
+        assert_eq!(refused(|setup| setup.threads[0].reads_first = Some(2)), codes::setup_inconsistent);
+        assert_eq!(refused(|setup| setup.threads[0].reads_first = Some(0)), codes::setup_inconsistent);
+        assert_eq!(refused(|setup| setup.threads[0].process = true), codes::setup_inconsistent);
+        assert_eq!(refused(|setup| setup.regions[1].layout = Layout::Zeros), codes::setup_inconsistent);
     }
 
     #[test]

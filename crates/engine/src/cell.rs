@@ -279,14 +279,15 @@ impl Cell {
         // Most looks end here, long before an interval is worth its time.
         let whole = self.reading(groups, machine);
         let bare = Reading { intervals: !whole.has_edge, ..whole };
-        let bare = bare.estimate(&self.visits);
+        let counted = self.accounting.counted(&self.visits);
+        let bare = bare.estimate(&counted);
         // Where a hypervisor may move the cpus, a better state may come as long as there is time.
         let moved = self.visits.list.last().is_some_and(|visit| !visit.before.is_empty());
         if moved || !bare.bound.is_empty() || bare.edge.is_some_and(|edge| edge.share < CALM) {
             *self.looked.borrow_mut() = (visits, false);
             return false;
         }
-        let estimate = whole.estimate(&self.visits);
+        let estimate = whole.estimate(&counted);
         let half = estimate.value.zip(estimate.interval).map(|(value, i)| (i.high - i.low) / 2.0 / value);
         let held = estimate.bound.is_empty() && half.is_some_and(|half| half <= stop.precision);
         *self.looked.borrow_mut() = (visits, held);

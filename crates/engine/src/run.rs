@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use tiermark_model::messages::run as says;
-use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, Role, State, Step};
+use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Purpose, Refusal, Request, Role, State, Step};
 use tiermark_stats::Rng;
 
 use crate::accounting::StepAccounting;
@@ -124,7 +124,8 @@ pub fn reanalyse(
         };
         let accounting = StepAccounting::of(step);
         let reading = reading(step, &accounting, &seen.disturbance, &groups, machine);
-        let estimate = Reading { passes: seen.passes, ..reading }.estimate(&seen.visits);
+        let reading = Reading { passes: seen.passes, ..reading };
+        let estimate = reading.estimate(&accounting.counted(&seen.visits));
         let mut verdict = seen.verdict.clone();
         verdict.reasons.retain(|reason| !reason.is_of_estimate());
         if verdict.grade <= tiermark_model::Grade::Bound {
@@ -321,7 +322,9 @@ impl Runner<'_> {
             cell.refusal = Some(match stopped {
                 true => says::run_stopped(step),
                 // Figures get the time before points of curves: a skipped point only makes a curve less dense.
-                false if cell.step.labels.is_point() => says::curve_point_skipped(step),
+                false if cell.step.labels.is_point() && !cell.step.labels.is_for(Purpose::Cold) => {
+                    says::curve_point_skipped(step)
+                }
                 false => says::no_time_left(step),
             });
         }

@@ -253,10 +253,11 @@ fn middle_of(visit: &Visit) -> Option<f64> {
 }
 
 fn loads(step: &Step) -> bool {
-    step.setup
-        .threads
-        .iter()
-        .any(|thread| matches!(thread.role, Role::Load { .. } | Role::Revisit { .. } | Role::Os(_)))
+    let threads = &step.setup.threads;
+    threads.iter().any(|thread| {
+        // Its visits begin slow by design.
+        thread.reads_first.is_some() || matches!(thread.role, Role::Load { .. } | Role::Revisit { .. } | Role::Os(_))
+    })
 }
 
 /// Share of the time and duration of a state in a series in time order; `None` where too little of it was seen.

@@ -129,9 +129,9 @@ fn streams(setup: &Setup, index: usize) -> usize {
 
 fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Order<'a>, Refusal> {
     let region = &setup.regions[index];
-    let worker = setup.threads.iter().find(|t| t.region == index);
+    let worker = setup.threads.iter().find(|thread| thread.uses(index));
     let worker =
-        worker.ok_or_else(|| says::setup_inconsistent("a setup", &format!("no thread works on region {index}")))?;
+        worker.ok_or_else(|| says::setup_inconsistent("a setup", &format!("no thread uses region {index}")))?;
     let streams = streams(setup, index);
     let least = LEAST_BYTES * streams as u64;
     if region.bytes.0 < least {

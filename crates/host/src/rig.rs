@@ -220,6 +220,7 @@ impl Resources {
             clock: self.clock,
             lookout: self.lookout,
             region: Arc::clone(&regions[thread.region]),
+            other: thread.reads_first.and_then(|other| regions.get(other)).map(Arc::clone),
             share,
             role: thread.role.clone(),
             index,

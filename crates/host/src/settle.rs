@@ -86,6 +86,14 @@ pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clo
     (Settling { ns: clock.between(start, clock.now()), is_settled }, checksum)
 }
 
+/// Reads each line of other memory once, in order, instead of settling: what the visit before left in caches and in page-table entries is evicted, as by
+/// other work.
+pub(crate) fn read_other(other: &Region, clock: &Clock) -> Settling {
+    let start = clock.now();
+    other.mapping.touch_translations(0, other.bytes, LINE);
+    Settling { ns: clock.between(start, clock.now()), is_settled: true }
+}
+
 /// Goes on with a worker's work for one pass or a short time, while other threads that took longer to settle do the same. Returns a checksum.
 pub(crate) fn refresh(work: &mut Work, around: Surroundings, clock: &Clock) -> u64 {
     if !around.may_hold {

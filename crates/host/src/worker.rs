@@ -19,7 +19,7 @@ use crate::load::LoadWork;
 use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::revisit::{RevisitWork, Round};
-use crate::settle::{Surroundings, refresh, settle};
+use crate::settle::{Surroundings, read_other, refresh, settle};
 use crate::share::{ShareWork, Watch};
 use crate::streams::Share;
 use crate::work::Work;
@@ -40,6 +40,8 @@ pub(crate) struct Worker {
     pub(crate) clock: Clock,
     pub(crate) lookout: Lookout,
     pub(crate) region: Arc<Region>,
+    /// Memory that it reads before each shot instead of settling; it fills this memory itself.
+    pub(crate) other: Option<Arc<Region>>,
     /// Among the workers of its region; the first fills it.
     pub(crate) share: Share,
     /// Its role.
@@ -87,6 +89,9 @@ impl Worker {
     /// Goes to its cpu and, as the first of its region, fills it.
     pub(crate) fn settle(&mut self, seed: u64, next: Option<&[u32]>) -> Result<(), Refusal> {
         tiermark_system::pin(self.cpu).map_err(|error| pin_refused(self.cpu, &error))?;
+        if let Some(other) = &self.other {
+            other.fill(self.cpu, seed, None, &|| self.stopped())?;
+        }
         if self.share.index != 0 {
             return Ok(());
         }
@@ -199,7 +204,10 @@ impl Worker {
         };
         let pings_before = ask()?;
         // After the pings, which take longer than a second level keeps its lines.
-        let (mut settling, mut checksum) = settle(work, &self.region, around, &clock);
+        let (mut settling, mut checksum) = match &self.other {
+            Some(other) => (read_other(other, &clock), 0),
+            None => settle(work, &self.region, around, &clock),
+        };
         let mut opened = gate.arrive(|| clock.now(), wait).map_err(answers)?;
         if self.is_loaded {
             // While the others load the memory.
@@ -229,7 +237,8 @@ impl Worker {
             Work::Revisit(work) => work.play(&mut self.stamps, &clock),
             Work::Os(work) => work.play(&mut self.stamps, &clock, deadline).inspect_err(|_| gate.break_open())?,
             work => {
-                checksum ^= work.ramp();
+                // After other work the first accesses are those that count.
+                checksum ^= if self.other.is_none() { work.ramp() } else { 0 };
                 let mut timed =
                     Timed { clock: &clock, deadline, lookout: self.is_alone.then_some(lookout), between: &mut between };
                 timed.blocks(work, &mut self.stamps, &mut checksum)

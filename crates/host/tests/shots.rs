@@ -71,6 +71,30 @@ fn what_was_touched_is_chased_once_a_shot_and_nothing_else_is_stamped() {
 }
 
 #[test]
+fn other_memory_is_read_before_a_shot_instead_of_settling() {
+    const OTHER: u64 = 64 << 20;
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    let mut setup = chase(cpu, region(32 << 20, PageKind::Thp, Layout::Chain(ChainLayout::Random)), 1);
+    setup.regions.push(region(OTHER, PageKind::Thp, Layout::Data));
+    setup.threads[0].reads_first = Some(1);
+    let mut rig = host.prepare(&setup).unwrap();
+    assert!(rig.placement().pages > 0);
+    for _ in 0..3 {
+        let shot = rig.shot(SHOT).unwrap().threads.remove(0);
+        assert_sane(&shot, cpu);
+        // No core reads 200 GB/s.
+        assert!(shot.settling.is_settled && shot.settling.ns > OTHER as f64 / 200.0, "{:?}", shot.settling);
+    }
+    drop(rig);
+    // Memory that is not there, and memory that the thread works on.
+    for wrong in [Some(2), Some(0)] {
+        setup.threads[0].reads_first = wrong;
+        assert!(host.prepare(&setup).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
 fn every_kernel_of_this_cpu_runs_in_a_shot() {
     let mut host = host();
     let cpu = first_cpu(host.machine());

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::history::CpuPlace;
 use crate::labels::Labels;
 use crate::observation::{Interval, Now};
+use crate::purpose::Purpose;
 use crate::quantity::Quantity;
 use crate::run::Run;
 use crate::state::StateKind;
@@ -181,6 +182,11 @@ impl ComparedFigure {
     /// Whether less of it is better; `None` where neither more nor less is.
     pub fn less_is_better(&self) -> Option<bool> {
         less_is_better(&self.metric, self.unit)
+    }
+
+    /// Whether it describes the time of a run and not the hardware: its quantity does, or it is of accesses right after other work.
+    pub fn is_of_the_hour(&self) -> bool {
+        self.metric.is_of_the_hour() || self.labels.is_for(Purpose::Cold)
     }
 
     /// How much it lost, relative to the first run; `None` unless it is worse.
@@ -377,7 +383,7 @@ pub enum Obstacle {
     Missing,
     /// One is a middle and the other an edge.
     Estimate,
-    /// Tails of blocks, disturbed ones included, and what caches held: they describe the time of the run.
+    /// Tails of blocks, disturbed ones included, what caches held, and accesses after other work: they describe the time of the run.
     OfTheHour,
     /// The same name may be another piece of the machine in each run: a region of a scan, a cpu of a guest.
     Place,
@@ -407,7 +413,9 @@ impl fmt::Display for Obstacle {
             Self::Suspect => write!(f, "suspect in at least one run"),
             Self::Missing => write!(f, "withheld or not measured in at least one run"),
             Self::Estimate => write!(f, "an edge against a middle"),
-            Self::OfTheHour => write!(f, "tails, and what caches held: they describe the other work during a run"),
+            Self::OfTheHour => {
+                write!(f, "tails, what caches held, accesses after other work: they describe the time of a run")
+            }
             Self::Place => write!(f, "of one region or one pair of cpus, which may be others in each run"),
             Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),
         }

@@ -106,6 +106,8 @@ keys! {
     LENGTH = "length";
     /// Time since the accessed lines were touched, ns.
     WAIT = "wait";
+    /// Bytes of other memory that were read before.
+    AFTER = "after";
     /// The cpu that answers.
     TO = "to";
     /// Whose memory shared lines are in: `first`, `second` (of the pair's cpus) or `third`.

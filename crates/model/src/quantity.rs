@@ -49,6 +49,8 @@ quantities! {
     BandwidthPart = "bandwidth.part",
     /// A percentile of the time of blocks of accesses.
     LatencyTail = "latency.tail",
+    /// Time after other work until half of what accesses then take longer is gone.
+    LatencyRecovery = "latency.recovery",
     /// Size of a cache, as the latency curve shows it.
     TierSize = "tier.size",
     /// The clock of the cores during a run: the 90th percentile by time, with the 10th and the 90th as its interval.
@@ -182,11 +184,12 @@ quantities! {
 }
 
 impl Quantity {
-    /// Whether it describes the time of a run and not the hardware: tails, and what neighbours left in a cache.
+    /// Whether it describes the time of a run and not the hardware: tails, what neighbours left in a cache, and how fast a state comes back.
     pub fn is_of_the_hour(&self) -> bool {
         matches!(
             self,
             Self::LatencyTail
+                | Self::LatencyRecovery
                 | Self::OsTail
                 | Self::ResidencyAccess
                 | Self::ResidencyMiss

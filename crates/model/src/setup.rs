@@ -61,12 +61,21 @@ pub struct ThreadSetup {
     /// Whether it runs in a process of its own, which has its region to itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub process: bool,
+    /// Index of a region that it reads once before each visit, instead of settling: as other work does, this evicts what the visit before
+    /// left in caches. The visit then times how its own state comes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_first: Option<usize>,
 }
 
 impl ThreadSetup {
     /// A thread that belongs to no part.
     pub fn new(cpu: CpuId, role: Role, region: usize) -> Self {
-        Self { cpu, role, region, part: String::new(), process: false }
+        Self { cpu, role, region, part: String::new(), process: false, reads_first: None }
+    }
+
+    /// Whether it uses this region of the setup: works on it, or reads it before each visit.
+    pub fn uses(&self, region: usize) -> bool {
+        self.region == region || self.reads_first == Some(region)
     }
 }
 

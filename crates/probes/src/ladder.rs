@@ -1,7 +1,7 @@
 //! From observations to findings: what both probes do alike.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Note, Observation, Purpose, Quantity, Unit};
+use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Note, Observation, Purpose, Quantity, Unit, Verdict};
 
 /// The finding an observation stands for by itself.
 pub(crate) fn finding(observation: &Observation, notes: impl IntoIterator<Item = Note>) -> Finding {
@@ -28,6 +28,17 @@ pub(crate) fn derived(observation: &Observation, metric: Quantity, labels: Label
         evidence: vec![observation.step.clone()],
         ..Finding::new(metric, labels, value, unit)
     }
+}
+
+/// The verdict of a number that describes a load or a state: differing visits are its content, no reason for doubt. The interval
+/// shows how much they differ.
+pub(crate) fn description(verdict: &Verdict) -> Verdict {
+    let mut verdict = verdict.clone();
+    if verdict.grade <= Grade::Bound {
+        verdict.reasons.retain(|reason| !reason.is_of_estimate());
+        verdict.grade = Grade::Trusted;
+    }
+    verdict
 }
 
 /// The widest interval of a quotient that the intervals of two numbers allow, without an assumption about their

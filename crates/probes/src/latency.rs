@@ -11,19 +11,20 @@ use tiermark_model::{
 };
 use tiermark_stats::VISITS;
 
+use crate::cold;
 use crate::edges::tier_sizes;
 use crate::finder::{Chase, Finder, after_curve};
 use crate::found::{Found, still_rises};
 use crate::geometry;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::reach::quiet_cpu;
-use crate::room::dram_bytes;
+use crate::room::{dram_bytes, memory_cap};
 use crate::sizes::sweep;
 use crate::steps::{
     asked, check_size, curve_point, default_page, denser_seconds, follow, headline, max_seconds, once, one_cpu, phase,
     with_steps,
 };
-use crate::tiers::{DRAM, DRAM_RANDOM, ladder_of};
+use crate::tiers::{DRAM, DRAM_RANDOM, Tier, ladder_of};
 
 /// Bytes of a line, as chains are laid out.
 const LINE: u64 = 64;
@@ -99,6 +100,7 @@ impl Probe for Latency {
             findings
                 .extend(with_purpose(observations, purpose).map(|o| still_rising(finding(o, notes(o)), observations)));
         }
+        findings.extend(cold::findings(observations));
         findings.extend(tier_sizes(observations, lab.machine));
         findings.extend(tails(observations));
         findings.extend(geometry::of_table(observations, lab.machine));
@@ -164,9 +166,26 @@ impl LatencyPlanner<'_> {
                 steps.push(self.step(labels, Bytes(tier.bytes), tier.node, layout, page, 1, stop));
             }
         }
+        if let Some(tier) = rungs.tiers.iter().find(|tier| tier.name == DRAM) {
+            steps.extend(self.cold(tier));
+        }
         plan.rules.extend(rungs.rules);
         plan.refused.extend(rungs.refused);
         steps
+    }
+
+    /// The same random accesses right after other work; `None` without time or memory for it.
+    fn cold(&self, tier: &Tier) -> Option<Step> {
+        let (machine, only) = (self.lab.machine, [self.cpu].into_iter().collect());
+        let read = cold::read_bytes(machine.reachable_cache_bytes(&only), tier.bytes);
+        let (cap, _) = memory_cap(machine, &only, tier.node, &self.request.scope);
+        if self.request.effort == Effort::Quick || tier.bytes.saturating_add(read) > cap {
+            return None;
+        }
+        let page = self.pages()[0];
+        // Reserved pages are scarce, and any will do for what is only read.
+        let other = if let PageKind::Huge(_) = page { default_page(machine) } else { page };
+        Some(cold::step(self.request, self.cpu, Bytes(tier.bytes), tier.node, [page, other], read))
     }
 
     /// The sweep from the smallest footprint to DRAM, for every requested layout, page size and number of chains.

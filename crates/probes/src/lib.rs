@@ -8,6 +8,7 @@ pub mod bandwidth;
 pub mod c2c;
 mod ceilings;
 mod chasing;
+mod cold;
 mod edges;
 mod finder;
 mod found;

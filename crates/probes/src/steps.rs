@@ -12,6 +12,7 @@ use tiermark_model::{
 };
 
 use crate::reach::quiet_cpu;
+use crate::tiers::DRAM;
 
 /// The parameters of a request (the defaults where it has none) and the cpus that it may use. Also checks that its memory node can give memory.
 ///
@@ -175,9 +176,11 @@ pub(crate) fn follow(later: &[Step], plan: &mut Plan) {
     for purpose in purposes {
         let (mut what, mut threads, mut tiers) = (Vec::new(), BTreeSet::new(), Vec::new());
         for step in later.iter().filter(|step| step.labels.its_purpose() == purpose) {
-            let op = step.labels.get(Labels::OP).unwrap_or("latency").to_owned();
+            let is_cold = purpose == Some(Purpose::Cold);
+            let latency = if is_cold { "latency after other work" } else { "latency" };
+            let op = step.labels.get(Labels::OP).unwrap_or(latency).to_owned();
             let beside = step.labels.get(Labels::BESIDE).map(|beside| format!(" beside {beside}"));
-            let tier = step.labels.get(Labels::TIER).map(str::to_owned);
+            let tier = if is_cold { Some(DRAM) } else { step.labels.get(Labels::TIER) }.map(str::to_owned);
             for (list, word) in [(&mut what, Some(op + &beside.unwrap_or_default())), (&mut tiers, tier)] {
                 list.extend(word.filter(|word| !list.contains(word)));
             }

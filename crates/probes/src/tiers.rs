@@ -12,6 +12,8 @@ use crate::room::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes}
 pub(crate) const DRAM: &str = "DRAM";
 /// The name of accesses to it at random over the whole footprint, with their page walks.
 pub(crate) const DRAM_RANDOM: &str = "DRAM random";
+/// The name of the same accesses right after other work.
+pub(crate) const COLD: &str = "cold";
 /// The name of the rung of a memory that a memory-side cache answers for.
 const SIDE_CACHE: &str = "memory-side cache";
 /// A footprint fits its level with this divisor: half of a private cache, so that stack and page tables do not push it

@@ -13,13 +13,14 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
 
+/// The keys of labels that are amounts of memory.
+const BYTES: [&str; 5] = [Labels::SIZE, Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::AFTER];
+
 /// A label as text.
 fn label_text(key: &str, label: &Label) -> String {
     match label {
         Label::Text(text) => text.clone(),
-        Label::Whole(n) if [Labels::SIZE, Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET].contains(&key) => {
-            tiermark_model::Bytes(*n).to_string()
-        }
+        Label::Whole(n) if BYTES.contains(&key) => tiermark_model::Bytes(*n).to_string(),
         Label::Whole(n) => n.to_string(),
     }
 }
@@ -67,6 +68,7 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::RESIDENT, _) => format!("{} resident", label_text(key, label)),
         (Labels::CAPACITY, _) => format!("holding {}", label_text(key, label)),
         (Labels::WORKING_SET, _) => format!("on {}", label_text(key, label)),
+        (Labels::AFTER, _) => format!("after {} of other memory", label_text(key, label)),
         (Labels::COUNT, _) => format!("of {}", label_text(key, label)),
         (Labels::REGION, _) => format!("region {}", label_text(key, label)),
         (Labels::READS, _) => format!("{} % reads", label_text(key, label)),

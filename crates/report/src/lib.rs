@@ -5,6 +5,7 @@
 mod c2c;
 mod capacity;
 mod check;
+mod cold;
 mod comments;
 mod compare;
 mod continuous;

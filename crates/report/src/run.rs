@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tiermark_model::{Drift, Experiment, Finding, IdSet, Labels, Observation, Quantity, Refusal, Run, Warning};
 
 use crate::c2c::c2c;
+use crate::cold::cold;
 use crate::curves::{curves, orphans, tables, unmeasured};
 use crate::findings::{others, scaling, tails};
 use crate::header::{footer, header};
@@ -86,6 +87,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     let mut out = matrix(&mut shown, &run.machine, run.counters.as_ref(), style);
     let only = only_core(run, experiments);
     out.push_str(&ladder(&mut shown, only.as_deref(), style));
+    out.push_str(&after_other_work(&mut shown, style));
     out.push_str(&survey::core_clock(&mut shown, survey::is_survey(run), style));
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
@@ -105,6 +107,13 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     }
     out.push_str(&drift(experiments, style));
     (out, shown.numbers)
+}
+
+/// What an access takes right after other work, and what brings it back, in words.
+fn after_other_work(shown: &mut Shown<'_>, style: &Style) -> String {
+    let back = shown.take_all(|f| f.metric == Quantity::LatencyRecovery);
+    shown.count(&back);
+    cold(shown.findings.iter().copied(), "  ", style)
 }
 
 /// The cpus of some experiments, where they are of one core of a machine that has more.

@@ -134,9 +134,8 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         ));
         return Exit::Partial;
     }
-    let is_judged = |figure: &ComparedFigure| {
-        was_trusted(figure) && figure.less_is_better().is_some() && !figure.metric.is_of_the_hour()
-    };
+    let is_judged =
+        |figure: &ComparedFigure| was_trusted(figure) && figure.less_is_better().is_some() && !figure.is_of_the_hour();
     let without = |is_so: fn(&Obstacle) -> bool| {
         names(found, |figure| {
             let is_gone = matches!(&figure.verdict, ChangeVerdict::NotComparable(why) if is_so(why));

@@ -174,6 +174,9 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     let mut tail = run(&[Made::latency(100.0)]);
     tail.experiments[0].findings[0].metric = Quantity::LatencyTail;
     assert_eq!(against(&tail, &tail, Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
+    let cold = |value| run(&[Made::latency(value).label(Labels::PURPOSE, "cold").label(Labels::TIER, "cold")]);
+    assert_eq!(against(&cold(250.0), &cold(400.0), Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
+    assert_eq!(tiermark_compare::run_figures(&cold(250.0)).figures, [], "no history of it is kept");
     // Memory of nearly the same footprint is one thing; a cache may be full within a percent.
     let other = Obstacle::WorkingSet { first: Some(Bytes(256 * KIB)), other: Some(Bytes(257 * KIB)) };
     assert_eq!(verdict(Made::latency(1.0), Made::latency(2.0).size(257 * KIB)), not(other));

@@ -12,6 +12,8 @@ const GAP_SHARE: f64 = 0.5;
 /// What takes turns with others waits for them: only what is as long as a scheduler's slice, ns, or this many median blocks, is a gap.
 const SLICE_NS: f64 = 500_000.0;
 const TURNS: f64 = 3.0;
+/// The first blocks after other work take longer than the median block of the visit: only what exceeds it by more than this factor is a gap.
+const COLD: f64 = 4.0;
 /// Shortest window, ns: the capability is what the hardware sustains for a window, and a visit of 2 ms has eight of them. Shorter than a
 /// scheduler time slice, so that windows fit between preemptions on a busy machine.
 pub(crate) const WINDOW_NS: f64 = 250_000.0;
@@ -73,6 +75,7 @@ impl<'a> Track<'a> {
 fn gap_limit(median_block: f64, work: Work) -> f64 {
     match work {
         Work::Turns | Work::Meetings | Work::Transfers => (TURNS * median_block).max(median_block + SLICE_NS),
+        Work::FirstAccesses => (COLD * median_block).max(median_block + GAP_NS),
         _ => median_block + GAP_NS.max(GAP_SHARE * median_block),
     }
 }

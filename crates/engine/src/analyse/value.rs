@@ -7,7 +7,9 @@ use crate::accounting::{Gauge, Work};
 pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], window: (f64, f64), stamp_ns: f64) -> Option<f64> {
     let turns = || tracks.iter().map(|track| turn(track, window, stamp_ns)).collect::<Option<Vec<f64>>>();
     match gauge {
-        Gauge::Own(Work::Accesses | Work::Revisits | Work::Turns) => tiermark_stats::median(&turns()?),
+        Gauge::Own(Work::Accesses | Work::Revisits | Work::FirstAccesses | Work::Turns) => {
+            tiermark_stats::median(&turns()?)
+        }
         Gauge::Own(Work::Calls | Work::Meetings) => middle_block(tracks, window, stamp_ns),
         Gauge::Own(Work::Bytes | Work::Transfers) => rate(tracks, window, stamp_ns),
         Gauge::Own(Work::Service) => None,

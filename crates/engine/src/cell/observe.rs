@@ -42,7 +42,7 @@ impl Cell {
             refusal: self.refusal.clone(),
             ..Observation::new(&self.step.id, labels, self.step.metric)
         };
-        let estimate = self.reading(groups, lab.machine).estimate(&self.visits);
+        let estimate = self.reading(groups, lab.machine).estimate(&self.accounting.counted(&self.visits));
         let mut bound = estimate.bound.clone();
         bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
         let observation = with_estimate(observation, &estimate, &self.accounting);
@@ -112,11 +112,12 @@ pub(crate) fn reading<'a>(
 
 /// An observation with the number from its windows.
 pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accounting: &StepAccounting) -> Observation {
-    let clean = || observation.visits.windows().filter(|window| window.clean).filter_map(|window| window.value());
+    let visits = accounting.counted(&observation.visits);
+    let clean = || visits.windows().filter(|window| window.clean).filter_map(|window| window.value());
     let (min, max) = (clean().reduce(f64::min), clean().reduce(f64::max));
-    let spread = tiermark_stats::spread(&by_allocation(&observation.visits));
+    let spread = tiermark_stats::spread(&by_allocation(&visits));
     let column = |index: usize| {
-        let clean = observation.visits.windows().filter(|window| window.clean);
+        let clean = visits.windows().filter(|window| window.clean);
         clean.filter_map(|window| window.values.get(index).copied().flatten()).collect::<Vec<f64>>()
     };
     let part = |(index, part): (usize, &crate::accounting::PartAccounting)| {
@@ -135,7 +136,8 @@ pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accou
         interval: estimate.interval,
         per_cycle: estimate.per_cycle,
         clock_slope: estimate.clock_slope,
-        now: estimate.now,
+        // What a program gets in its first accesses after other work is the value itself.
+        now: estimate.now.filter(|_| !accounting.counts_first_windows()),
         edge: estimate.edge,
         state: estimate.state,
         in_states: estimate.in_states.clone(),

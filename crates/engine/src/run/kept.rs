@@ -108,7 +108,8 @@ fn takes_turns(a: &Step, b: &Step, bench: &Bench) -> bool {
     let same = |(a, b): (&ThreadSetup, &ThreadSetup)| {
         let is_alike =
             are_streams || a.role == b.role || reads_chain(&a.role, &b.role) || reads_chain(&b.role, &a.role);
-        (a.cpu, a.region, &a.part, a.process) == (b.cpu, b.region, &b.part, b.process) && is_alike
+        let of = |thread: &'_ ThreadSetup| (thread.cpu, thread.region, thread.reads_first, thread.process);
+        of(a) == of(b) && a.part == b.part && is_alike
     };
     if a.labels.number(Labels::REGION) != b.labels.number(Labels::REGION) {
         return false;

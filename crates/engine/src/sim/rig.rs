@@ -88,7 +88,9 @@ impl Rig for SimRig {
         let budget_ns = budget.as_secs_f64() * 1e9;
         let threads = self.setup.threads.len();
         let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
-        let block_ns = BLOCK_NS.max(budget_ns / most);
+        // The windows of a visit after other work are those of real hosts.
+        let is_cold = self.setup.threads.iter().any(|thread| thread.reads_first.is_some());
+        let block_ns = if is_cold { BLOCK_NS } else { BLOCK_NS.max(budget_ns / most) };
         let luck = self.luck * (1.0 + self.world.options.noise / 2.0 * self.rng.normal());
         let demands = self.demands()?;
         let paces = self.paces(&demands);

@@ -17,6 +17,8 @@ use crate::host::Settling;
 const PASS_NS: f64 = 1e6;
 const FEWEST_PASSES: usize = 3;
 const MOST_NS: f64 = 15e6;
+/// Rate at which other memory is read before a visit that does not settle.
+const READ_BYTES_PER_NS: f64 = 10.0;
 /// Passes are flat if one is no faster than the one before it by more than this.
 const FLAT: f64 = 0.03;
 /// Footprints up to this many times the second level find lines in it that an earlier pass in another order left.
@@ -147,6 +149,8 @@ pub(super) struct Course<'a> {
     /// Simulated second in which its stamps begin.
     began: f64,
     settling: Settling,
+    /// Time since caches and translations were cold when the stamps begin, ns.
+    warm_ns: f64,
     rng: Rng,
     stretch: (u64, f64),
 }
@@ -172,7 +176,11 @@ impl<'a> Course<'a> {
         let thread = &setup.threads[index];
         let bytes = setup.regions.get(thread.region).map_or(0, |region| region.bytes.0);
         let second = level_bytes(truth, thread.cpu, 2);
-        let settling = state.settling(part);
+        let read = thread.reads_first.and_then(|region| setup.regions.get(region));
+        let (settling, warm_ns) = match read {
+            Some(read) => (Settling { ns: read.bytes.0 as f64 / READ_BYTES_PER_NS, is_settled: true }, 0.0),
+            None => (state.settling(part), state.settling(part).ns),
+        };
         let is_of_core = part == Level::Private && !thread.role.shares_lines();
         let is_stream = matches!(thread.role, Role::Stream { .. } | Role::Load { .. });
         let tier = (1..=3).take_while(|level| level_bytes(truth, thread.cpu, *level) < bytes).count() as u64;
@@ -192,6 +200,7 @@ impl<'a> Course<'a> {
             is_alone: setup.threads.len() == 1,
             began: at + settling.ns / 1e9,
             settling,
+            warm_ns,
             rng,
             stretch: (u64::MAX, 1.0),
         }
@@ -209,7 +218,7 @@ impl<'a> Course<'a> {
             factor *= (CORE_HZ / self.hz(ns)).powf(self.slope);
         }
         if self.part != Level::Private {
-            factor *= 1.0 + state.excess((self.settling.ns + ns) / 1e9);
+            factor *= 1.0 + state.excess((self.warm_ns + ns) / 1e9);
         }
         let uses = state.uses_before() + (work / self.pass_work.max(1.0)) as usize;
         if self.part == Level::Shared && state.kept_from_use > 1 && uses < usize::from(state.kept_from_use) {

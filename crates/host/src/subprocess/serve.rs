@@ -111,6 +111,7 @@ impl Held {
             clock,
             lookout,
             region: Arc::clone(&region),
+            other: None,
             share: Share { index: 0, of: 1 },
             role: thread.role,
             seed: setup.seed,

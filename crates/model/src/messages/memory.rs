@@ -27,6 +27,10 @@ messages! {
     /// A chase of several chains.
     Note several_chains(chains: u64): "{chains} chains at once: time per access, not latency";
 
+    /// The settled time that accesses after other work come back to.
+    Note recovers_to(ns: f64):
+        { format!("back to {} ns, the median of settled visits", format_ns(ns)) };
+
     /// Clock stamps were a visible part of a block; `share` of it.
     Note stamps_taken_out(share: f64):
         { format!("corrected for clock stamps, {:.1} % of each block", share * 100.0) };

@@ -1,12 +1,12 @@
 //! From visits to shares of hits, half-lives, and what limits a shared cache.
 
 use tiermark_model::messages::shapes;
-use tiermark_model::{Bytes, CpuId, Finding, Grade, Labels, Machine, Observation, Quantity, Reason, Unit, Verdict};
+use tiermark_model::{Bytes, CpuId, Finding, Labels, Machine, Observation, Quantity, Reason, Unit};
 use tiermark_stats::{Edge, Side, VisitWindows, bare_edge};
 
 use super::{FLUSHED, TOUCHED, inner_bytes, shared_cache};
 use crate::chasing::resting_on;
-use crate::ladder::{derived, with_purpose};
+use crate::ladder::{derived, description, with_purpose};
 
 /// Shares of hits that differ by less than this are the same.
 const AGREE: f64 = 0.1;
@@ -75,17 +75,6 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         described.verdict = description(&described.verdict);
     }
     found
-}
-
-/// The verdict of a number that describes a load: differing visits are its content, no reason for doubt. The interval
-/// shows how much they differ.
-fn description(verdict: &Verdict) -> Verdict {
-    let mut verdict = verdict.clone();
-    if verdict.grade <= Grade::Bound {
-        verdict.reasons.retain(|reason| !reason.is_of_estimate());
-        verdict.grade = Grade::Trusted;
-    }
-    verdict
 }
 
 fn size(bytes: u64) -> Labels {

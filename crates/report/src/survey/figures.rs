@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run};
 
+use crate::cold::is_cold;
 use crate::findings::words;
 use crate::ladder::{OPS, SPANS, row_name, subject};
 use crate::order::{first, grouped};
@@ -135,7 +136,8 @@ fn is_random(finding: &Finding) -> bool {
 impl<'a> Survey<'a> {
     pub(crate) fn new(run: &'a Run) -> Self {
         let steps = Steps::of(run);
-        let named = |f: &'a Finding| Some((row_name(&f.labels)?, f));
+        // Accesses after other work have a line below the ladder.
+        let named = |f: &'a Finding| Some((row_name(&f.labels).filter(|_| !is_cold(f))?, f));
         let sizes = first(run.findings().filter(|f| f.metric == Quantity::TierSize).filter_map(named));
         let numbers = run.findings().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
         let mut rows: Vec<TierRow<'_>> = Vec::new();

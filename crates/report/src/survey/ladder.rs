@@ -5,6 +5,7 @@ use tiermark_model::{Bytes, Grade, Labels, Machine, Purpose, Quantity, StateKind
 
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::words;
+use crate::cold::cold;
 use crate::number::{bound_sign, measured_size, nanoseconds, percent, time_unit, unit_name};
 use crate::residency::milliseconds;
 use crate::run::only_core;
@@ -176,6 +177,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
     }
     out.push_str(&super::cycles::cycles(survey, style));
     out.push_str(&walks(survey, style));
+    out.push_str(&cold(survey.run.findings(), "", style));
     out.push_str(&buffers(survey, style));
     out.push_str(&residency(survey, style));
     out + &key(survey, style)

@@ -1,0 +1,69 @@
+//! What a random access to memory takes right after other work, in a line.
+
+use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity};
+
+use crate::number::nanoseconds;
+use crate::residency::milliseconds;
+use crate::style::{Ink, Style};
+use crate::text::hanging;
+
+/// Whether a finding is of accesses right after other work.
+pub(crate) fn is_cold(finding: &Finding) -> bool {
+    finding.labels.is_for(Purpose::Cold)
+}
+
+/// A line for each place that was measured; empty without any.
+pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str, style: &Style) -> String {
+    let of_cold: Vec<&Finding> = findings.filter(|f| is_cold(f)).collect();
+    let first = of_cold.iter().filter(|f| f.metric == Quantity::Latency);
+    let line = |cold: &&Finding| {
+        let ns = cold.value.filter(|ns| ns.is_finite())?;
+        let read = cold.labels.number(Labels::AFTER).map(|bytes| format!(" ({} read)", Bytes(bytes)));
+        let node = cold.labels.number(Labels::NODE).map(|node| format!(" of node {node}"));
+        let (read, node) = (read.unwrap_or_default(), node.unwrap_or_default());
+        let same = |f: &&&Finding| f.metric == Quantity::LatencyRecovery && f.evidence == cold.evidence;
+        let back = of_cold.iter().find(same).and_then(|back| halfway(back)).unwrap_or_default();
+        let ns = nanoseconds(ns);
+        Some(format!("After other work{read} a random access to DRAM{node} takes {ns} ns{back}"))
+    };
+    first.filter_map(line).map(|text| hanging(indent, &text, Ink::Plain, style)).collect()
+}
+
+/// When half of the excess is gone, in words that follow the time of an access.
+fn halfway(back: &Finding) -> Option<String> {
+    let time = milliseconds(back.value.filter(|ns| ns.is_finite())?);
+    let settled = back.notes.iter().find_map(|note| note.data.get("ns")?.as_f64());
+    let to = settled.map(|ns| format!(" to {} ns", nanoseconds(ns))).unwrap_or_default();
+    Some(match back.labels.get(Labels::STATISTIC) {
+        Some("at least") => format!("; not yet halfway back{to} after {time}"),
+        _ => format!("; halfway back{to} in {time}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::messages::memory;
+    use tiermark_model::{MIB, Unit};
+
+    use super::*;
+
+    fn found(metric: Quantity, ns: Option<f64>) -> Finding {
+        let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, "cold").whole(Labels::AFTER, 66 * MIB);
+        Finding { evidence: vec!["latency/cold".to_owned()], ..Finding::new(metric, labels, ns, Unit::Ns) }
+    }
+
+    #[test]
+    fn a_line_says_what_other_work_costs_and_when_half_of_it_is_gone() {
+        let text = |findings: &[Finding]| cold(findings.iter(), "", &Style::default()).replace('\n', " ");
+        let first = found(Quantity::Latency, Some(250.3));
+        let back = found(Quantity::LatencyRecovery, Some(6.02e6)).with_notes([memory::recovers_to(147.2)]);
+        let line = "After other work (66 MiB read) a random access to DRAM takes 250 ns";
+        assert_eq!(text(std::slice::from_ref(&first)).trim_end(), line);
+        assert_eq!(text(&[first.clone(), back.clone()]).trim_end(), format!("{line}; halfway back to 147 ns in 6 ms"));
+        let labels = back.labels.clone().text(Labels::STATISTIC, "at least");
+        let late = Finding { labels, value: Some(16e6), ..back.clone() };
+        let expected = format!("{line}; not yet halfway back to 147 ns after 16 ms");
+        assert_eq!(text(&[first, late]).trim_end(), expected);
+        assert_eq!(text(&[found(Quantity::Latency, None), back]), "");
+    }
+}
