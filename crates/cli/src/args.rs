@@ -68,6 +68,9 @@ pub(crate) struct Simulation {
     /// Milliseconds after which neighbours have evicted half of the touched lines from the simulated last-level cache
     #[arg(long, value_name = "MS", global = true, hide = true)]
     pub(crate) sim_half_life: Option<f64>,
+    /// Uses after which the simulated last-level cache keeps a line
+    #[arg(long, value_name = "N", global = true, hide = true)]
+    pub(crate) sim_kept_from_use: Option<u8>,
     /// A simulated neighbour: 30-60:2 doubles the latency of memory from second 30 to second 60
     #[arg(long, value_name = "FROM-UNTIL:FACTOR", global = true, hide = true, value_parser = parse::sim_visitor)]
     pub(crate) sim_visitor: Option<(f64, f64, f64)>,

@@ -143,6 +143,7 @@ fn state(simulation: &Simulation) -> SimState {
     SimState {
         warmth: simulation.sim_warmth.map(|(excess, ms)| Warmth { excess, tau_seconds: ms / 1e3 }),
         clock: simulation.sim_clock.map_or(SimClock::Fixed, ghz),
+        kept_from_use: simulation.sim_kept_from_use.unwrap_or(1),
         hump: simulation.sim_hump.unwrap_or(0.0),
         run_noise: simulation.sim_run_noise.unwrap_or(0.0),
         ..SimState::default()

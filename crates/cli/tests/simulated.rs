@@ -67,6 +67,8 @@ fn shapes_are_exact() {
     }
     let contended = ["residency", "--quick", "--no-save", "--simulate", GUEST, "--sim-half-life=2.5"];
     insta::assert_snapshot!("shape_residency", stable(&User::new().run(&contended).expect(0).out));
+    let from_second_use = [&contended[..], &["--sim-kept-from-use=2"]].concat();
+    insta::assert_snapshot!("shape_residency_used_once", stable(&User::new().run(&from_second_use).expect(0).out));
     let narrow = ["geometry", "--quick", "--no-save", "--simulate", GUEST, "--ascii", "--width=60"];
     let report = User::new().run(&narrow).expect(0).out;
     assert!(report.is_ascii() && report.lines().all(|line| line.len() <= 60), "{report}");

@@ -138,12 +138,11 @@ impl Worker {
                 let mine = if self.heads.len() == chains { &self.heads } else { first };
                 Work::chase(&self.region, mine, self.around.cache_bytes, &self.clock)
             }
-            (Role::Revisit { wait_ns, accesses, flushed, since_last }, _) => {
+            (Role::Revisit { wait_ns, accesses, before, since_last }, _) => {
                 let starts = self.region.starts(self.share.of, &stopped)?;
                 let mine = &starts[self.share.index.min(starts.len())..(self.share.index + 1).min(starts.len())];
-                let round =
-                    Round { wait_ns: *wait_ns, accesses: *accesses, flushed: *flushed, since_last: *since_last };
-                RevisitWork::new(&self.region, mine, round, &self.clock).map(Work::Revisit)
+                let round = Round { wait_ns: *wait_ns, accesses: *accesses, before: *before, since_last: *since_last };
+                RevisitWork::new(&self.region, mine, round).map(Work::Revisit)
             }
             (Role::Stream { .. }, Some(spec)) => {
                 Work::stream(&self.region, spec, order, self.from, self.around.cache_bytes, &self.clock)

@@ -4,7 +4,7 @@ mod common;
 
 use common::{SHOT, assert_sane, chase, first_cpu, host, machine, region, stream};
 use tiermark_engine::Host;
-use tiermark_model::{ChainLayout, KernelId, Layout, PageKind, Pattern, Role, ThreadSetup};
+use tiermark_model::{Before, ChainLayout, KernelId, Layout, PageKind, Pattern, Role, ThreadSetup};
 
 #[test]
 fn every_layout_is_chased_in_blocks_of_equal_work() {
@@ -43,9 +43,9 @@ fn every_layout_is_chased_in_blocks_of_equal_work() {
 fn what_was_touched_is_chased_once_a_shot_and_nothing_else_is_stamped() {
     let mut host = host();
     let cpu = first_cpu(host.machine());
-    for flushed in [false, true] {
+    for before in [Before::UsedAgain, Before::UsedOnce, Before::Flushed] {
         let mut setup = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
-        setup.threads[0].role = Role::Revisit { wait_ns: 3_000_000, accesses: 1024, flushed, since_last: false };
+        setup.threads[0].role = Role::Revisit { wait_ns: 3_000_000, accesses: 1024, before, since_last: false };
         let mut rig = host.prepare(&setup).unwrap();
         // A shot whose waits were all disturbed has no stamps.
         let shots = (0..20).map(|_| rig.shot(SHOT).unwrap().threads.remove(0));
@@ -59,14 +59,14 @@ fn what_was_touched_is_chased_once_a_shot_and_nothing_else_is_stamped() {
     }
     // What the shot before read is looked at without a wait, which other work cannot disturb.
     let mut setup = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
-    setup.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 1024, flushed: false, since_last: true };
+    setup.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 1024, before: Before::UsedAgain, since_last: true };
     let mut rig = host.prepare(&setup).unwrap();
     for _ in 0..3 {
         let shot = rig.shot(std::time::Duration::ZERO).unwrap().threads.remove(0);
         assert_eq!(shot.per_block * (shot.stamps_ns.len() - 1) as f64, 1024.0);
     }
     let mut none = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
-    none.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 0, flushed: false, since_last: false };
+    none.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 0, before: Before::UsedAgain, since_last: false };
     assert!(host.prepare(&none).is_err());
 }
 

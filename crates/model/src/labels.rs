@@ -71,8 +71,8 @@ keys! {
     PLACE = "place";
     /// Time between two pieces of a load, ns.
     PAUSE = "pause";
-    /// The limit of a rate: `core`, `memory`, `link`; or of what a cache holds: `partition`, `contention`, `none`,
-    /// `unclear`.
+    /// The limit of a rate: `core`, `memory`, `link`; or of what a cache holds: `partition`, `contention`, `reuse` (it
+    /// keeps lines only once they are used again), `none`, `unclear`.
     LIMIT = "limit";
     /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the first cpu of a pair.
     FROM = "from";
@@ -108,6 +108,8 @@ keys! {
     WAIT = "wait";
     /// Bytes of other memory that were read before.
     AFTER = "after";
+    /// How often the accessed lines were used before the wait: `once` (after a flush) or `again` (three times in a row).
+    USED = "used";
     /// The cpu that answers.
     TO = "to";
     /// Whose memory shared lines are in: `first`, `second` (of the pair's cpus) or `third`.

@@ -101,7 +101,7 @@ pub use refusal::{Code, Data, Note, Refusal, Warning};
 pub use renamed::{former_probe_ids, present_probe_id};
 pub use run::*;
 pub use selector::{Numbering, resolve_cpus};
-pub use setup::{ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
+pub use setup::{Before, ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
 pub use traffic::{

@@ -147,7 +147,7 @@ quantities! {
     ResidencyEdge = "residency.edge",
     /// Time after which half is evicted.
     ResidencyHalfLife = "residency.half_life",
-    /// Longest wait that was tried.
+    /// Bytes that programs get of a cache, with what limits them.
     ResidencyLimit = "residency.limit",
     /// Latency without load, beside a ramp of threads.
     ScaleLatency = "scale.latency",

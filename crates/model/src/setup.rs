@@ -98,17 +98,21 @@ pub enum Role {
         /// Independent chains followed at once, 1 to 32.
         chains: u8,
     },
-    /// Reads its whole region once, waits, and then follows a bounded piece of the region's chain: what a cache still holds of what was
-    /// touched so long ago. A visit is one such round, whatever its budget; only the chase is stamped.
+    /// Uses its whole region, waits, and then follows a bounded piece of the region's chain: what a cache still holds
+    /// of what was used so long ago. A visit is one such round, whatever its budget; only the chase is stamped.
     Revisit {
-        /// Time between the end of reading and the chase, ns.
+        /// Time between the end of the last use and the chase, ns.
         wait_ns: u32,
         /// Accesses of the chase; each visit goes on along the chain where the one before ended.
         accesses: u32,
-        /// Whether the read lines are flushed from every cache before the wait, so that each access of the chase
-        /// misses.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        flushed: bool,
+        /// What is done with the lines before the wait.
+        #[serde(
+            default,
+            skip_serializing_if = "Before::is_default",
+            alias = "flushed",
+            deserialize_with = "Before::or_flushed"
+        )]
+        before: Before,
         /// Whether the chase comes first, through what the visit before read, and the region is read after it, without a wait.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         since_last: bool,
@@ -144,6 +148,41 @@ pub enum Role {
     },
     /// Repeats one call of the operating system: an access is one call.
     Os(OsCall),
+}
+
+/// What a [`Role::Revisit`] does with the lines of its region before it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Before {
+    /// Reads them three times in a row.
+    #[default]
+    UsedAgain,
+    /// Flushes them from every cache, so that no earlier use counts, and reads them once.
+    UsedOnce,
+    /// Flushes them from every cache, so that each access of the chase misses.
+    Flushed,
+}
+
+impl Before {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Reads also what documents had before there was a single use: whether the lines were flushed.
+    fn or_flushed<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Before(Before),
+            Flushed(bool),
+        }
+        Ok(match Either::deserialize(from)? {
+            Either::Before(before) => before,
+            Either::Flushed(true) => Self::Flushed,
+            Either::Flushed(false) => Self::UsedAgain,
+        })
+    }
 }
 
 impl Role {
@@ -283,6 +322,24 @@ mod tests {
             for (index, share) in shares.iter().enumerate() {
                 assert_eq!(order.iter().filter(|i| **i == index).count(), *share as usize);
             }
+        }
+    }
+
+    #[test]
+    fn revisits_of_older_documents_are_read() {
+        let read = |more: &str| {
+            let text = format!(r#"{{"kind":"revisit","wait_ns":1,"accesses":2{more}}}"#);
+            match serde_json::from_str(&text).unwrap() {
+                Role::Revisit { before, .. } => before,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(read(""), Before::UsedAgain);
+        assert_eq!(read(r#","flushed":true"#), Before::Flushed);
+        assert_eq!(read(r#","flushed":false"#), Before::UsedAgain);
+        for before in [Before::UsedAgain, Before::UsedOnce, Before::Flushed] {
+            let role = Role::Revisit { wait_ns: 1, accesses: 2, before, since_last: false };
+            assert_eq!(serde_json::from_str::<Role>(&serde_json::to_string(&role).unwrap()).unwrap(), role);
         }
     }
 

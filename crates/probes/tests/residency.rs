@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Neighbours, Probe, SimCache, SimCore, SimHost, SimOptions, run_experiment};
+use tiermark_engine::{Neighbours, Probe, SimCache, SimCore, SimHost, SimOptions, SimState, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Request, Scope};
+use tiermark_model::messages::shapes::codes;
+use tiermark_model::{Effort, Finding, KIB, Labels, MIB, Machine, Quantity, Request, Scope};
 use tiermark_probes::residency::Residency;
 
 /// Two cores that declare 48 KiB, 1 MiB and 64 MiB.
@@ -39,12 +40,32 @@ fn evicting(seed: u64, half_life_ms: f64) -> SimOptions {
 }
 
 fn half_life(found: &[Finding], bytes: u64) -> &Finding {
-    let here = |f: &&Finding| f.metric.name() == "residency.half_life" && f.labels.number(Labels::SIZE) == Some(bytes);
-    found.iter().find(here).unwrap()
+    half_life_of("again", found, bytes).unwrap()
+}
+
+fn half_life_of<'a>(used: &str, found: &'a [Finding], bytes: u64) -> Option<&'a Finding> {
+    let here = |f: &&Finding| f.labels.is(Labels::USED, used) && f.labels.number(Labels::SIZE) == Some(bytes);
+    found.iter().filter(|f| f.metric == Quantity::ResidencyHalfLife).find(here)
 }
 
 fn only<'a>(found: &'a [Finding], metric: &str) -> &'a Finding {
-    found.iter().find(|f| f.metric.name() == metric).unwrap()
+    found.iter().find(|f| f.metric.name() == metric && !f.labels.is(Labels::USED, "once")).unwrap()
+}
+
+/// The limit of what is used once or again, and what it is noted to mean.
+fn limit_of<'a>(used: &str, found: &'a [Finding]) -> (&'a str, &'a Finding) {
+    let is_it = |f: &&Finding| f.metric == Quantity::ResidencyLimit && f.labels.is(Labels::USED, used);
+    let limit = found.iter().find(is_it).unwrap();
+    (limit.labels.get(Labels::LIMIT).unwrap(), limit)
+}
+
+/// The shares of all ranges that are held after this use and wait.
+fn held(used: &str, found: &[Finding], wait: u64) -> Vec<f64> {
+    let is_it = |f: &&Finding| {
+        let at = f.labels.number(Labels::WAIT) == Some(wait) && f.labels.is(Labels::USED, used);
+        f.metric == Quantity::ResidencyHeld && at
+    };
+    found.iter().filter(is_it).map(|f| f.value.unwrap()).collect()
 }
 
 #[test]
@@ -90,6 +111,74 @@ fn a_partition_is_told_from_contention() {
         let found = findings(Effort::Quick, SimOptions { core, ..evicting(4, 2.5) });
         assert!(only(&found, "residency.limit").labels.is(Labels::LIMIT, "contention"), "{mib} MiB");
     }
+}
+
+#[test]
+fn a_cache_that_keeps_lines_from_their_second_use_is_not_blamed_on_others() {
+    for (effort, kept_from_use) in [(Effort::Quick, 2), (Effort::Standard, 2), (Effort::Standard, 3)] {
+        let state = SimState { kept_from_use, ..SimState::default() };
+        let found = findings(effort, SimOptions { state, noise: 0.01, ..SimOptions::default() });
+        assert!(held("again", &found, 50_000).iter().all(|share| *share > 0.95), "{found:#?}");
+        assert!(held("once", &found, 50_000).iter().all(|share| *share < 0.05), "{found:#?}");
+        assert_eq!(limit_of("again", &found).0, "none");
+        let (kind, limit) = limit_of("once", &found);
+        assert!(kind == "reuse" && limit.noted(&codes::kept_once_used_again).is_some(), "{limit:#?}");
+        assert!(limit.labels.is(Labels::TIER, "L3") && limit.value < Some(MIB as f64), "{limit:#?}");
+        // Nothing of it is held, so that nothing is evicted.
+        for bytes in [8 * MIB, 16 * MIB, 32 * MIB] {
+            assert!(half_life_of("once", &found, bytes).is_none());
+            assert!(half_life(&found, bytes).labels.is(Labels::STATISTIC, "at least"));
+        }
+    }
+    // Both causes at once.
+    let state = SimState { kept_from_use: 2, ..SimState::default() };
+    let found = findings(Effort::Standard, SimOptions { state, ..evicting(7, 10.0) });
+    assert_eq!((limit_of("again", &found).0, limit_of("once", &found).0), ("contention", "reuse"));
+}
+
+#[test]
+fn lines_that_are_kept_alike_are_said_to_be() {
+    for (effort, options, kind) in [
+        (Effort::Quick, SimOptions { noise: 0.01, ..SimOptions::default() }, "none"),
+        (Effort::Standard, SimOptions::default(), "none"),
+        (Effort::Quick, evicting(5, 2.5), "contention"),
+        (Effort::Standard, evicting(6, 2.5), "contention"),
+    ] {
+        let found = findings(effort, options);
+        assert_eq!(limit_of("again", &found).0, kind);
+        let (of_once, limit) = limit_of("once", &found);
+        assert!(of_once == kind && limit.noted(&codes::kept_alike).is_some(), "{limit:#?}");
+        for bytes in [8 * MIB, 16 * MIB, 32 * MIB] {
+            let once = half_life_of("once", &found, bytes).unwrap();
+            let (once_ms, again_ms) = (once.value.unwrap() / 1e6, half_life(&found, bytes).value.unwrap() / 1e6);
+            let is_bound = once.labels.is(Labels::STATISTIC, "at least");
+            assert!(is_bound || (once_ms / again_ms - 1.0).abs() < 0.2, "{once_ms} ms, again {again_ms} ms");
+        }
+    }
+}
+
+#[test]
+fn few_repetitions_look_twice_at_what_was_used_once() {
+    let asked = |effort, params| {
+        let host = SimHost::new(machine(), Vec::new(), SimOptions::default());
+        let lab = tiermark_engine::Lab {
+            machine: tiermark_engine::Host::machine(&host),
+            bench: tiermark_engine::Host::bench(&host),
+        };
+        Residency.plan(&request(effort, params), lab).unwrap()
+    };
+    let count = |plan: &tiermark_model::Plan, used: &str| {
+        plan.steps.iter().filter(|step| step.labels.is(Labels::USED, used)).count()
+    };
+    let range = serde_json::json!({ "sizes": [16 * MIB] });
+    let (quick, standard) = (asked(Effort::Quick, range.clone()), asked(Effort::Standard, range));
+    assert_eq!((count(&quick, "again"), count(&quick, "once")), (6, 2));
+    assert_eq!((count(&standard, "again"), count(&standard, "once")), (8, 8));
+    // A survey has time for a second of it.
+    let brief = asked(Effort::Standard, serde_json::json!({ "sizes": [64 * MIB], "brief": true }));
+    let once = brief.steps.iter().filter(|step| step.labels.is(Labels::USED, "once"));
+    let seconds: f64 = once.map(tiermark_model::Step::expected_seconds).sum();
+    assert!(seconds < 1.0, "{seconds}");
 }
 
 #[test]

@@ -73,6 +73,7 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::REGION, _) => format!("region {}", label_text(key, label)),
         (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
         (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
+        (Labels::USED, _) => format!("used {}", label_text(key, label)),
         (Labels::WAIT, Label::Whole(ns)) => format!("after {}", milliseconds(*ns as f64)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory. Layouts that only
         // a search for a shape uses are named by their description.

@@ -4,7 +4,7 @@ mod primitives;
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
+use tiermark_model::{Before, Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
 
 use crate::findings::words;
 use crate::number::seconds;
@@ -189,9 +189,10 @@ fn work(steps: &[&Step]) -> String {
             Role::Take => "fetching lines".to_owned(),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),
-            Role::Revisit { flushed: true, .. } => "chase of the flushed range".to_owned(),
+            Role::Revisit { before: Before::Flushed, .. } => "chase of the flushed range".to_owned(),
             Role::Revisit { since_last: true, .. } => "chase of the range that the visit before touched".to_owned(),
-            Role::Revisit { .. } => "chase of the range touched before".to_owned(),
+            // How it was used is a label.
+            Role::Revisit { .. } => "chase of the range".to_owned(),
             Role::Load { kernels, .. } => {
                 format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
             }

@@ -1,12 +1,14 @@
 //! How long a shared cache keeps touched lines: a table of waits and ranges, and the conclusion in words.
 
-use tiermark_model::{Finding, Labels, Quantity, Unit};
+use tiermark_model::messages::shapes::codes;
+use tiermark_model::{Finding, Labels, Note, Quantity, Unit};
 
 use crate::number::{graded, measured_size, percent, size, value};
 use crate::pivot::{Pivot, of};
 use crate::reasons::Reasons;
 use crate::steps::Curves;
 use crate::style::{Ink, Style};
+use crate::survey::sentence;
 use crate::table::Cell;
 use crate::text::{hanging, heading};
 
@@ -19,19 +21,26 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
     let edges = of(findings, &Quantity::ResidencyEdge);
     let cell = |f: &Finding| {
         let same = |edge: &&&Finding| {
-            [Labels::SIZE, Labels::WAIT].iter().all(|key| edge.labels.number(key) == f.labels.number(key))
+            let same = [Labels::SIZE, Labels::WAIT].iter().all(|key| edge.labels.number(key) == f.labels.number(key));
+            same && is_of_once(edge) == is_of_once(f)
         };
         let edge = edges.iter().find(same).and_then(|edge| edge.value);
         let edge = edge.map_or_else(String::new, |edge| format!(" ({})", value(edge, Unit::Ns, style)));
         graded(f.value.map(|v| format!("{}{edge}", value(v, Unit::Ns, style))), &f.verdict, f.unit, style)
     };
-    let column = |f: &Finding| bytes(f).map_or_else(String::new, size);
+    let uses = UsedOnce::of(findings.iter().copied());
+    let medians = again(&medians);
+    let column = |f: &Finding| {
+        let once = if is_of_once(f) { " once" } else { "" };
+        bytes(f).map_or_else(String::new, |bytes| format!("{}{once}", size(bytes)))
+    };
     let table = |of: &[&Finding], cell: &dyn Fn(&Finding) -> Cell| {
         Pivot::new(of, &|f| wait(f), &column).table("after", cell).render(style)
     };
     let mut out = heading("ns an access by range and time since touch: median (fast edge)", style);
     out.push_str(&table(&medians, &cell));
     let held = of(findings, &Quantity::ResidencyHeld);
+    let held = if uses.as_ref().is_some_and(UsedOnce::differs) { held } else { again(&held) };
     if !held.is_empty() {
         out.push_str(&heading("Share of the range that still hits", style));
         let share = |f: &Finding| Cell::new(format!("{} ", f.value.map_or_else(String::new, percent)));
@@ -75,6 +84,46 @@ fn wait(finding: &Finding) -> String {
     milliseconds(finding.labels.number(Labels::WAIT).unwrap_or_default() as f64)
 }
 
+/// Whether it is of lines that were used once. Runs from before there was such a use have no label.
+fn is_of_once(finding: &Finding) -> bool {
+    finding.labels.is(Labels::USED, "once")
+}
+
+/// The findings of lines that were used again.
+fn again<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
+    findings.iter().copied().filter(|f| !is_of_once(f)).collect()
+}
+
+/// What a cache holds of lines that were used once, beside those used again.
+pub(crate) struct UsedOnce<'a> {
+    note: &'a Note,
+}
+
+impl<'a> UsedOnce<'a> {
+    /// `None` where only one use was measured.
+    pub(crate) fn of(mut findings: impl Iterator<Item = &'a Finding>) -> Option<Self> {
+        let limit = findings.find(|f| f.metric == Quantity::ResidencyLimit && is_of_once(f))?;
+        Some(Self { note: limit.notes.first()? })
+    }
+
+    /// Whether the uses differ by more than their scatter.
+    pub(crate) fn differs(&self) -> bool {
+        self.note.code != codes::kept_alike
+    }
+
+    /// The wait at which the uses differ most, and the shares that are held then: used again, used once.
+    pub(crate) fn most(&self) -> Option<(String, [String; 2])> {
+        let data = &self.note.data;
+        let share = |index: usize| data["held"][index].as_f64().map(percent);
+        Some((milliseconds(data["wait"].as_f64()?), [share(0)?, share(1)?]))
+    }
+
+    /// What it means for a program.
+    fn sentence(&self) -> String {
+        format!("{}.", sentence(&Note::joined(std::slice::from_ref(self.note))))
+    }
+}
+
 /// A time in ms with as many digits as are needed.
 pub(crate) fn milliseconds(ns: f64) -> String {
     let ms = ns / 1e6;
@@ -89,17 +138,30 @@ pub(crate) fn milliseconds(ns: f64) -> String {
 fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
     let first = |metric: &Quantity| of(findings, metric).first().copied();
     let mut lines = Vec::new();
+    let uses = UsedOnce::of(findings.iter().copied());
+    let differs = uses.as_ref().is_some_and(UsedOnce::differs);
     for half in of(findings, &Quantity::ResidencyHalfLife) {
         let (Some(range), Some(ns)) = (bytes(half), half.value) else { continue };
         let (range, ms) = (size(range), milliseconds(ns));
+        let is_bound = half.labels.get(Labels::STATISTIC).is_some();
+        let used = match (differs, is_of_once(half)) {
+            (true, false) => "used again ",
+            // The table says so.
+            (true, true) if is_bound => continue,
+            (true, true) => "used once ",
+            (false, false) => "",
+            (false, true) => continue,
+        };
         lines.push(match half.labels.get(Labels::STATISTIC) {
-            Some("at least") => format!("More than half of a touched {range} is still in the cache after {ms}."),
-            Some("at most") => format!("A touched {range} is fully evicted after {ms}."),
-            _ => format!("Half of a touched {range} is evicted after {ms}."),
+            Some("at least") => format!("More than half of {range} {used}is still in the cache after {ms}."),
+            Some("at most") => format!("Of {range} {used}hardly anything is in the cache after {ms}."),
+            _ => format!("Half of {range} {used}is evicted after {ms}."),
         });
     }
+    lines.extend(uses.map(|uses| uses.sentence()));
     lines.extend(first(&Quantity::ResidencyHit).and_then(|hit| accesses(hit, findings, style)));
-    lines.extend(first(&Quantity::ResidencyLimit).and_then(|limit| verdict(limit, findings)));
+    let limits = again(&of(findings, &Quantity::ResidencyLimit));
+    lines.extend(limits.first().and_then(|limit| verdict(limit, findings)));
     lines
 }
 
@@ -119,7 +181,7 @@ fn accesses(hit: &Finding, findings: &[&Finding], style: &Style) -> Option<Strin
 
 /// The limit of the cache, and what to do about it.
 fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
-    let halves = of(findings, &Quantity::ResidencyHalfLife);
+    let halves = again(&of(findings, &Quantity::ResidencyHalfLife));
     let shortest = halves.iter().filter_map(|f| f.value).reduce(f64::min);
     let bytes = limit.value.map(measured_size)?;
     Some(match limit.labels.get(Labels::LIMIT)? {
@@ -142,4 +204,38 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
         _ => "The cache holds none of the smallest range even right after the touch: use smaller ranges (--sizes)."
             .to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::messages::shapes;
+    use tiermark_model::{Bytes, MIB};
+
+    use super::*;
+
+    /// The words for a half-life of 17 ms and this note on lines that were used once.
+    fn said(note: Note) -> Vec<String> {
+        let labels = |used: &str| Labels::new().text(Labels::USED, used).text(Labels::TIER, "L3");
+        let half = labels("again").whole(Labels::SIZE, 8 * MIB);
+        let half = Finding::new(Quantity::ResidencyHalfLife, half, Some(17e6), Unit::Ns);
+        let again = labels("again").text(Labels::LIMIT, "contention");
+        let again = Finding::new(Quantity::ResidencyLimit, again, Some(8e6), Unit::Bytes);
+        let once = Finding::new(Quantity::ResidencyLimit, labels("once"), Some(0.3e6), Unit::Bytes).with_notes([note]);
+        words(&[&half, &again, &once], &Style::default())
+    }
+
+    #[test]
+    fn the_words_say_what_a_single_use_is_worth() {
+        let differs = said(shapes::kept_once_used_again("L3", Bytes(8 * MIB), [0.93, 0.04], 50_000.0));
+        assert_eq!(differs[0], "Half of 8 MiB used again is evicted after 17 ms.");
+        assert_eq!(
+            differs[1],
+            "L3 holds 93 % of 8 MiB used again and 4 % of 8 MiB used once, after 0.05 ms: data read once is not found \
+             there, whatever other programs do; data read three times in a row is kept."
+        );
+        assert!(differs[2].starts_with("Contention:"), "{differs:?}");
+        let alike = said(shapes::kept_alike("L3", Bytes(8 * MIB), [0.93, 0.94], 50_000.0));
+        assert_eq!(alike[0], "Half of 8 MiB is evicted after 17 ms.");
+        assert!(alike[1].ends_with("after 0.05 ms: both are kept alike."), "{alike:?}");
+    }
 }

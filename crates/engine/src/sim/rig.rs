@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    KernelId, KernelInfo, Layout, Machine, NodeId, PageKind, PlacementProof, Refusal, Role, Setup, ThreadSetup, deal,
+    Before, KernelId, KernelInfo, Layout, Machine, NodeId, PageKind, PlacementProof, Refusal, Role, Setup, ThreadSetup,
+    deal,
 };
 use tiermark_stats::Rng;
 
@@ -187,11 +188,11 @@ impl SimRig {
                 let layout = chain_layout(&self.setup, thread.region);
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
             }
-            Role::Revisit { flushed: true, .. } => 1.0 / self.speeds.missed_ns(index),
-            Role::Revisit { wait_ns, since_last, .. } => {
+            Role::Revisit { before: Before::Flushed, .. } => 1.0 / self.speeds.missed_ns(index),
+            Role::Revisit { wait_ns, before, since_last, .. } => {
                 let now = self.world.now.get();
                 let after_ns = if *since_last { (now - self.read_at) * 1e9 } else { f64::from(*wait_ns) };
-                let forgets = self.world.options.state.forgets_lines();
+                let forgets = self.world.options.state.forgets(*before);
                 let kept = if forgets { 0.0 } else { self.world.options.neighbours.kept(after_ns, now) };
                 let misses = (1.0 - kept) * self.speeds.missed_ns(index);
                 let slower = misses * (self.world.options.neighbours.memory_slowed(now) - 1.0);

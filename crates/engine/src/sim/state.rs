@@ -5,7 +5,7 @@
 
 use std::f64::consts::TAU;
 
-use tiermark_model::{CpuId, Machine, Role, Setup};
+use tiermark_model::{Before, CpuId, Machine, Role, Setup};
 use tiermark_stats::Rng;
 
 use super::neighbours::Level;
@@ -89,9 +89,14 @@ impl Default for SimState {
 }
 
 impl SimState {
-    /// Whether a line that was not used before this visit is served by memory when its use comes.
-    pub(super) fn forgets_lines(&self) -> bool {
-        self.uses_before() < usize::from(self.kept_from_use) && self.kept_from_use > 1
+    /// Whether the last-level cache keeps nothing of lines that were used like this.
+    pub(super) fn forgets(&self, before: Before) -> bool {
+        let uses = match before {
+            Before::UsedAgain => FEWEST_PASSES,
+            Before::UsedOnce => 1,
+            Before::Flushed => 0,
+        };
+        uses < usize::from(self.kept_from_use)
     }
 
     fn uses_before(&self) -> usize {

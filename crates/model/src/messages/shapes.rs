@@ -9,6 +9,12 @@ fn measured(bytes: u64) -> String {
     Bytes(bytes.div_ceil(step.max(1)) * step.max(1)).to_string()
 }
 
+/// The shares of a range that a cache holds after a wait in ns: used again, and used once.
+fn holds(cache: &str, range: Bytes, [again, once]: [f64; 2], wait: f64) -> String {
+    let (again, once, ms) = (100.0 * again, 100.0 * once, wait / 1e6);
+    format!("{cache} holds {again:.0} % of {range} used again and {once:.0} % of {range} used once, after {ms} ms")
+}
+
 messages! {
     // Tiers of the curve.
 
@@ -172,6 +178,25 @@ messages! {
 
     /// Others limit a cache.
     Note limit_is_others(): "the limit shrinks with time since touch: other programs replace the lines";
+
+    /// A cache keeps lines only once they are used again: the shares of a range (used again, used once) that it holds after
+    /// a wait in ns.
+    Note kept_once_used_again(cache: &str, range: Bytes, held: [f64; 2], wait: f64):
+        {
+            let found = if held[1] <= 0.1 { "not found there" } else { "mostly not found there" };
+            format!(
+                "{}: data read once is {found}, whatever other programs do; data read three times in a row is kept",
+                holds(cache, range, held, wait)
+            )
+        };
+
+    /// A cache keeps lines that were used once, but fewer, or not as long: the same shares.
+    Note kept_less_if_used_once(cache: &str, range: Bytes, held: [f64; 2], wait: f64):
+        { format!("{}: data read once is evicted sooner than data read three times in a row", holds(cache, range, held, wait)) };
+
+    /// A cache keeps lines that were used once as well as others: the same shares.
+    Note kept_alike(cache: &str, range: Bytes, held: [f64; 2], wait: f64):
+        { format!("{}: both are kept alike", holds(cache, range, held, wait)) };
 
     /// Not even the smallest range stays in the cache.
     Note nothing_held(): "the cache holds no range, even at the shortest wait: the cause (partition or contention) is not known";

@@ -3,8 +3,8 @@
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::active as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric, PageKind, Refusal,
-    RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Before, Bytes, ChainLayout, CpuId, Effort, IdSet, KIB, Labels, Layout, MIB, Machine, MemPolicy, Metric, PageKind,
+    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
 use crate::bandwidth::{Bandwidth, BandwidthParams, ThreadCount};
@@ -173,7 +173,7 @@ fn kept(machine: &Machine, cpu: CpuId, seed: u64) -> Option<Planned> {
     let inner = INNER * inner_bytes(machine, cpu);
     let largest = RANGE_MOST.max(2 * inner);
     let range = RANGE_PARTS.iter().map(|part| (bytes / part).min(largest)).find(|range| *range > inner)?;
-    let role = Role::Revisit { wait_ns: 0, accesses: LOOKS, flushed: false, since_last: true };
+    let role = Role::Revisit { wait_ns: 0, accesses: LOOKS, before: Before::UsedAgain, since_last: true };
     let layout = Layout::Chain(ChainLayout::Random);
     let setup = setup(&[cpu], Bytes(range / KIB * KIB), None, default_page(machine), layout, &role, seed);
     Some(Planned { figure: Figure::Kept, step: own_step("kept", Metric::Latency, setup), of: None })

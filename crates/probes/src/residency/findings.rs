@@ -1,36 +1,45 @@
-//! From visits to shares of hits, half-lives, and what limits a shared cache.
+//! From visits to shares of hits and half-lives.
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{Bytes, CpuId, Finding, Labels, Machine, Observation, Quantity, Reason, Unit};
 use tiermark_stats::{Edge, Side, VisitWindows, bare_edge};
 
-use super::{FLUSHED, TOUCHED, inner_bytes, shared_cache};
+use super::limits::{limit, used_once};
+use super::{FLUSHED, TOUCHED, Use, inner_bytes, shared_cache};
 use crate::chasing::resting_on;
 use crate::ladder::{derived, description, with_purpose};
 
 /// Shares of hits that differ by less than this are the same.
-const AGREE: f64 = 0.1;
-/// A range is held where this share of it hits: conflicts in a set cost some lines of any range.
-const HELD: f64 = 0.8;
-/// A limit that changed by this factor in size has moved: half of the distance between two ranges.
-const MOVED: f64 = std::f64::consts::SQRT_2;
+pub(super) const AGREE: f64 = 0.1;
 /// Below this share an exponential says nothing between two waits, and a straight line is drawn.
-const FAINT: f64 = 0.05;
+pub(super) const FAINT: f64 = 0.05;
 
-/// The number of the visits to one range after one wait.
-struct WaitPoint<'a> {
-    seen: &'a Observation,
+/// The number of the visits to one range after one use and wait.
+pub(super) struct WaitPoint<'a> {
+    pub(super) seen: &'a Observation,
     bytes: u64,
-    wait_ns: f64,
+    used: Use,
+    pub(super) wait_ns: f64,
     median: f64,
     edge: Edge,
 }
 
-/// One range: its points by rising wait, and the share of hits at each.
-struct Range<'a> {
-    bytes: u64,
-    points: Vec<WaitPoint<'a>>,
-    held: Vec<f64>,
+#[cfg(test)]
+impl<'a> WaitPoint<'a> {
+    /// A point without windows.
+    pub(super) fn made(seen: &'a Observation, bytes: u64, used: Use, wait_ns: f64) -> Self {
+        let median = seen.value.unwrap_or(f64::NAN);
+        let edge = bare_edge(&[VisitWindows { at: 0.0, values: vec![median] }], Side::Low).expect("one window");
+        Self { seen, bytes, used, wait_ns, median, edge }
+    }
+}
+
+/// One range after one use: its points by rising wait, and the share of hits at each.
+pub(super) struct Range<'a> {
+    pub(super) bytes: u64,
+    pub(super) used: Use,
+    pub(super) points: Vec<WaitPoint<'a>>,
+    pub(super) held: Vec<f64>,
 }
 
 /// All findings.
@@ -44,10 +53,13 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         found.push(median);
         found.push(derived(point.seen, Quantity::ResidencyEdge, labels, point.edge.value, Unit::Ns));
     }
-    let Some(first) = ranges.first().and_then(|range| range.points.first()) else { return found };
+    // Lines used once may all miss: only those used again show what a hit takes.
+    let again = ranges.iter().find(|range| range.used == Use::Again);
+    let Some(first) = again.and_then(|range| range.points.first()) else { return found };
     let (hit, hit_seen) = (first.edge.value, first.seen);
     found.push(hit_finding(machine, first));
     let inner = inner_of(machine, hit_seen) as f64;
+    let mut misses = Vec::new();
     for range in &mut ranges {
         let flushed = with_purpose(observations, FLUSHED).find(|o| o.labels.number(Labels::SIZE) == Some(range.bytes));
         let Some((miss, miss_seen)) =
@@ -55,9 +67,12 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         else {
             continue;
         };
-        let mut told = derived(miss_seen, Quantity::ResidencyMiss, size(range.bytes), miss, Unit::Ns);
-        told.interval = miss_seen.interval;
-        found.push(told);
+        if !misses.contains(&range.bytes) {
+            misses.push(range.bytes);
+            let mut told = derived(miss_seen, Quantity::ResidencyMiss, size(range.bytes), miss, Unit::Ns);
+            told.interval = miss_seen.interval;
+            found.push(told);
+        }
         // Even without other programs, closer caches hold this part of a range: only the rest can be evicted.
         let kept = (inner / range.bytes as f64).min(1.0);
         let miss = kept * hit + (1.0 - kept) * miss;
@@ -67,10 +82,16 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
             let labels = point.seen.labels.clone();
             found.push(resting_on(&evidence, Quantity::ResidencyHeld, labels, Some(*share), Unit::Ratio));
         }
-        found.push(half_life(machine, range));
+        found.extend(half_life(machine, range));
     }
     ranges.retain(|range| !range.held.is_empty());
-    found.extend(limit(&ranges));
+    let (again, once): (Vec<_>, Vec<_>) = ranges.into_iter().partition(|range| range.used == Use::Again);
+    // Only lines used again show what others do: some caches keep nothing else.
+    if let Some(limit) = limit(&again) {
+        let of_once = used_once(machine, &again, &once, &limit);
+        found.push(limit);
+        found.extend(of_once);
+    }
     for described in found.iter_mut().filter(|f| f.metric != Quantity::ResidencyHit) {
         described.verdict = description(&described.verdict);
     }
@@ -81,7 +102,17 @@ fn size(bytes: u64) -> Labels {
     Labels::new().whole(Labels::SIZE, bytes)
 }
 
-/// The ranges that were measured, rising, each with its points by rising wait.
+/// The tier of the shared cache of an observation's core.
+pub(super) fn tier_of(machine: &Machine, seen: &Observation) -> Option<String> {
+    Some(format!("L{}", shared_cache(machine, cpu_of(seen)?)?.level))
+}
+
+/// What was done with the range before the wait. Before there was a single use, steps had no such label.
+fn use_of(seen: &Observation) -> Use {
+    if seen.labels.is(Labels::USED, Use::Once.word()) { Use::Once } else { Use::Again }
+}
+
+/// The ranges that were measured, those used again first, rising, each with its points by rising wait.
 fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
     let point = |seen: &'_ Observation| {
         let windows = |visit: &tiermark_model::Visit| VisitWindows {
@@ -95,15 +126,16 @@ fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
         .filter_map(|seen| {
             let (bytes, wait, median, visits) = point(seen)?;
             let edge = bare_edge(&visits, Side::Low)?;
-            Some(WaitPoint { seen, bytes, wait_ns: wait as f64, median, edge })
+            Some(WaitPoint { seen, bytes, used: use_of(seen), wait_ns: wait as f64, median, edge })
         })
         .collect();
-    points.sort_by(|a, b| a.bytes.cmp(&b.bytes).then(a.wait_ns.total_cmp(&b.wait_ns)));
+    let key = |point: &WaitPoint<'_>| (point.used == Use::Once, point.bytes);
+    points.sort_by(|a, b| key(a).cmp(&key(b)).then(a.wait_ns.total_cmp(&b.wait_ns)));
     let mut ranges: Vec<Range<'_>> = Vec::new();
     for point in points {
-        match ranges.last_mut().filter(|range| range.bytes == point.bytes) {
+        match ranges.last_mut().filter(|range| (range.bytes, range.used) == (point.bytes, point.used)) {
             Some(range) => range.points.push(point),
-            None => ranges.push(Range { bytes: point.bytes, points: vec![point], held: Vec::new() }),
+            None => ranges.push(Range { bytes: point.bytes, used: point.used, points: vec![point], held: Vec::new() }),
         }
     }
     ranges
@@ -163,72 +195,27 @@ fn half_time(waits: &[f64], held: &[f64]) -> Option<f64> {
     None
 }
 
-fn half_life(machine: &Machine, range: &Range<'_>) -> Finding {
+/// `None` where too little of a range used once is held for its decline to be seen.
+fn half_life(machine: &Machine, range: &Range<'_>) -> Option<Finding> {
+    if range.used == Use::Once && range.held.first().is_none_or(|held| *held <= AGREE) {
+        return None;
+    }
     let evidence: Vec<&Observation> = range.points.iter().map(|point| point.seen).collect();
     let waits: Vec<f64> = range.points.iter().map(|point| point.wait_ns).collect();
     // The range was evicted before the shortest wait was over.
     let is_gone = range.held.first().is_some_and(|held| *held <= FAINT);
     let found = if is_gone { waits.first().copied() } else { half_time(&waits, &range.held) };
     let longest = waits.last().copied();
-    let mut labels = size(range.bytes);
-    if let Some(cache) = evidence.first().and_then(|seen| shared_cache(machine, cpu_of(seen)?)) {
-        labels = labels.text(Labels::TIER, format!("L{}", cache.level));
+    let mut labels = size(range.bytes).text(Labels::USED, range.used.word());
+    if let Some(tier) = evidence.first().and_then(|seen| tier_of(machine, seen)) {
+        labels = labels.text(Labels::TIER, tier);
     }
     match found {
         None => labels = labels.text(Labels::STATISTIC, "at least"),
         Some(_) if is_gone => labels = labels.text(Labels::STATISTIC, "at most"),
         Some(_) => {}
     }
-    resting_on(&evidence, Quantity::ResidencyHalfLife, labels, found.or(longest), Unit::Ns)
-}
-
-/// The largest footprint that is held after the wait of this index; 0 below the smallest range, infinite where all are held.
-fn edge_at(ranges: &[Range<'_>], wait: impl Fn(&Range<'_>) -> Option<f64>) -> f64 {
-    let mut before: Option<(f64, f64)> = None;
-    for range in ranges {
-        let Some(held) = wait(range) else { continue };
-        let bytes = range.bytes as f64;
-        if held < HELD {
-            return before.map_or(0.0, |(size, share)| {
-                let part = (share - HELD) / (share - held).max(1e-9);
-                size * (bytes / size).powf(part)
-            });
-        }
-        before = Some((bytes, held));
-    }
-    f64::INFINITY
-}
-
-/// The limit of what the cache holds: none, a partition, or contention.
-fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
-    let smallest = ranges.first()?;
-    let fresh = edge_at(ranges, |range| range.held.first().copied());
-    let late = edge_at(ranges, |range| range.held.last().copied());
-    let (first, last) = (*smallest.held.first()?, *smallest.held.last()?);
-    let kind = match (fresh, late) {
-        (f64::INFINITY, f64::INFINITY) => "none",
-        // Not even the smallest range is held: how much of it remains shows whether it shrinks.
-        (0.0, 0.0) if first - last >= AGREE => "contention",
-        (0.0, 0.0) if first >= FAINT => "partition",
-        (0.0, 0.0) => "unclear",
-        (fresh, late) if fresh <= late * MOVED => "partition",
-        _ => "contention",
-    };
-    // Of a range that is held in part, the part is the usable size.
-    let had = ranges.iter().filter_map(|range| Some(range.held.first()? * range.bytes as f64)).fold(0.0, f64::max);
-    let evidence: Vec<&Observation> =
-        ranges.iter().flat_map(|range| [range.points.first(), range.points.last()]).flatten().map(|p| p.seen).collect();
-    let mut labels = Labels::new().text(Labels::LIMIT, kind);
-    if kind != "partition" {
-        labels = labels.text(Labels::STATISTIC, "at least");
-    }
-    let found = resting_on(&evidence, Quantity::ResidencyLimit, labels, Some(had), Unit::Bytes);
-    Some(found.with_notes([match kind {
-        "none" => shapes::all_ranges_held(),
-        "partition" => shapes::limit_is_partition(),
-        "contention" => shapes::limit_is_others(),
-        _ => shapes::nothing_held(),
-    }]))
+    Some(resting_on(&evidence, Quantity::ResidencyHalfLife, labels, found.or(longest), Unit::Ns))
 }
 
 #[cfg(test)]

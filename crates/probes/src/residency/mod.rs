@@ -1,14 +1,15 @@
-//! `residency`: how long a shared cache keeps touched lines.
+//! `residency`: how long a shared cache keeps lines that were used once, and lines that were used again.
 
 mod findings;
+mod limits;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe, Subject};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan, Purpose,
-    Refusal, Request, Role, Step, StopRule,
+    Before, Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan,
+    Purpose, Refusal, Request, Role, Step, StopRule,
 };
 
 use crate::reach::quiet_cpu;
@@ -24,10 +25,14 @@ pub(crate) const INNER: u64 = 2;
 const WAITS_NS: [u32; 8] = [50_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 32_000_000];
 /// Of these with few repetitions.
 const QUICK_WAITS_NS: [u32; 6] = [50_000, 250_000, 1_000_000, 4_000_000, 8_000_000, 32_000_000];
+/// Of these for a range that was used once, with few repetitions, since it is flushed first: what is held at once, and whether that lasts.
+const QUICK_ONCE_NS: [u32; 2] = [50_000, 4_000_000];
 /// Time of the visits to one range with few repetitions, seconds.
-const QUICK_SECONDS: f64 = 3.5;
+const QUICK_SECONDS: f64 = 4.5;
 /// Visits to each step before the other parts of a survey have theirs.
 const FIRST_VISITS: u32 = 4;
+/// Largest range there, where it is larger than closer caches: to flush 75 MiB of 300 takes 0.2 s a visit.
+const BRIEF_RANGE: u64 = 16 << 20;
 /// Most visits there. To flush 65 MiB takes 160 ms, and 40 visits took a sixth of a survey for one line of it.
 const BRIEF_VISITS: u32 = 12;
 /// Accesses of a chase: 60 µs of hits, half a millisecond of misses, so that the chase itself ages what it looks at by little where that
@@ -37,9 +42,11 @@ const ACCESSES: u64 = 4096;
 const SAMPLED: u64 = 8;
 /// Accesses of a chase at least: a twentieth of them is known within a fifth.
 const FEWEST_ACCESSES: u64 = 512;
+/// Passes over a range that is used again.
+const AGAIN: f64 = 3.0;
 /// Bytes a second at which a range is read, for the expected time of a visit: lines from memory by one core.
 const TOUCH_RATE: f64 = 10e9;
-/// The same of a range that is read and flushed, a line after the other.
+/// The same of a range that is flushed, a line after the other.
 const FLUSH_RATE: f64 = 2e9;
 /// Time of a chase, seconds, for the same: half of it misses.
 const CHASE_SECONDS: f64 = 4e-4;
@@ -63,14 +70,42 @@ pub struct ResidencyParams {
     pub brief: bool,
 }
 
+/// What is done with a range before the wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Again,
+    Once,
+}
+
+impl Use {
+    const ALL: [Self; 2] = [Self::Again, Self::Once];
+
+    /// The word of its label.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Again => "again",
+            Self::Once => "once",
+        }
+    }
+
+    /// Times since touch at which it is looked at.
+    fn waits(self, effort: Effort) -> &'static [u32] {
+        match (self, effort) {
+            (Self::Again, Effort::Quick) => &QUICK_WAITS_NS,
+            (Self::Once, Effort::Quick) => &QUICK_ONCE_NS,
+            _ => &WAITS_NS,
+        }
+    }
+}
+
 /// The probe of `tiermark residency`; `docs/methods/residency.md` describes the method.
 pub struct Residency;
 
 static ABOUT: About = About {
     id: "residency",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
-    summary: "How long the shared cache keeps lines that were touched",
+    summary: "How long the shared cache keeps lines that were used once or again",
     page: include_str!("../../../../docs/methods/residency.md"),
     shapes: &[],
 };
@@ -88,20 +123,25 @@ impl Probe for Residency {
         let mut plan = Plan::default();
         let ranges = ranges(&params, lab.machine, cpu, &mut plan)?;
         for bytes in &ranges {
-            plan.steps.extend(waits(request.effort).iter().map(|wait| step(request, lab, cpu, *bytes, Some(*wait))));
+            for used in Use::ALL {
+                let waits = used.waits(request.effort).iter();
+                plan.steps.extend(waits.map(|wait| step(request, lab, cpu, *bytes, Some((used, *wait)))));
+            }
             plan.steps.push(step(request, lab, cpu, *bytes, None));
         }
         if params.brief {
             for step in &mut plan.steps {
                 let StopRule { min_visits, max_visits, precision, .. } = &mut step.stop;
-                (*min_visits, *max_visits, *precision) = (FIRST_VISITS, BRIEF_VISITS, BRIEF_PRECISION);
+                let is_flushed_first = step.labels.is(Labels::USED, Use::Once.word());
+                let most = if is_flushed_first { FIRST_VISITS } else { BRIEF_VISITS };
+                (*min_visits, *max_visits, *precision) = (FIRST_VISITS, most, BRIEF_PRECISION);
             }
         }
         once(&mut plan.steps);
         let effort = match request.effort {
             Effort::Quick => QUICK_SECONDS * ranges.len() as f64,
-            Effort::Standard => 40.0,
-            Effort::Full => 150.0,
+            Effort::Standard => 60.0,
+            Effort::Full => 220.0,
         };
         plan.max_seconds = max_seconds(request, effort, &plan.steps);
         Ok(plan)
@@ -117,12 +157,12 @@ pub(crate) fn of_a_survey(request: &Request, machine: &Machine) -> Option<serde_
     let cpus = scope_cpus(&request.scope, machine).ok()?;
     let cpu = quiet_cpu(machine, &cpus).filter(|_| request.effort != Effort::Quick)?;
     let bytes = shared_cache(machine, cpu)?.bytes?;
-    let range = PARTS[1..].iter().map(|part| bytes / part).find(|range| *range > INNER * inner_bytes(machine, cpu))?;
+    let inner = INNER * inner_bytes(machine, cpu);
+    let parts = PARTS[1..].iter().map(|part| bytes / part);
+    let range = parts
+        .map(|part| if BRIEF_RANGE > inner { part.min(BRIEF_RANGE) } else { part })
+        .find(|range| *range > inner)?;
     serde_json::to_value(ResidencyParams { sizes: vec![Bytes(range)], brief: true }).ok()
-}
-
-fn waits(effort: Effort) -> &'static [u32] {
-    if effort == Effort::Quick { &QUICK_WAITS_NS } else { &WAITS_NS }
 }
 
 /// The cache that others may use as well: the last level, where there is one behind the private ones. A guest of one cpu sees it as its own.
@@ -167,25 +207,29 @@ fn ranges(params: &ResidencyParams, machine: &Machine, cpu: CpuId, plan: &mut Pl
     }
 }
 
-/// The visits to one range after one wait; without a wait, those to a range that was flushed: what a miss takes there.
-fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, wait: Option<u32>) -> Step {
+/// The visits to one range after one use and wait; without these, those to a range that was flushed: what a miss takes there.
+fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, used: Option<(Use, u32)>) -> Step {
     let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
     let node = request.scope.mem_node;
     let accesses = (bytes / 64 / SAMPLED).clamp(FEWEST_ACCESSES, ACCESSES) as u32;
-    let mut labels = Labels::new().purpose(if wait.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
+    let mut labels = Labels::new().purpose(if used.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
     labels = labels.text(Labels::PAGE, page).text(Labels::CPUS, cpu);
-    if let Some(wait) = wait {
-        labels = labels.whole(Labels::WAIT, u64::from(wait));
+    if let Some((used, wait)) = used {
+        labels = labels.whole(Labels::WAIT, u64::from(wait)).text(Labels::USED, used.word());
     }
     if let Some(node) = node {
         labels = labels.whole(Labels::NODE, u64::from(node));
     }
-    let wait_ns = wait.unwrap_or(WAITS_NS[0]);
-    let role = Role::Revisit { wait_ns, accesses, flushed: wait.is_none(), since_last: false };
+    let (read, flush) = (bytes as f64 / TOUCH_RATE, bytes as f64 / FLUSH_RATE);
+    let wait_ns = used.map_or(WAITS_NS[0], |(_, wait)| wait);
+    let (before, prepared, id) = match used {
+        Some((Use::Again, wait)) => (Before::UsedAgain, AGAIN * read, wait.to_string()),
+        Some((Use::Once, wait)) => (Before::UsedOnce, flush + read, format!("{wait}/once")),
+        None => (Before::Flushed, flush, "flushed".to_owned()),
+    };
+    let role = Role::Revisit { wait_ns, accesses, before, since_last: false };
     let setup = setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(ChainLayout::Random), &role, request.seed);
-    let touch = bytes as f64 / if wait.is_some() { TOUCH_RATE } else { FLUSH_RATE };
-    let stop = stop(request, f64::from(wait_ns) / 1e9 + touch + CHASE_SECONDS);
-    let id = wait.map_or_else(|| "flushed".to_owned(), |wait| wait.to_string());
+    let stop = stop(request, f64::from(wait_ns) / 1e9 + prepared + CHASE_SECONDS);
     Step { id: format!("residency/{bytes}/{id}"), labels, phase: 0, metric: Metric::Latency, setup, stop }
 }
 

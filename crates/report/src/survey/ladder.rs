@@ -1,13 +1,13 @@
 //! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
 //! differs.
 
-use tiermark_model::{Bytes, Grade, Labels, Machine, Purpose, Quantity, StateKind, Unit};
+use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Purpose, Quantity, StateKind, Unit};
 
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::words;
 use crate::cold::cold;
 use crate::number::{bound_sign, measured_size, nanoseconds, percent, time_unit, unit_name};
-use crate::residency::milliseconds;
+use crate::residency::{UsedOnce, milliseconds};
 use crate::run::only_core;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -233,17 +233,27 @@ fn pages(page: &str) -> String {
 
 /// How long a shared cache keeps what was touched.
 fn residency(survey: &Survey<'_>, style: &Style) -> String {
-    let halves = survey.run.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife);
+    let again = |f: &&Finding| !f.labels.is(Labels::USED, "once");
+    let halves = survey.run.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
+    let uses = UsedOnce::of(survey.run.findings()).filter(UsedOnce::differs);
+    let once = uses.and_then(|uses| uses.most()).map(|(after, [again, once])| {
+        (" used again", format!("; used once, {once} is cached after {after} (used again: {again})"))
+    });
+    let (used, once) = once.unwrap_or_default();
     let text = halves.filter_map(|half| {
         let tier = half.labels.get(Labels::TIER)?;
         let range = Bytes(half.labels.number(Labels::SIZE)?);
         let time = milliseconds(half.value?);
         Some(match half.labels.get(Labels::STATISTIC) {
             Some("at least") => {
-                format!("{tier} residency: more than half of a range of {range} is still cached after {time}")
+                format!(
+                    "{tier} residency: more than half of a range of {range}{used} is still cached after {time}{once}"
+                )
             }
-            Some("at most") => format!("{tier} residency: a range of {range} is fully evicted after {time}"),
-            _ => format!("{tier} residency: half of a range of {range} is evicted after {time}"),
+            Some("at most") => {
+                format!("{tier} residency: hardly anything of a range of {range}{used} is cached after {time}{once}")
+            }
+            _ => format!("{tier} residency: half of a range of {range}{used} is evicted after {time}{once}"),
         })
     });
     text.map(|text| hanging("", &text, Ink::Plain, style)).collect()

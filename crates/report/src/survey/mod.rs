@@ -22,6 +22,7 @@ use crate::traffic::traffic;
 pub(crate) use cycles::core_clock;
 use figures::Survey;
 pub(crate) use figures::figure_name;
+pub(crate) use notes::sentence;
 pub(crate) use places::table as places;
 use states::labelled;
 pub(crate) use views::view_body;

@@ -127,7 +127,7 @@ fn machine(survey: &Survey<'_>) -> Vec<Note> {
 }
 
 /// A text with a capital letter first, without a full stop.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.trim_end_matches('.').chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -52,9 +52,7 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
             | Why::Contradicted
             | Why::NotSettled
             | Why::NotSustained
-            | Why::Otherwise => {
-                reasons(group, style)
-            }
+            | Why::Otherwise => reasons(group, style),
             Why::BelowRecord => records(group, style),
             Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => edges(group, style),
         });
