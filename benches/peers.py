@@ -4,8 +4,9 @@
     benches/peers.py [--rounds N] [--jobs LIST] [--sizes LIST] [--threads LIST]
 
 Bytes are counted alike: read and write once, copy read + written, triad three arrays. Each cell first runs every
-variant of every peer once; the two best then alternate with tiermark for N rounds. Two ratios are printed: of the best window of ours to the
-best try of the best peer, and of our figure (the median of the rounds) to that try.
+variant of every peer once; the two best then alternate with tiermark for N rounds, 2 s of ours and about as much of each of theirs. Two ratios
+are printed: of the best rate that ours sustained (a whole pass over memory; in caches the median visit of a run) to the best try of the best peer,
+and of our figure (the median of the rounds) to that try.
 
 Like is compared with like: perf bench mem memcpy copies zeros (its source is never filled), which this memory system
 carries faster than data, so it stands against `--data zeros`. mbw's third method (-t2) is left out: it copies one 256 KiB block
@@ -56,18 +57,18 @@ def cell(job, size, threads, rounds):
         return
     # The two best of the first look go on: one look may have been disturbed.
     finalists = sorted(known, key=known.get, reverse=True)[:2]
-    ours, windows, theirs, kernels, grades = [], [], {name: [] for name in finalists}, [], []
+    ours, sustained, theirs, kernels, grades = [], [], {name: [] for name in finalists}, [], []
     for _ in range(rounds):
-        value, window, kernel, grade = tiermark_bandwidth(job, size, threads)
+        value, lasting, kernel, grade = tiermark_bandwidth(job, size, threads)
         ours.append(value)
-        windows.append(window)
+        sustained.append(lasting)
         kernels.append(kernel)
         grades.append(grade)
         for name in finalists:
             theirs[name].append(peers[name]())
     tried = lambda name: max((value for value in theirs[name] if value), default=0)
     best = max(finalists, key=tried)
-    a, w, b = median(ours), max((window for window in windows if window), default=None), tried(best)
+    a, w, b = median(ours), max((rate for rate in sustained if rate), default=None), tried(best)
     ratio = lambda value: f"**{value / b:.2f}**" if value and b else "-"
     kernel = max(set(kernels), key=kernels.count)
     grade = max(set(grades), key=grades.count)
@@ -83,8 +84,8 @@ def main():
     args = parser.parse_args()
     need("likwid-bench", "mbw", "sysbench", "perf")
     header("Bandwidth beside the peers")
-    print("GB/s (10⁹) of alternating runs: our figure (median), the best try of the best peer; ratios of our best window and of our figure to that.\n")
-    row("footprint a thread", "threads", "job", "tiermark", "kernel", "verdict", "best peer", "which", "window", "figure")
+    print("GB/s (10⁹) of alternating runs: our figure (median), the best try of the best peer; ratios of the best rate that ours sustained and of our figure to that.\n")
+    row("footprint a thread", "threads", "job", "tiermark", "kernel", "verdict", "best peer", "which", "sustained", "figure")
     row(*["---"] * 10)
     for threads in dict.fromkeys(int(t) for t in args.threads.split(",")):
         for size in map(int, args.sizes.split(",")):

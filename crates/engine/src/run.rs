@@ -27,7 +27,9 @@ use kept::{Keep, SOON_MADE};
 const MAX_REFINEMENTS: usize = 32;
 /// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of any.
 const VISITS_A_PLACE: u32 = 3;
-/// Points that only draw a shape are revisited in one round of so many once they have their fewest visits: the time is for the numbers.
+/// Points of a curve by size are revisited in one round of so many once they have their fewest visits, those of primitives in one of so many: the
+/// time is for the numbers. Points under load are revisited in each round: they are held against the idle point, of the same moments.
+const CURVE_ROUNDS: u64 = 12;
 const POINT_ROUNDS: u64 = 4;
 /// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has more steps to add, and
 /// that after which no point does: small ones say where the tiers are.
@@ -250,7 +252,12 @@ impl Runner<'_> {
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
             let is_due = |index: &usize| {
-                !self.cells[*index].step.labels.is_point() || (*index as u64 + round).is_multiple_of(POINT_ROUNDS)
+                let rounds = match self.cells[*index].step.labels.its_purpose() {
+                    Some(Purpose::Curve) => CURVE_ROUNDS,
+                    Some(Purpose::OsPoint) => POINT_ROUNDS,
+                    _ => 1,
+                };
+                (*index as u64 + round).is_multiple_of(rounds)
             };
             let mut order: Vec<usize> = open.iter().copied().filter(is_due).collect();
             shuffle(&mut self.rng, &mut order);
