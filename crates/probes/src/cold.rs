@@ -22,6 +22,8 @@ const PRECISION: f64 = 0.05;
 /// Other memory is this many times the caches in reach, and as much at least: machines that hide their caches have some all the same.
 const CACHES: u64 = 2;
 const LEAST_READ: u64 = 64 * MIB;
+/// Length of a window, ns, without the gaps in it: in a gap nothing comes back.
+const WINDOW_NS: f64 = 250_000.0;
 /// An excess below this share of the settled time is within the noise of visits: it has no time to come back in.
 const LEAST_EXCESS: f64 = 0.05;
 /// The part of a visit, at its end, that counts as settled where nothing else says what that is, unless the part before it was slower by more than
@@ -70,23 +72,25 @@ pub(crate) fn step(
 pub(crate) fn findings(observations: &[Observation]) -> Vec<Finding> {
     let mut found = Vec::new();
     for seen in with_purpose(observations, Purpose::Cold) {
-        found.push(finding(seen, None));
+        let mut first = finding(seen, None);
+        // Too few visits are not described by their median: they stay a bound.
+        if seen.visits.len() < tiermark_stats::VISITS {
+            found.push(first);
+            continue;
+        }
+        first.verdict = description(&first.verdict);
+        found.push(first);
         let course = course(&seen.visits);
-        let window_ns = window_ns(&seen.visits);
         let settled = settled(seen, observations).or_else(|| last_level(&course));
-        if let Some((back, settled)) =
-            settled.and_then(|settled| Some((recovery(&course, settled, window_ns)?, settled)))
-        {
+        if let Some((back, settled)) = settled.and_then(|settled| Some((recovery(&course, settled)?, settled))) {
             let (labels, ns) = match back {
                 Recovery::After(ns) => (seen.labels.clone(), ns),
                 Recovery::NotWithin(ns) => (seen.labels.clone().text(Labels::STATISTIC, "at least"), ns),
             };
-            let recovery = derived(seen, Quantity::LatencyRecovery, labels, ns, Unit::Ns);
-            found.push(recovery.with_notes([memory::recovers_to(settled)]));
+            let back = derived(seen, Quantity::LatencyRecovery, labels, ns, Unit::Ns);
+            let back = back.with_notes([memory::recovers_to(settled)]);
+            found.push(Finding { verdict: description(&back.verdict), ..back });
         }
-    }
-    for described in &mut found {
-        described.verdict = description(&described.verdict);
     }
     found
 }
@@ -110,12 +114,6 @@ fn course(visits: &Visits) -> Vec<f64> {
     (0..).map_while(at).collect()
 }
 
-/// The length of a window, ns: windows are whole blocks, and so a little longer than 0.25 ms.
-fn window_ns(visits: &Visits) -> f64 {
-    let most = visits.list.iter().map(|visit| visit.windows.len()).max().unwrap_or_default();
-    VISIT_SECONDS * 1e9 / most.max(1) as f64
-}
-
 /// What accesses to the same memory took in the same run, if they were settled: a median of visits, as the course is one.
 fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
     let same = |seen: &&Observation| {
@@ -136,7 +134,7 @@ fn last_level(course: &[f64]) -> Option<f64> {
 
 /// When a course comes half way back to the settled time, counted from the middle of its first window; `None` without an excess. Between two windows the
 /// course is a straight line. A single window below the half is noise.
-fn recovery(course: &[f64], settled: f64, window_ns: f64) -> Option<Recovery> {
+fn recovery(course: &[f64], settled: f64) -> Option<Recovery> {
     let first = *course.first()?;
     if first < settled * (1.0 + LEAST_EXCESS) {
         return None;
@@ -144,11 +142,11 @@ fn recovery(course: &[f64], settled: f64, window_ns: f64) -> Option<Recovery> {
     let half = f64::midpoint(first, settled);
     let is_there = |at: usize| course[at..].iter().take(2).all(|value| *value <= half);
     let Some(at) = (1..course.len()).find(|at| is_there(*at)) else {
-        return Some(Recovery::NotWithin(course.len() as f64 * window_ns));
+        return Some(Recovery::NotWithin(course.len() as f64 * WINDOW_NS));
     };
     let (before, after) = (course[at - 1].max(half), course[at]);
     let part = if before > after { (before - half) / (before - after) } else { 0.0 };
-    Some(Recovery::After(((at - 1) as f64 + part) * window_ns))
+    Some(Recovery::After(((at - 1) as f64 + part) * WINDOW_NS))
 }
 
 #[cfg(test)]
@@ -182,17 +180,17 @@ mod tests {
         for tau_ms in [0.5, 2.0, 8.7] {
             let course = course(&visits(tau_ms, 64));
             assert!((course[0] - 250.2).abs() < 1.0, "{course:?}");
-            let Some(Recovery::After(ns)) = recovery(&course, 150.2, 250_000.0) else { panic!("{course:?}") };
+            let Some(Recovery::After(ns)) = recovery(&course, 150.2) else { panic!("{course:?}") };
             let planted = tau_ms * std::f64::consts::LN_2 * 1e6;
             assert!((ns / planted - 1.0).abs() < 0.05, "{ns} of {planted}");
         }
         // A half that the visit does not reach, an excess that is noise, and no windows.
         let long = course(&visits(60.0, 64));
-        assert_eq!(recovery(&long, 150.0, window_ns(&visits(60.0, 64))), Some(Recovery::NotWithin(16e6)));
-        assert_eq!([&[103.0, 100.0][..], &[]].map(|course| recovery(course, 100.0, 250_000.0)), [None, None]);
+        assert_eq!(recovery(&long, 150.0), Some(Recovery::NotWithin(16e6)));
+        assert_eq!([&[103.0, 100.0][..], &[]].map(|course| recovery(course, 100.0)), [None, None]);
         // One window below the half is not yet the way back.
         let course = [200.0, 140.0, 190.0, 150.0, 120.0];
-        assert_eq!(recovery(&course, 100.0, 250_000.0), Some(Recovery::After(750_000.0)));
+        assert_eq!(recovery(&course, 100.0), Some(Recovery::After(750_000.0)));
     }
 
     #[test]
@@ -214,6 +212,9 @@ mod tests {
         let (_, to) = back(&[seen.clone(), random(1 << 20, 90.0), random(1 << 30, 170.0)]).expect("an excess");
         assert!((to - 170.0).abs() < 1e-9);
         assert_eq!(back(&[seen, random(1 << 30, 245.0)]), None);
+        // Two visits are no median.
+        let few = cold(Visits { list: visits(1.0, 64).list[..2].to_vec(), ..Visits::default() });
+        assert_eq!((findings(std::slice::from_ref(&few)).len(), back(&[few])), (1, None));
     }
 
     #[test]

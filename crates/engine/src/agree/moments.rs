@@ -18,9 +18,9 @@ const IN_A_ROW_SECONDS: f64 = 0.05;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Middle {
     pub(super) median: f64,
-    /// Its 95 % interval. `None` below six visits or three moments a second apart. Of five visits, even the lowest and the highest leave out the
-    /// median in 6 % of the cases, and a neighbour may stay for seconds: such a median is not known well enough to contradict another. A trusted
-    /// figure has more.
+    /// Its 95 % interval. `None` below six visits or if these span less than two seconds, which those of a trusted median never do. Of five visits, even
+    /// the lowest and the highest leave out the median in 6 % of the cases, and a neighbour may stay for seconds: such a median is not known well
+    /// enough to contradict another.
     pub(super) interval: Option<(f64, f64)>,
 }
 
@@ -32,8 +32,9 @@ impl Middle {
     pub(super) fn of(visits: &[(f64, f64)]) -> Option<Self> {
         let (visited, moments) = (apart(visits, IN_A_ROW_SECONDS), apart(visits, APART_SECONDS));
         let own = interval_of_median(&visited);
+        let span = visits.last()?.0 - visits.first()?.0;
         // Where moments are too few for an interval, all of them count.
-        let ends = min(&moments).zip(max(&moments)).filter(|_| moments.len() >= VISITS);
+        let ends = min(&moments).zip(max(&moments)).filter(|_| span >= (VISITS - 1) as f64 * APART_SECONDS);
         let of_moments = interval_of_median(&moments).or(ends);
         let both = own.zip(of_moments);
         let interval = both.map(|((low, high), (first, last))| (low.min(first), high.max(last)));

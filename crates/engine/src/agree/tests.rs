@@ -117,7 +117,7 @@ fn the_reason_names_the_figure_that_is_farthest() {
 }
 
 #[test]
-fn five_visits_or_two_moments_contradict_nothing() {
+fn five_visits_or_visits_within_two_seconds_contradict_nothing() {
     let figure = |id, median, visits| (point(id), seen(&point(id), median, visits));
     assert_eq!(bounds(&[figure("a", 34.0, 20), figure("b", 41.0, 5)]), [false; 2]);
     assert_eq!(bounds(&[figure("a", 34.0, 20), figure("b", 41.0, 6)]), [true; 2]);
