@@ -5,7 +5,7 @@
 
 use tiermark_model::{Cache, KernelInfo, Labels, Machine, Role, Step};
 
-use crate::host::Shot;
+use crate::host::{Shot, ThreadShot};
 
 /// The shot of a pass lasts so much longer than the pass takes at the rate of the visit before it: memory is slower at other moments.
 const SLACK: f64 = 1.3;
@@ -41,35 +41,35 @@ pub(crate) fn seconds(bytes: &[f64], rate: f64) -> Option<f64> {
     Some(SLACK * bytes.iter().sum::<f64>() / rate).filter(|seconds| *seconds <= LONGEST_SECONDS)
 }
 
-/// The rate of a pass: the bytes of all threads from the first start to the last end, interruptions included. `None` where a thread did not
-/// come to the end of its memory.
+/// The rate of a pass: what all threads did from the first start until the slowest had passed over its memory, interruptions included. The
+/// others go on meanwhile, so that it is of all threads at once. `None` where a thread did not come to the end of its memory.
 pub(crate) fn rate(shot: &Shot, bytes: &[f64]) -> Option<f64> {
-    let (mut done, mut from, mut to) = (0.0, f64::INFINITY, 0.0_f64);
+    let (mut from, mut to) = (f64::INFINITY, 0.0_f64);
     for (thread, bytes) in shot.threads.iter().zip(bytes) {
         let blocks = (bytes / thread.per_block).ceil();
         let (start, end) = (thread.stamps_ns.first()?, thread.stamps_ns.get(blocks as usize)?);
-        (done, from, to) = (done + blocks * thread.per_block, from.min(*start), to.max(*end));
+        (from, to) = (from.min(*start), to.max(*end));
     }
+    let until = |thread: &ThreadShot| (thread.stamps_ns.partition_point(|stamp| *stamp <= to) - 1) as f64;
+    let done: f64 = shot.threads.iter().map(|thread| until(thread) * thread.per_block).sum();
     Some(done / (to - from) * 1e9).filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::ThreadShot;
-
     fn thread(start: f64, block_ns: f64, blocks: usize) -> ThreadShot {
         let stamps_ns = (0..=blocks).map(|block| start + block as f64 * block_ns).collect();
         ThreadShot { per_block: 1000.0, stamps_ns, ..ThreadShot::default() }
     }
 
     #[test]
-    fn a_pass_ends_with_the_slowest_thread() {
+    fn a_pass_ends_with_the_slowest_thread_and_the_others_go_on() {
         let shot = |threads| Shot { threads, ..Shot::default() };
         // 10 kB in 10 blocks of 100 ns; what follows is not part of the pass.
         assert_eq!(rate(&shot(vec![thread(0.0, 100.0, 15)]), &[10_000.0]), Some(10.0 * 1e9));
-        let two = shot(vec![thread(0.0, 100.0, 15), thread(50.0, 195.0, 12)]);
-        assert_eq!(rate(&two, &[10_000.0; 2]), Some(10.0 * 1e9));
+        let two = shot(vec![thread(0.0, 100.0, 25), thread(0.0, 200.0, 12)]);
+        assert_eq!(rate(&two, &[10_000.0; 2]), Some(15.0 * 1e9));
         assert_eq!(rate(&shot(vec![thread(0.0, 100.0, 9)]), &[10_000.0]), None, "it did not come to the end");
     }
 

@@ -161,7 +161,7 @@ impl Rivals {
     /// that stores which cost memory less may win there. `told` is how the same rivals compare for one thread. Nothing is left out once
     /// comparisons were made.
     pub(crate) fn narrow(&mut self, told: &[Rival], kernels: &[KernelInfo]) {
-        if self.others.iter().any(|other| other.rounds > 0) {
+        if told.is_empty() || self.others.iter().any(|other| other.rounds > 0) {
             return;
         }
         let [.., near] = RIVALRY.worse;

@@ -202,6 +202,7 @@ impl Runner<'_> {
     fn first_visits(&mut self, steps: Vec<Step>) {
         let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
         let mut short = expected > self.deadline - self.host.now();
+        let has_time = !short;
         let first = self.cells.len();
         self.told.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         for step in steps {
@@ -220,7 +221,10 @@ impl Runner<'_> {
                 let [costly, any] = POINT_SHARES;
                 let most = if self.making_seconds(*index) >= SOON_MADE { costly } else { any };
                 let over = cell.step.labels.is_point() && spent > most && self.later_seconds > 0.0;
-                cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none() && !over
+                let is_open = cell.refusal.is_none() && cell.fault.is_none() && !over;
+                is_open
+                    && cell.visited() < cell.step.stop.min_visits
+                    && !(has_time && self.waits_for_one_thread(*index))
             };
             let mut order: Vec<usize> = (first..self.cells.len()).filter(wants).collect();
             shuffle(&mut self.rng, &mut order);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_model::{KernelId, Observation, Role, Step};
+use tiermark_model::{KernelId, Labels, Observation, Role, Step};
 
 use super::Runner;
 use super::kept::{is_piece, streams};
@@ -74,7 +74,9 @@ impl Runner<'_> {
         let stamp_ns = self.host.bench().overheads.stamp_ns;
         let now = self.host.now();
         let leader = self.leader(index);
-        let waits = self.waits_for_one_thread(index);
+        if let Some(told) = self.alone(index).map(|alone| alone.rivals.told()) {
+            self.cells[index].rivals.narrow(&told, &self.host.bench().kernels);
+        }
         let cell = &mut self.cells[index];
         let Cell { rivals, accounting, step, compares_until, .. } = cell;
         let kept = self.keep.rig_of(at);
@@ -91,7 +93,7 @@ impl Runner<'_> {
             let is_early = host.now() < *compares_until;
             !host.stopped() && (is_early || compared.is_empty() && rivals.open().is_some())
         };
-        while !waits && compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
+        while compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
             let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, stamp_ns, &compared)? else { break };
             // The rig has another kernel now.
             kept.kernel = None;
@@ -134,29 +136,30 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether a figure of several threads waits with its comparisons until one thread has made the same. Then those are left out that were clearly
-    /// slower: a comparison by 16 threads takes 30 ms, and most are of kernels that nobody would take.
-    fn waits_for_one_thread(&mut self, index: usize) -> bool {
-        let now = self.host.now();
+    /// The figure of one thread whose comparisons of rivals say what is worth comparing for a figure of several: of the same work on the same
+    /// tier, or the nearest in size.
+    fn alone(&self, index: usize) -> Option<&Cell> {
         let step = &self.cells[index].step;
-        let [thread, _, ..] = step.setup.threads.as_slice() else { return false };
-        if !self.cells[index].compares(now) {
-            return false;
-        }
+        let [thread, _, ..] = step.setup.threads.as_slice() else { return None };
         let bytes = |step: &Step| step.setup.regions.first().map_or(1.0, |region| region.bytes.0 as f64);
-        let away = |cell: &&Cell| (bytes(&cell.step) / bytes(step)).ln().abs();
+        let away = |cell: &Cell| (bytes(&cell.step) / bytes(step)).ln().abs();
+        let other_tier = |cell: &Cell| cell.step.labels.get(Labels::TIER) != step.labels.get(Labels::TIER);
         let is_alike = |cell: &&Cell| {
             let is_alone = cell.step.setup.threads.len() == 1 && cell.step.setup.threads[0].role == thread.role;
             is_alone && !cell.step.labels.is_point() && cell.refusal.is_none() && cell.fault.is_none()
         };
-        let nearest = self.cells.iter().filter(is_alike).min_by(|a, b| away(a).total_cmp(&away(b)));
-        let Some(alone) = nearest else { return false };
-        if alone.visited() == 0 || alone.compares(now) {
-            return true;
-        }
-        let told = alone.rivals.told();
-        self.cells[index].rivals.narrow(&told, &self.host.bench().kernels);
-        false
+        let alike = self.cells.iter().filter(is_alike);
+        alike.min_by(|a, b| other_tier(a).cmp(&other_tier(b)).then(away(a).total_cmp(&away(b))))
+    }
+
+    /// Whether the first visits to a figure of several threads wait until one thread has compared the rivals: a comparison by 16 threads takes 30 ms,
+    /// and most would be of kernels that are clearly slower.
+    pub(super) fn waits_for_one_thread(&self, index: usize) -> bool {
+        let is_comparing = |alone: &Cell| {
+            let is_open = alone.visited() == 0 || alone.compares(self.host.now());
+            is_open && alone.visited() < alone.step.stop.min_visits
+        };
+        self.cells[index].rivals.undecided() && self.alone(index).is_some_and(is_comparing)
     }
 
     /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where there is one at its first
