@@ -203,7 +203,8 @@ impl Cell {
         let Beside { pings, traffic } = seen;
         merge(&mut self.disturbance, &shot.disturbance);
         self.core_hz.extend(shot.core_hz);
-        self.overhead_share = self.overhead_share.max(shot.overhead_share);
+        // The mean: one shot whose blocks came out short, because its cpu was slow when they were sized, says nothing of the number.
+        self.overhead_share += (shot.overhead_share - self.overhead_share) / self.disturbance.shots.max(1) as f64;
         self.block_accesses = shot.block_work as u64;
         self.stamp_per_access = shot.stamp_per_access;
         if self.disturbance.shots == 1 {
