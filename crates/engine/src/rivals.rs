@@ -9,7 +9,7 @@ use crate::host::{Fault, Rig};
 
 /// A shot of a comparison.
 struct Best {
-    /// The best clean window, per cycle where the clock is known: 0 if no window was clean.
+    /// The best clean window of its second half, per cycle where the clock is known: 0 if no window was clean.
     rate: f64,
     /// Whether the clock was known.
     has_clock: bool,
@@ -19,7 +19,9 @@ struct Best {
 
 impl Best {
     fn of(result: &ShotResult, pings: [Vec<f64>; 2]) -> Self {
-        let clean = || result.windows.iter().filter(|window| window.clean);
+        // The first windows may be of lines that the shot before left in nearer caches.
+        let steady = &result.windows[result.windows.len() / 2..];
+        let clean = || steady.iter().filter(|window| window.clean);
         let has_clock = clean().any(|window| mean_clock(window).is_some());
         let rate = |window: &Window| match has_clock {
             true => Some(window.value()? / mean_clock(window)?),

@@ -2,6 +2,7 @@
 
 use super::{APART_SECONDS, AROUND, FASTER, HUMP, IN_A_ROW_SECONDS, LUCKY, PILE_NEAR, Side, VisitWindows};
 use crate::order::median_in_place;
+use crate::sign::sign_test;
 
 /// Half width of the band whose middle is the value of a level. With a quarter of [`PILE_NEAR`] values scatter a third
 /// more; with all of it, short delays draw them down more.
@@ -16,6 +17,8 @@ struct Window {
     at: f64,
     weight: f64,
     visit: usize,
+    /// Whether it is of the second half of its visit.
+    late: bool,
 }
 
 /// A visit, or several in a row.
@@ -25,6 +28,8 @@ struct Visit {
     moment: usize,
     median: f64,
     windows: usize,
+    /// Those of its second half.
+    late: usize,
 }
 
 /// A level that may be a pile.
@@ -41,6 +46,8 @@ pub(super) struct Level {
     pub(super) faster: usize,
     /// Whether two of them, at different moments, agree with each other.
     pub(super) faster_agree: bool,
+    /// Two-sided chance that so many visits begin at the level or faster and end slower, and so few the other way; 1 if not more leave it.
+    pub(super) leaves: f64,
 }
 
 /// Windows, the slowest first.
@@ -60,9 +67,10 @@ impl Windows {
         let mut ordered: Vec<&VisitWindows> = visits.iter().filter(|visit| !visit.values.is_empty()).collect();
         ordered.sort_by(|a, b| a.at.total_cmp(&b.at));
         let log = |value: &f64| if side == Side::High { value.ln() } else { -value.ln() };
-        let mut merged: Vec<(f64, Vec<f64>)> = Vec::new();
+        let mut merged: Vec<(f64, Vec<(f64, bool)>)> = Vec::new();
         for visit in ordered {
-            let values = visit.values.iter().map(log);
+            let half = visit.values.len() / 2;
+            let values = visit.values.iter().enumerate().map(|(index, value)| (log(value), index >= half));
             match merged.last_mut().filter(|(first, _)| visit.at - first < IN_A_ROW_SECONDS) {
                 Some((_, last)) => last.extend(values),
                 None => merged.push((visit.at, values.collect())),
@@ -70,13 +78,15 @@ impl Windows {
         }
         let (mut list, mut of_visits) = (Vec::new(), Vec::new());
         let (mut moment, mut from) = (0, merged.first().map_or(0.0, |(at, _)| *at));
-        for (visit, (at, mut values)) in merged.into_iter().enumerate() {
+        for (visit, (at, values)) in merged.into_iter().enumerate() {
             if at - from >= APART_SECONDS {
                 (moment, from) = (moment + 1, at);
             }
             let weight = 1.0 / values.len() as f64;
-            list.extend(values.iter().map(|at| Window { at: *at, weight, visit }));
-            of_visits.push(Visit { at, moment, windows: values.len(), median: median_in_place(&mut values) });
+            list.extend(values.iter().map(|(at, late)| Window { at: *at, weight, visit, late: *late }));
+            let late = values.iter().filter(|(_, late)| *late).count();
+            let mut rates: Vec<f64> = values.into_iter().map(|(at, _)| at).collect();
+            of_visits.push(Visit { at, moment, windows: rates.len(), late, median: median_in_place(&mut rates) });
         }
         list.sort_unstable_by(|a, b| a.at.total_cmp(&b.at));
         let mut best: Vec<usize> = (0..of_visits.len()).collect();
@@ -191,7 +201,24 @@ impl Windows {
             ln_chance: self.ln_chance(at),
             faster: faster_visits,
             faster_agree,
+            leaves: self.leaves(at - PILE_NEAR),
         })
+    }
+
+    /// Whether visits begin at a rate, or faster, and end slower, more often than the other way: the chance of it. Then the rate is of what was left in
+    /// nearer caches, and goes within the visit; a state of the machine, which lasts for many visits, is left as often as it is entered.
+    fn leaves(&self, than: f64) -> f64 {
+        let mut counts = vec![[0, 0]; self.visits.len()];
+        for window in self.list.iter().rev().take_while(|w| w.at >= than) {
+            counts[window.visit][usize::from(window.late)] += 1;
+        }
+        let (mut leave, mut enter) = (0, 0);
+        for (visit, [early, late]) in self.visits.iter().zip(counts) {
+            let begins = 2 * early > visit.windows - visit.late;
+            let ends = 2 * late > visit.late;
+            (leave, enter) = (leave + usize::from(begins && !ends), enter + usize::from(ends && !begins));
+        }
+        if leave > enter { sign_test(enter, leave) } else { 1.0 }
     }
 
     /// Chance that so much of the surroundings lies in the band, at most: each visit counts with the share of its
@@ -213,16 +240,16 @@ impl Windows {
         -all * (part(mean, expected) + part(1.0 - mean, 1.0 - expected))
     }
 
-    /// Visits faster than a rate, and whether two of them at different moments agree.
+    /// Visits whose second half is faster than a rate, and whether two of them at different moments agree.
     fn faster(&self, than: f64) -> (usize, bool) {
         let mut counts = vec![0.0; self.visits.len()];
         let mut sums = vec![0.0; self.visits.len()];
-        for window in self.list.iter().rev().take_while(|w| w.at > than) {
+        for window in self.list.iter().rev().take_while(|w| w.at > than).filter(|w| w.late) {
             counts[window.visit] += 1.0;
             sums[window.visit] += window.at;
         }
         let is_faster =
-            |visit: &usize| counts[*visit] >= FASTER * self.visits[*visit].windows as f64 && counts[*visit] > 0.0;
+            |visit: &usize| counts[*visit] >= FASTER * self.visits[*visit].late as f64 && counts[*visit] > 0.0;
         let fast: Vec<usize> = (0..self.visits.len()).filter(is_faster).collect();
         let mean = |visit: usize| sums[visit] / counts[visit];
         let agree = |a: usize, b: usize| {
