@@ -29,7 +29,7 @@ const MAX_TAIL_BLOCKS: usize = 1 << 20;
 const CALM: f64 = 0.5;
 /// Moments apart that were visited before the most visits are enough: an edge must be reached in as many, and one may miss it.
 const MOMENTS: usize = tiermark_stats::VISITS + 1;
-/// Times its fewest visits that a step has before its stop rule may end it: its fewest are of the first third of a run, and a state that comes later may
+/// Times its fewest visits that a figure has before its stop rule may end it: its fewest are of the first third of a run, and a state that comes later may
 /// be better.
 const SETTLES_AT: u32 = 2;
 /// The stop rule is evaluated again after this share more visits: an estimate takes milliseconds.
@@ -277,7 +277,8 @@ impl Cell {
             return false;
         }
         let (looked, held) = *self.looked.borrow();
-        if visits < SETTLES_AT * stop.min_visits || (looked > 0 && f64::from(visits) < LOOK_AGAIN * f64::from(looked)) {
+        let least = if self.step.labels.is_point() { stop.min_visits } else { SETTLES_AT * stop.min_visits };
+        if visits < least || (looked > 0 && f64::from(visits) < LOOK_AGAIN * f64::from(looked)) {
             return held;
         }
         // Most looks end here, long before an interval is worth its time.

@@ -159,18 +159,18 @@ impl Rivals {
         }
     }
 
-    /// Leaves out what one thread found clearly slower, but for the fastest of each kind of store: several threads share what one has alone, so
-    /// that stores which cost memory less may win there. `told` is how the same rivals compare for one thread. Nothing is left out once
-    /// comparisons were made.
-    pub(crate) fn narrow(&mut self, told: &[Rival], kernels: &[KernelInfo]) {
-        if told.is_empty() || self.others.iter().any(|other| other.rounds > 0) {
+    /// Drops rivals that were clearly slower with one thread, except the fastest of each kind of store: several threads share the memory
+    /// channels, so that stores with less traffic may win there. `alone`: the results with one thread. Nothing is dropped once comparisons
+    /// were made.
+    pub(crate) fn narrow(&mut self, alone: &[Rival], kernels: &[KernelInfo]) {
+        if alone.is_empty() || self.others.iter().any(|other| other.rounds > 0) {
             return;
         }
         let [.., near] = RIVALRY.worse;
         let kind = |id: &KernelId| kernels.iter().find(|kernel| kernel.id == *id).map(|kernel| kernel.store_kind);
-        let ratio = |id: &KernelId| told.iter().find(|rival| rival.kernel == *id).and_then(|rival| rival.ratio);
+        let ratio = |id: &KernelId| alone.iter().find(|rival| rival.kernel == *id).and_then(|rival| rival.ratio);
         let best = |kind_of: Option<Option<StoreKind>>| {
-            let alike = told.iter().filter(|rival| kind_of.is_none_or(|wanted| kind(&rival.kernel) == wanted));
+            let alike = alone.iter().filter(|rival| kind_of.is_none_or(|wanted| kind(&rival.kernel) == wanted));
             alike.filter_map(|rival| rival.ratio).fold(0.0, f64::max)
         };
         let stays =
@@ -276,7 +276,7 @@ impl Rivals {
 fn one_state(pings: &[Vec<f64>]) -> bool {
     /// Round trips of one state scatter by less; those of two lie further apart.
     const APART: f64 = 1.6;
-    /// Share of the pairs that have to: of the 16 and more pairs of many threads some are interrupted in one of eight pings.
+    /// Share of the pairs of cpus that must be steady. Many threads have 16 pairs or more, and some are interrupted in one of eight pings.
     const MOST: f64 = 0.75;
     let pairs = pings.first().map_or(0, Vec::len);
     let is_steady = |pair: &usize| {

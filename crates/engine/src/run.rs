@@ -27,8 +27,8 @@ use kept::{Keep, SOON_MADE};
 const MAX_REFINEMENTS: usize = 32;
 /// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of any.
 const VISITS_A_PLACE: u32 = 3;
-/// Points of a curve by size are revisited in one round of so many once they have their fewest visits, those of primitives in one of so many: the
-/// time is for the numbers. Points under load are revisited in each round: they are held against the idle point, of the same moments.
+/// Once they have their fewest visits, points of a curve by size are revisited in one round of `CURVE_ROUNDS`, points of primitives in one of
+/// `POINT_ROUNDS`: the time is for the figures. Points under load are revisited in every round, since they are compared with the idle point.
 const CURVE_ROUNDS: u64 = 12;
 const POINT_ROUNDS: u64 = 4;
 /// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has more steps to add, and

@@ -184,7 +184,7 @@ impl ComparedFigure {
         less_is_better(&self.metric, self.unit)
     }
 
-    /// Whether it describes the time of a run and not the hardware: its quantity does, or it is of accesses right after other work.
+    /// Whether it describes conditions during a run and not the hardware: its quantity does, or it is a cold latency.
     pub fn is_of_the_hour(&self) -> bool {
         self.metric.is_of_the_hour() || self.labels.is_for(Purpose::Cold)
     }
@@ -383,7 +383,7 @@ pub enum Obstacle {
     Missing,
     /// One is a middle and the other an edge.
     Estimate,
-    /// Tails of blocks, disturbed ones included, what caches held, and accesses after other work: they describe the time of the run.
+    /// Tails of blocks, disturbed ones included, what caches held, and cold latency: they describe conditions during the run.
     OfTheHour,
     /// The same name may be another piece of the machine in each run: a region of a scan, a cpu of a guest.
     Place,
@@ -414,7 +414,10 @@ impl fmt::Display for Obstacle {
             Self::Missing => write!(f, "withheld or not measured in at least one run"),
             Self::Estimate => write!(f, "an edge against a middle"),
             Self::OfTheHour => {
-                write!(f, "tails, what caches held, accesses after other work: they describe the time of a run")
+                write!(
+                    f,
+                    "tails, what caches held, cold latency: they describe conditions during the run, not the hardware"
+                )
             }
             Self::Place => write!(f, "of one region or one pair of cpus, which may be others in each run"),
             Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),

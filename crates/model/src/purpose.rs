@@ -33,7 +33,7 @@ purposes! {
     Buffer = "buffer",
     /// A figure of so many threads.
     Scaling = "scaling",
-    /// Accesses right after other work.
+    /// Accesses with cold caches, right after other memory was read.
     Cold = "cold",
     /// A figure whose size the user named.
     Table = "table",
@@ -85,7 +85,7 @@ purposes! {
 
 impl Purpose {
     /// Whether its steps only draw a shape or describe a state beside the figures: a curve by size, latency under a load, a primitive beside
-    /// its first point, accesses after other work. Where time runs out before the last of them, the shape is less dense, and no number is
+    /// its first point, cold latency. Where time runs out before the last of them, the shape is less dense, and no number is
     /// missing.
     pub const fn is_point(self) -> bool {
         matches!(self, Self::Curve | Self::Load | Self::OsPoint | Self::Cold)

@@ -49,7 +49,7 @@ quantities! {
     BandwidthPart = "bandwidth.part",
     /// A percentile of the time of blocks of accesses.
     LatencyTail = "latency.tail",
-    /// Time after other work until half of what accesses then take longer is gone.
+    /// Time until half of what accesses to memory take longer with cold caches is gone.
     LatencyRecovery = "latency.recovery",
     /// Size of a cache, as the latency curve shows it.
     TierSize = "tier.size",

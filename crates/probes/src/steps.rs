@@ -177,7 +177,7 @@ pub(crate) fn follow(later: &[Step], plan: &mut Plan) {
         let (mut what, mut threads, mut tiers) = (Vec::new(), BTreeSet::new(), Vec::new());
         for step in later.iter().filter(|step| step.labels.its_purpose() == purpose) {
             let is_cold = purpose == Some(Purpose::Cold);
-            let latency = if is_cold { "latency after other work" } else { "latency" };
+            let latency = if is_cold { "cold latency" } else { "latency" };
             let op = step.labels.get(Labels::OP).unwrap_or(latency).to_owned();
             let beside = step.labels.get(Labels::BESIDE).map(|beside| format!(" beside {beside}"));
             let tier = if is_cold { Some(DRAM) } else { step.labels.get(Labels::TIER) }.map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What a random access to memory takes right after other work, in a line.
+//! What a random access to memory takes with cold caches, in a line.
 
 use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity};
 
@@ -7,7 +7,7 @@ use crate::residency::milliseconds;
 use crate::style::{Ink, Style};
 use crate::text::hanging;
 
-/// Whether a finding is of accesses right after other work.
+/// Whether a finding is of cold latency.
 pub(crate) fn is_cold(finding: &Finding) -> bool {
     finding.labels.is_for(Purpose::Cold)
 }
@@ -18,13 +18,16 @@ pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str
     let first = of_cold.iter().filter(|f| f.metric == Quantity::Latency);
     let line = |cold: &&Finding| {
         let ns = cold.value.filter(|ns| ns.is_finite())?;
-        let read = cold.labels.number(Labels::AFTER).map(|bytes| format!(" ({} read)", Bytes(bytes)));
+        let read = cold
+            .labels
+            .number(Labels::AFTER)
+            .map(|bytes| format!(" (after {} of other memory were read)", Bytes(bytes)));
         let node = cold.labels.number(Labels::NODE).map(|node| format!(" of node {node}"));
         let (read, node) = (read.unwrap_or_default(), node.unwrap_or_default());
         let same = |f: &&&Finding| f.metric == Quantity::LatencyRecovery && f.evidence == cold.evidence;
         let back = of_cold.iter().find(same).and_then(|back| halfway(back)).unwrap_or_default();
         let ns = nanoseconds(ns);
-        Some(format!("After other work{read} a random access to DRAM{node} takes {ns} ns{back}"))
+        Some(format!("Cold{read}: a random access to DRAM{node} takes {ns} ns{back}"))
     };
     first.filter_map(line).map(|text| hanging(indent, &text, Ink::Plain, style)).collect()
 }
@@ -57,7 +60,7 @@ mod tests {
         let text = |findings: &[Finding]| cold(findings.iter(), "", &Style::default()).replace('\n', " ");
         let first = found(Quantity::Latency, Some(250.3));
         let back = found(Quantity::LatencyRecovery, Some(6.02e6)).with_notes([memory::recovers_to(147.2)]);
-        let line = "After other work (66 MiB read) a random access to DRAM takes 250 ns";
+        let line = "Cold (after 66 MiB of other memory were read): a random access to DRAM takes 250 ns";
         assert_eq!(text(std::slice::from_ref(&first)).trim_end(), line);
         assert_eq!(text(&[first.clone(), back.clone()]).trim_end(), format!("{line}; halfway back to 147 ns in 6 ms"));
         let labels = back.labels.clone().text(Labels::STATISTIC, "at least");

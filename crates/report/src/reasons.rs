@@ -54,7 +54,7 @@ fn kind_name(code: ReasonCode) -> &'static str {
         ReasonCode::Disturbed => "disturbed",
         ReasonCode::Imprecise => "interval",
         ReasonCode::TooFew => "too few windows",
-        ReasonCode::NotSharp => "no level",
+        ReasonCode::NotSharp => "not sharp",
         ReasonCode::NotReproduced => "not reached again",
         ReasonCode::NotSettled => "not steady",
         ReasonCode::NotSustained => "not sustained",

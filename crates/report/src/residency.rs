@@ -154,7 +154,7 @@ fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
         };
         lines.push(match half.labels.get(Labels::STATISTIC) {
             Some("at least") => format!("More than half of {range} {used}is still in the cache after {ms}."),
-            Some("at most") => format!("Of {range} {used}hardly anything is in the cache after {ms}."),
+            Some("at most") => format!("Of {range} {used}at most 5 % is in the cache after {ms}."),
             _ => format!("Half of {range} {used}is evicted after {ms}."),
         });
     }
@@ -188,7 +188,7 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
         "none" => format!("No limit up to {bytes}: no other user of this cache was seen."),
         "partition" => {
             format!(
-                "Partition: programs here get at most {bytes} of the cache, even for lines used again at once. Plan with that size."
+                "Partition: programs here get at most {bytes} of the cache, even right after the lines were read. Plan with that size."
             )
         }
         "contention" => {
@@ -197,7 +197,7 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
                 format!("Contention: other programs evict touched lines, but most lines last longer than {soon}.")
             } else {
                 format!(
-                    "Contention: other programs evict touched lines. The cache serves lines that are used again within {soon}."
+                    "Contention: other programs evict touched lines. A line that is not accessed again within {soon} is probably evicted."
                 )
             }
         }
@@ -230,8 +230,8 @@ mod tests {
         assert_eq!(differs[0], "Half of 8 MiB used again is evicted after 17 ms.");
         assert_eq!(
             differs[1],
-            "L3 holds 93 % of 8 MiB used again and 4 % of 8 MiB used once, after 0.05 ms: data read once is not found \
-             there, whatever other programs do; data read three times in a row is kept."
+            "L3 holds 93 % of 8 MiB used again and 4 % of 8 MiB used once, after 0.05 ms: it keeps lines only from \
+             their second or third read on; data read once is not found there, whatever other programs do."
         );
         assert!(differs[2].starts_with("Contention:"), "{differs:?}");
         let alike = said(shapes::kept_alike("L3", Bytes(8 * MIB), [0.93, 0.94], 50_000.0));

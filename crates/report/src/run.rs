@@ -109,7 +109,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     (out, shown.numbers)
 }
 
-/// What an access takes right after other work, and what brings it back, in words.
+/// Cold latency, and how fast it recovers, in words.
 fn after_other_work(shown: &mut Shown<'_>, style: &Style) -> String {
     let back = shown.take_all(|f| f.metric == Quantity::LatencyRecovery);
     shown.count(&back);

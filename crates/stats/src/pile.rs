@@ -38,6 +38,8 @@ const FASTER: f64 = 0.25;
 /// Chance from which visits do not leave a level more often than they come to it. L3 of a Zen 5 took stores 20 % faster in the first millisecond of 3 %
 /// of the visits: 17 of 18 left that level, and a rule without this one trusted it.
 const LEAVES: f64 = 0.01;
+/// Share of the windows from which a level is that of enough visits for their trend to show that they leave it; below it, this chance decides.
+const RARE: f64 = 0.25;
 /// A hump: nearly all windows of a state lie around one level, wider than a pile and with next to nothing faster. Then its middle is what the
 /// hardware does, and no tail of it.
 struct Hump {
@@ -118,8 +120,8 @@ pub fn bare_pile(visits: &[VisitWindows], side: Side) -> Option<Pile> {
 /// most a third there, as has any normal peak that is wide beside the surroundings. Each visit counts with the share of
 /// its windows that lie in the band, a number from 0 to 1, so that the chance is bounded by the binomial one
 /// (Hoeffding, "Probability inequalities for sums of bounded random variables", JASA 58, 1963, theorem 1). The density
-/// has to fall off to the fast side, and no more than three visits may be faster, no two of them alike: else that may
-/// be the level, seen too seldom.
+/// has to fall off to the fast side, and the second half of no more than three visits may be faster, of no two of them
+/// alike: else that may be the level, seen too seldom. A rate that visits begin at and leave is no level.
 ///
 /// Where nothing piles up, but nearly all windows lie in one hump of up to 2 % standard deviation with next to nothing faster, the value is
 /// the middle of the hump.
@@ -182,7 +184,7 @@ fn is_pile(level: &Level) -> bool {
         && level.width <= EVEN
         && level.faster <= LUCKY
         && !level.faster_agree
-        && level.leaves > LEAVES
+        && !(level.share < RARE && level.leaves < LEAVES)
 }
 
 /// The slow and the fast end of the interval, as logarithms of rates.

@@ -185,7 +185,7 @@ messages! {
         {
             let found = if held[1] <= 0.1 { "not found there" } else { "mostly not found there" };
             format!(
-                "{}: data read once is {found}, whatever other programs do; data read three times in a row is kept",
+                "{}: it keeps lines only from their second or third read on; data read once is {found}, whatever other programs do",
                 holds(cache, range, held, wait)
             )
         };

@@ -68,7 +68,7 @@ impl fmt::Display for Reason {
                 let (level, best) = (format_gbs(*level), format_gbs(*best));
                 write!(
                     f,
-                    "not sustained: windows of 0.25 ms reached {level} GB/s, but no pass over the whole memory more than {best}"
+                    "not sustained: windows of 0.25 ms reached {level} GB/s, but the best pass over the whole memory {best} GB/s"
                 )
             }
             Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),
@@ -81,11 +81,17 @@ impl fmt::Display for Reason {
             Self::Disagrees { with, here, there, is_time, apart } => {
                 let [here, there] = [here, there].map(|median| with_unit(*median, *is_time));
                 let apart = percent(*apart);
-                write!(f, "median {here} here, {there} in {with}: figures that mean the same differ by up to {apart}")
+                write!(
+                    f,
+                    "median {here}, but {there} in step {with}, which measures the same: such figures differ by up to {apart}"
+                )
             }
             Self::IdleAboveLoaded { with, idle, loaded } => {
                 let [idle, loaded] = [idle, loaded].map(|median| with_unit(*median, true));
-                write!(f, "median {idle} without a load and {loaded} under one ({with}): a load makes nothing faster")
+                write!(
+                    f,
+                    "median {idle} when idle, but {loaded} under load (step {with}): a load cannot lower the latency"
+                )
             }
             Self::Told { text, .. } => f.write_str(text),
             _ => self.write_state(f),

@@ -132,7 +132,7 @@ impl Probe for Bandwidth {
     }
 }
 
-/// Ways to write a buffer that are faster than what the row of its cache is of: those that write around the cache.
+/// Ways to write a buffer that are faster than what the row of its cache is of: those that bypass the caches.
 fn buffers(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
     let is_around = |o: &&Observation| {
         let kernel = lab.bench.kernels.iter().find(|kernel| o.labels.is(Labels::KERNEL, &kernel.id.0));

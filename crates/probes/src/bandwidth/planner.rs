@@ -182,7 +182,7 @@ impl<'a> BandwidthPlanner<'a> {
         job
     }
 
-    /// A job with stores that the caches take, where it has such: others write around the cache that a row is of.
+    /// A job with stores that the caches take, where it has such: others bypass the cache that a row is of.
     fn cached(&self, job: Job) -> Job {
         let writes_around = |id: &KernelId| {
             let info = self.lab.bench.kernels.iter().find(|k| k.id == *id);
@@ -291,7 +291,7 @@ impl<'a> BandwidthPlanner<'a> {
         jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
     }
 
-    /// A buffer as large as the rung of the last cache, by all ways to write it: beside the row of that cache.
+    /// A buffer as large as the rung of the last-level cache, by all ways to write it: beside the row of that cache.
     fn buffer(&self, tiers: &[Tier], stop: StopRule) -> Vec<Step> {
         let Some(tier) = tiers.iter().rfind(|tier| tier.is_cache()) else { return Vec::new() };
         if self.request.effort == Effort::Quick || !self.params.ops.is_empty() || self.zeros() {

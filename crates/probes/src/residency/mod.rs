@@ -105,7 +105,7 @@ static ABOUT: About = About {
     id: "residency",
     method: 3,
     subject: Subject::Memory,
-    summary: "How long the shared cache keeps lines used once, and again",
+    summary: "How long the shared cache keeps lines used once or again",
     page: include_str!("../../../../docs/methods/residency.md"),
     shapes: &[],
 };

@@ -205,7 +205,7 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
     out
 }
 
-/// Ways to write a buffer of the size of the last cache that are faster than what its row is of.
+/// Writes and copies of a buffer as large as the last-level cache's row, where stores that bypass the caches are fastest.
 fn buffers(survey: &Survey<'_>, style: &Style) -> String {
     let steps = Steps::of(survey.run);
     let found = survey.run.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
@@ -218,7 +218,7 @@ fn buffers(survey: &Survey<'_>, style: &Style) -> String {
         Some(format!("{} {} ({})", labels.get(Labels::OP)?, with_unit(figure, style), labels.get(Labels::KERNEL)?))
     });
     let each = each.collect::<Vec<_>>().join(", ");
-    let text = format!("Fastest for a buffer of {}, past the caches: {each}", Bytes(bytes));
+    let text = format!("Fastest into a buffer of {}, with stores that bypass the caches: {each}", Bytes(bytes));
     hanging("", &text, Ink::Plain, style)
 }
 
@@ -237,7 +237,10 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
     let halves = survey.run.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
     let uses = UsedOnce::of(survey.run.findings()).filter(UsedOnce::differs);
     let once = uses.and_then(|uses| uses.most()).map(|(after, [again, once])| {
-        (" used again", format!("; used once, {once} is cached after {after} (used again: {again})"))
+        (
+            " used again",
+            format!("; after {after}, the cache holds {once} of a range used once and {again} of one used again"),
+        )
     });
     let (used, once) = once.unwrap_or_default();
     let text = halves.filter_map(|half| {

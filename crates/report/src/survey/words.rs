@@ -137,7 +137,7 @@ impl Why {
                 "run `tiermark doctor`"
             ),
             Self::Contradicted => {
-                "the machine may have changed between the two: run again at a quieter hour; if they still differ, report it"
+                "the machine may have changed between the two: run again when less else runs; if they still differ, it is a bug"
                     .to_owned()
             }
             Self::NotSharp if run.machine.system.hypervisor.is_some() => format!(
