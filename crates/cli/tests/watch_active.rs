@@ -36,7 +36,8 @@ fn a_neighbour_is_seen_and_raises_an_alarm() {
     assert!((l1(75) / l1(50) - 1.0).abs() < 0.05);
     // While the neighbour is there, the shared cache loses half of the lines in 2 ms; else nothing is lost.
     assert!(number(&samples[58], "/active/l3/kept/now") > 0.95, "{}", samples[58]);
-    assert!(number(&samples[85], "/active/l3/kept/now") < 0.05, "{}", samples[85]);
+    // A private cache still has a quarter of the range.
+    assert!(number(&samples[85], "/active/l3/kept/now") < 0.2, "{}", samples[85]);
     let lasts = number(&samples[88], "/active/l3/lasts/now");
     assert!((1.5e-3..2.7e-3).contains(&lasts), "{lasts}");
     // The alarm begins ten seconds later, and ends with the neighbour.

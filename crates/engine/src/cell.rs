@@ -69,8 +69,8 @@ pub(crate) struct Cell {
     pub(crate) rivals: Rivals,
     /// The kernel that the visits are of.
     kernel: Option<KernelId>,
-    /// Rates of whole passes over its memory, each with its allocation.
-    passes: Vec<(u32, f64)>,
+    /// Rates of whole passes over its memory, each with its allocation; `None` of one that did not end in time.
+    passes: Vec<(u32, Option<f64>)>,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) fault: Option<String>,
     pub(crate) started: Option<f64>,
@@ -186,19 +186,20 @@ impl Cell {
     /// Whether a whole pass is due on an allocation: once the kernel is known.
     pub(crate) fn wants_pass(&self, allocation: u32, now: f64) -> bool {
         let on_it = self.passes.iter().filter(|(place, _)| *place == allocation).count() as u32;
-        let more = self.visited() / passes::MORE_EVERY > self.passes.len() as u32;
+        let more = passes::ON_EACH * self.allocations.len() as u32 + self.visited() / passes::MORE_EVERY
+            > self.passes.len() as u32;
         (on_it < passes::ON_EACH || more) && !self.compares(now)
     }
 
-    /// Adds the rate of a whole pass.
-    pub(crate) fn passed(&mut self, allocation: u32, rate: f64) {
+    /// Adds the rate of a whole pass; `None` if it did not end in time.
+    pub(crate) fn passed(&mut self, allocation: u32, rate: Option<f64>) {
         self.passes.push((allocation, rate));
     }
 
     /// The whole passes.
     fn passes(&self) -> Option<Passes> {
-        let best = self.passes.iter().map(|(_, rate)| *rate).reduce(f64::max)?;
-        Some(Passes { count: self.passes.len() as u32, best })
+        let rates = || self.passes.iter().filter_map(|(_, rate)| *rate);
+        Some(Passes { count: rates().count() as u32, best: rates().reduce(f64::max)? })
     }
 
     /// Adds what a visit saw.

@@ -114,8 +114,8 @@ impl Reading<'_> {
         let (at_clock, basis) = self.groups.at_clock(self.tier, self.metric, visits);
         let mut estimate = self.at_one_clock(&at_clock);
         estimate.now = self.now(visits);
-        self.hold_against_passes(&mut estimate);
         estimate.clock_slope = Some(basis.slope()).filter(|slope| *slope > 0.0);
+        self.hold_against_passes(&mut estimate);
         let hz = self.groups.clock_of(visits).filter(|_| basis == Basis::Cycles);
         estimate.per_cycle = estimate.value.zip(hz).map(|(value, hz)| match self.metric {
             Metric::Latency => PerCycle { value: value * hz / 1e9, unit: Unit::Cycles },
@@ -124,14 +124,21 @@ impl Reading<'_> {
         estimate
     }
 
-    /// A level of windows that no whole pass comes near was not sustained: the number is the best pass.
+    /// A level of windows that neither a whole pass nor the median visit comes near was not sustained: the number is the better of the two.
     fn hold_against_passes(&self, estimate: &mut Estimate) {
         let (Some(passes), Some(level)) = (self.passes, estimate.value) else { return };
-        if estimate.bound.is_empty() && level > (1.0 + ABOVE) * passes.best {
-            estimate.value = Some(passes.best);
-            estimate.interval =
-                estimate.interval.map(|interval| Interval { low: passes.best, high: level, ..interval });
-            estimate.bound.push(Reason::NotSustained { level, best: passes.best });
+        // Neither the state nor the clock of a pass is known: where there are several states, passes may be of another one, and the level is
+        // given at a clock that passes had a tenth of the time.
+        if estimate.in_states.len() > 1 {
+            return;
+        }
+        let best = estimate.now.map_or(passes.best, |now| passes.best.max(now.median));
+        let slope = estimate.clock_slope.unwrap_or(0.0);
+        let clock = self.groups.clock.map_or(1.0, |clock| (clock.p90 / clock.median).powf(slope));
+        if estimate.bound.is_empty() && level > (1.0 + ABOVE) * clock * best {
+            estimate.value = Some(best);
+            estimate.interval = estimate.interval.map(|interval| Interval { low: best, high: level, ..interval });
+            estimate.bound.push(Reason::NotSustained { level, best });
         }
     }
 

@@ -3,30 +3,33 @@
 //! The best of windows of 0.25 ms is up to 9 % above the best whole pass over the same memory: a level of windows that no pass comes near is
 //! no rate that a program gets.
 
-use tiermark_model::{Cache, KernelInfo, Labels, Machine, Role, Step};
+use tiermark_model::{Cache, KernelInfo, Machine, Purpose, Role, Step};
 
 use crate::host::{Shot, ThreadShot};
 
 /// The shot of a pass lasts so much longer than the pass takes at the rate of the visit before it: memory is slower at other moments.
 const SLACK: f64 = 1.3;
-/// The longest shot of a pass, seconds: 4 GiB at 10 GB/s.
-const LONGEST_SECONDS: f64 = 0.5;
+/// The longest shot of a pass, seconds: 5 GiB at 10 GB/s. Longer ones are not made.
+const LONGEST_SECONDS: f64 = 0.75;
+/// Memory from which it is taken for memory where no cache is declared.
+const LEAST: u64 = 64 << 20;
 /// Passes on each allocation, and visits for which a step gets one more: a few in a short run, many in a long one.
 pub(crate) const ON_EACH: u32 = 2;
 pub(crate) const MORE_EVERY: u32 = 64;
 /// A trusted rate is at most this share above the best pass (contract of the numbers, docs/methods/numbers.md).
 pub(crate) const ABOVE: f64 = 0.05;
 
-/// Whether a step is measured by whole passes too: a figure of streams, each over memory of its own, more than the caches hold.
+/// Whether a step is measured by whole passes too: a figure of bandwidth whose streams each have memory of their own, more than the caches hold.
 pub(crate) fn has_passes(step: &Step, machine: &Machine) -> bool {
     let setup = &step.setup;
     let streams = setup.threads.iter().all(|thread| matches!(thread.role, Role::Stream { .. }));
     let of_step = |cache: &&Cache| !cache.cpus.intersection(&setup.cpus()).is_empty();
     let cached: u64 = machine.data_caches().filter(of_step).filter_map(|cache| cache.bytes).sum();
     let alone = setup.regions.len() == setup.threads.len();
-    // The visits to a piece of memory read all of it anyway.
-    let is_figure = !step.labels.is_point() && step.labels.number(Labels::REGION).is_none();
-    is_figure && streams && alone && !setup.threads.is_empty() && setup.total_bytes().0 >= 2 * cached
+    // The cells of a matrix are many, and their threads pass over unlike memory.
+    let is_of_bandwidth = |purpose| matches!(purpose, Purpose::Ladder | Purpose::Table);
+    let is_figure = step.labels.its_purpose().is_none_or(is_of_bandwidth);
+    is_figure && streams && alone && !setup.threads.is_empty() && setup.total_bytes().0 >= (2 * cached).max(LEAST)
 }
 
 /// Useful bytes of a pass, of each thread of a step.
@@ -42,7 +45,7 @@ pub(crate) fn seconds(bytes: &[f64], rate: f64) -> Option<f64> {
 }
 
 /// The rate of a pass: what all threads did from the first start until the slowest had passed over its memory, interruptions included. The
-/// others go on meanwhile, so that it is of all threads at once. `None` where a thread did not come to the end of its memory.
+/// others go on meanwhile, so that it is of all threads at once. `None` where a thread did not come to the end of its memory in time.
 pub(crate) fn rate(shot: &Shot, bytes: &[f64]) -> Option<f64> {
     let (mut from, mut to) = (f64::INFINITY, 0.0_f64);
     for (thread, bytes) in shot.threads.iter().zip(bytes) {

@@ -209,6 +209,15 @@ impl Rivals {
         std::iter::once(rival(first, Some(1.0))).chain(others).collect()
     }
 
+    /// How those compare that need no further comparison, the first with 1; the others without a ratio.
+    pub(crate) fn decided(&self) -> Vec<Rival> {
+        let is_open = |kernel: &KernelId| {
+            self.others.iter().any(|other| other.kernel == *kernel && !other.is_decided(self.reference))
+        };
+        let known = |rival: Rival| Rival { ratio: rival.ratio.filter(|_| !is_open(&rival.kernel)), ..rival };
+        self.told().into_iter().map(known).collect()
+    }
+
     /// Compares one rival with the winner so far, and gives its index: a rival that leads, else the one with the fewest comparisons. Rivals
     /// in `left_out` are skipped. `None` if all others are decided; the rig then keeps its kernel.
     ///

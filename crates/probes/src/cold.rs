@@ -74,7 +74,8 @@ pub(crate) fn findings(observations: &[Observation]) -> Vec<Finding> {
     for seen in with_purpose(observations, Purpose::Cold) {
         let mut first = finding(seen, None);
         // Too few visits are not described by their median: they stay a bound.
-        if seen.visits.len() < tiermark_stats::VISITS {
+        let begins_clean = |visit: &&tiermark_model::Visit| visit.windows.first().is_some_and(|window| window.clean);
+        if seen.visits.list.iter().filter(begins_clean).count() < tiermark_stats::VISITS {
             found.push(first);
             continue;
         }

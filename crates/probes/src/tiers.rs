@@ -127,10 +127,11 @@ fn even(bytes: u64) -> u64 {
     (bytes + quarter / 2) / quarter * quarter
 }
 
-/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, where that lies on its plateau.
+/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, unless its plateau begins beyond that. Where the plateau
+/// ends is no matter: the reach of a TLB ends it before the cache does.
 fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
     let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
-    let fits = tier.plateau.is_some_and(|(from, to)| (from..=to).contains(&half));
+    let fits = tier.plateau.is_some_and(|(from, _)| from <= half);
     if fits { half } else { rung }
 }
 

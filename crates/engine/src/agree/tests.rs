@@ -306,5 +306,5 @@ fn idle_is_not_above_loaded() {
         })
         .collect();
     assert_eq!(said, [reason("point0", 120.0), reason("unloaded", 120.0), reason("unloaded", 125.0)]);
-    assert!(found[0][0].to_string().contains("140 ns without a load and 120 ns"), "{}", found[0][0]);
+    assert!(found[0][0].to_string().contains("140 ns when idle, but 120 ns"), "{}", found[0][0]);
 }

@@ -177,9 +177,11 @@ impl Runner<'_> {
         }
     }
 
-    /// Families with a step that is not a curve point.
+    /// Families with a step that is not a curve point, or whose memory takes long to be made again for each visit.
     fn figures(&self) -> BTreeSet<usize> {
-        self.cells.iter().filter(|cell| !cell.step.labels.is_point()).map(|cell| cell.family).collect()
+        let is_figure =
+            |cell: &&crate::cell::Cell| !cell.step.labels.is_point() || cell.step.labels.is_for(Purpose::Cold);
+        self.cells.iter().filter(is_figure).map(|cell| cell.family).collect()
     }
 
     /// Seconds that an allocation of a step is expected to take, as others took here.

@@ -74,8 +74,8 @@ impl Runner<'_> {
         let stamp_ns = self.host.bench().overheads.stamp_ns;
         let now = self.host.now();
         let leader = self.leader(index);
-        if let Some(told) = self.alone(index).map(|alone| alone.rivals.told()) {
-            self.cells[index].rivals.narrow(&told, &self.host.bench().kernels);
+        if let Some(alone) = self.alone(index).map(|alone| alone.rivals.decided()) {
+            self.cells[index].rivals.narrow(&alone, &self.host.bench().kernels);
         }
         let cell = &mut self.cells[index];
         let Cell { rivals, accounting, step, compares_until, .. } = cell;
@@ -128,11 +128,9 @@ impl Runner<'_> {
         let bytes = kernel.map(|kernel| passes::bytes(&cell.step, kernel)).unwrap_or_default();
         let seconds = passes::seconds(&bytes, rate).filter(|seconds| now + seconds < self.deadline);
         let Some(seconds) = seconds.filter(|_| cell.wants_pass(kept.allocation, now)) else { return Ok(()) };
+        let allocation = kept.allocation;
         let shot = kept.rig.shot(Duration::from_secs_f64(seconds))?;
-        if let Some(rate) = passes::rate(&shot, &bytes) {
-            let allocation = kept.allocation;
-            self.cells[index].passed(allocation, rate);
-        }
+        self.cells[index].passed(allocation, passes::rate(&shot, &bytes));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bytes, CpuModel, IdSet, Label, Labels, Machine, Step};
+use tiermark_model::{Bytes, CpuModel, IdSet, KernelId, Label, Labels, Machine, Role, Step};
 
 /// Labels that say how or why something was measured, not what: the record is one for all of them. Of the cpus, their number and how they
 /// lie to each other count.
@@ -88,8 +88,20 @@ pub(crate) fn name(probe: &str, method: u32, step: &Step, machine: &Machine) -> 
             Label::Text(text) => write!(name, " {key}={text}"),
         };
     }
+    if bypasses_caches(step) {
+        name.push_str(" bypass");
+    }
     name.push_str(&shape(step, machine));
     Some(name)
+}
+
+/// Whether kernels compete for a step whose stores bypass the caches (`write.nt`, `fill.rep`): what they reach is no figure of a cache.
+fn bypasses_caches(step: &Step) -> bool {
+    let bypasses = |kernel: &KernelId| kernel.op().contains('.');
+    step.setup.threads.iter().any(|thread| match &thread.role {
+        Role::Stream { rivals, .. } => rivals.iter().any(bypasses),
+        _ => false,
+    })
 }
 
 /// The threads as they lie to each other, and the nodes of cpus and memory.

@@ -174,7 +174,10 @@ fn cell_of(experiment: &Experiment, seen: &Observation, machine: &Machine) -> Op
 
 /// Whether the hardware was seen to do as much, again and again: a trusted figure, or a bound that enough visits reached.
 fn is_proven(seen: &Observation) -> bool {
-    let seldom = |reason: &Reason| matches!(reason, Reason::TooFew { .. } | Reason::NotReproduced { .. });
+    let seldom = |reason: &Reason| {
+        use ReasonCode::{Contradicted, NotReproduced, NotSettled, TooFew};
+        matches!(reason.code(), TooFew | NotReproduced | NotSettled | Contradicted)
+    };
     match seen.verdict.grade {
         Grade::Trusted => true,
         Grade::Bound => !seen.verdict.reasons.iter().any(seldom),

@@ -84,7 +84,7 @@ pub struct Bandwidth;
 
 static ABOUT: About = About {
     id: "bandwidth",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Bytes a second, by size, operation, kernel, threads",
     page: include_str!("../../../../docs/methods/bandwidth.md"),

@@ -321,34 +321,35 @@ impl<'a> BandwidthPlanner<'a> {
             let mut sizes = sweep(largest, per_octave);
             if self.request.effort != Effort::Full {
                 let figures = self.figures(op, observations);
-                let is_told = |size: f64| figures.iter().any(|(figure, _)| (size / *figure as f64).log2().abs() < TOLD);
+                let is_told = |size: f64| figures.iter().any(|figure| (size / *figure as f64).log2().abs() < TOLD);
                 sizes.retain(|size| *size >= CURVE_FROM && !is_told(size.0 as f64));
             }
-            self.curve_steps(op, &sizes, observations)
+            self.curve_steps(op, &sizes)
         };
         self.ops().iter().flat_map(steps).collect()
     }
 
-    /// Footprints of the ladder's figures of a job by one thread, and whether each is of a cache.
-    fn figures(&self, op: &str, observations: &[Observation]) -> Vec<(u64, bool)> {
+    /// Footprints of the ladder's figures of a job by one thread on the memory of the curve.
+    fn figures(&self, op: &str, observations: &[Observation]) -> Vec<u64> {
         let label = self.job(op, self.zeros()).label;
-        let is_of_job = |o: &&Observation| o.labels.is(Labels::OP, &label) && o.labels.is(Labels::SPAN, "one");
-        let figure = |o: &Observation| {
-            Some((o.labels.number(Labels::SIZE)?, o.labels.get(Labels::TIER).is_some_and(|tier| tier.starts_with('L'))))
+        let node = self.request.scope.mem_node.map(u64::from);
+        let is_of_job = |o: &&Observation| {
+            let is_one = o.labels.is(Labels::OP, &label) && o.labels.is(Labels::SPAN, "one");
+            is_one && o.value.is_some() && o.labels.number(Labels::NODE) == node
         };
-        with_purpose(observations, Purpose::Ladder).filter(is_of_job).filter_map(figure).collect()
+        let figures = with_purpose(observations, Purpose::Ladder).filter(is_of_job);
+        figures.filter_map(|o| o.labels.number(Labels::SIZE)).collect()
     }
 
-    /// Points of a job's curve, each by the kernels of the figure that is nearest in size.
-    fn curve_steps(&self, op: &str, sizes: &[Bytes], observations: &[Observation]) -> Vec<Step> {
+    /// Points of a job's curve: by ordinary stores where caches may hold them, as the rows of caches are.
+    fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
         let (job, crew) = (self.job(op, self.zeros()), self.one());
-        let (cached, figures) = (self.cached(job.clone()), self.figures(op, observations));
+        let cached = self.cached(job.clone());
+        let cache = self.lab.machine.reachable_cache_bytes(&crew.cpus.iter().copied().collect());
         let step = |size: &Bytes| {
             let place = Footprint { size: *size, node: self.request.scope.mem_node };
             let labels = Labels::new().purpose(Purpose::Curve);
-            let away = |figure: &(u64, bool)| (figure.0 as f64 / size.0 as f64).ln().abs();
-            let nearest = figures.iter().min_by(|a, b| away(a).total_cmp(&away(b)));
-            let job = if nearest.is_some_and(|(_, is_cache)| *is_cache) { &cached } else { &job };
+            let job = if size.0 <= cache { &cached } else { &job };
             self.step(labels, job, &crew, place, curve_point(self.request.effort))
         };
         sizes.iter().filter_map(step).collect()
@@ -435,8 +436,7 @@ impl<'a> BandwidthPlanner<'a> {
         if self.request.effort != Effort::Full {
             return Vec::new();
         }
-        let denser =
-            |op: &String| self.curve_steps(op, &between(&curve(&self.job(op, self.zeros()).label)), observations);
+        let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.job(op, self.zeros()).label)));
         self.ops().iter().flat_map(denser).collect()
     }
 

@@ -97,7 +97,7 @@ fn both<'a>(again: &[Range<'a>], once: &[Range<'a>]) -> Vec<Both<'a>> {
         for (point, held) in range.points.iter().zip(&range.held) {
             let at = other.points.iter().zip(&other.held).find(|(known, _)| known.wait_ns == point.wait_ns);
             let Some((known, known_held)) = at else { continue };
-            let apart = known.seen.interval.zip(point.seen.interval).is_none_or(|(again, once)| once.low > again.high);
+            let apart = known.seen.interval.zip(point.seen.interval).is_some_and(|(again, once)| once.low > again.high);
             all.push(Both {
                 bytes: range.bytes,
                 wait_ns: point.wait_ns,

@@ -148,20 +148,19 @@ fn what_cannot_be_used_is_refused() {
     assert!(same(one.value, 3.0) && !one.piled && one.visits == 1, "{one:?}");
 }
 
-/// Visits at a steady level; every `every`th begins 20 % faster, and either falls to the level within the visit or stays.
-fn with_fast_beginnings(every: usize, falls: bool) -> Pile {
-    let value = |n: usize, window: usize| {
-        let is_fast = n.is_multiple_of(every) && !(falls && window >= 3);
-        (if is_fast { 1.2 } else { 1.0 }) * (1.0 + 0.004 * (spread(n, window) - 0.5))
-    };
-    bare_pile(&visits(400, value), Side::High).unwrap()
-}
-
+/// Visits at a steady level; every 30th begins 20 % faster, and either falls to the level within the visit or stays.
 #[test]
 fn what_goes_within_a_visit_is_no_level_and_hides_none() {
-    let falling = with_fast_beginnings(30, true);
+    let begin_fast = |falls: bool| {
+        let value = move |n: usize, window: usize| {
+            let is_fast = n.is_multiple_of(30) && !(falls && window >= 3);
+            (if is_fast { 1.2 } else { 1.0 }) * (1.0 + 0.004 * (spread(n, window) - 0.5))
+        };
+        visits(400, value)
+    };
+    let falling = bare_pile(&begin_fast(true), Side::High).unwrap();
     assert!(falling.piled && (falling.value - 1.0).abs() < 0.01, "{falling:?}");
     // A state that lasts for whole visits is one.
-    let lasting = with_fast_beginnings(30, false);
+    let lasting = bare_pile(&begin_fast(false), Side::High).unwrap();
     assert!(lasting.piled && (lasting.value - 1.2).abs() < 0.01, "{lasting:?}");
 }
