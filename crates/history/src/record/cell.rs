@@ -134,7 +134,27 @@ fn rounded(bytes: u64) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::{Metric, Setup, StopRule, ThreadSetup};
+
     use super::*;
+
+    /// A stream step of 8 MiB whose first kernel is `write/avx2`.
+    fn stream(rivals: &[&str]) -> Step {
+        let role =
+            Role::Stream { kernel: "write/avx2".into(), rivals: rivals.iter().map(|id| KernelId::from(*id)).collect() };
+        let setup = Setup { regions: Vec::new(), threads: vec![ThreadSetup::new(0, role, 0)], seed: 1 };
+        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 1, max_visits: 2, shot_seconds: 0.002 };
+        let labels = Labels::new().text(Labels::OP, "write").whole(Labels::SIZE, 8 << 20);
+        Step { id: "a".into(), labels, phase: 0, metric: Metric::Bandwidth, setup, stop }
+    }
+
+    #[test]
+    fn stores_that_bypass_the_caches_set_no_record_for_a_cache() {
+        let of = |rivals: &[&str]| name("bandwidth", 4, &stream(rivals), &Machine::default()).unwrap();
+        assert_eq!(of(&["write/sse2"]), of(&[]), "whichever ordinary kernels compete");
+        assert_ne!(of(&["write/sse2", "write.nt/avx2"]), of(&["write/sse2"]));
+        assert_ne!(of(&["fill.rep/stosb"]), of(&[]));
+    }
 
     #[test]
     fn the_id_of_a_machine_is_not_in_its_key() {
