@@ -36,10 +36,10 @@ pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str
 fn halfway(back: &Finding) -> Option<String> {
     let time = milliseconds(back.value.filter(|ns| ns.is_finite())?);
     let settled = back.notes.iter().find_map(|note| note.data.get("ns")?.as_f64());
-    let to = settled.map(|ns| format!(" to {} ns", nanoseconds(ns))).unwrap_or_default();
+    let over = settled.map(|ns| format!(" over {} ns", nanoseconds(ns))).unwrap_or_default();
     Some(match back.labels.get(Labels::STATISTIC) {
-        Some("at least") => format!("; not yet halfway back{to} after {time}"),
-        _ => format!("; halfway back{to} in {time}"),
+        Some("at least") => format!("; more than half of the excess{over} is left after {time}"),
+        _ => format!("; half of the excess{over} is gone after {time}"),
     })
 }
 
@@ -62,10 +62,13 @@ mod tests {
         let back = found(Quantity::LatencyRecovery, Some(6.02e6)).with_notes([memory::recovers_to(147.2)]);
         let line = "Cold (after 66 MiB of other memory were read): a random access to DRAM takes 250 ns";
         assert_eq!(text(std::slice::from_ref(&first)).trim_end(), line);
-        assert_eq!(text(&[first.clone(), back.clone()]).trim_end(), format!("{line}; halfway back to 147 ns in 6 ms"));
+        assert_eq!(
+            text(&[first.clone(), back.clone()]).trim_end(),
+            format!("{line}; half of the excess over 147 ns is gone after 6 ms")
+        );
         let labels = back.labels.clone().text(Labels::STATISTIC, "at least");
         let late = Finding { labels, value: Some(16e6), ..back.clone() };
-        let expected = format!("{line}; not yet halfway back to 147 ns after 16 ms");
+        let expected = format!("{line}; more than half of the excess over 147 ns is left after 16 ms");
         assert_eq!(text(&[first, late]).trim_end(), expected);
         assert_eq!(text(&[found(Quantity::Latency, None), back]), "");
     }

@@ -205,7 +205,7 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
     out
 }
 
-/// Writes and copies of a buffer as large as the last-level cache's row, where stores that bypass the caches are fastest.
+/// Writes and copies of a buffer as large as the last-level cache's row, where others than ordinary stores are fastest.
 fn buffers(survey: &Survey<'_>, style: &Style) -> String {
     let steps = Steps::of(survey.run);
     let found = survey.run.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
@@ -218,7 +218,8 @@ fn buffers(survey: &Survey<'_>, style: &Style) -> String {
         Some(format!("{} {} ({})", labels.get(Labels::OP)?, with_unit(figure, style), labels.get(Labels::KERNEL)?))
     });
     let each = each.collect::<Vec<_>>().join(", ");
-    let text = format!("Fastest into a buffer of {}, with stores that bypass the caches: {each}", Bytes(bytes));
+    let text =
+        format!("Fastest way for a buffer of {}, string and non-temporal instructions included: {each}", Bytes(bytes));
     hanging("", &text, Ink::Plain, style)
 }
 
