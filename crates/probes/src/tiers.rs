@@ -127,11 +127,12 @@ fn even(bytes: u64) -> u64 {
     (bytes + quarter / 2) / quarter * quarter
 }
 
-/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, unless its plateau begins beyond that. Where the plateau
-/// ends is no matter: the reach of a TLB ends it before the cache does.
+/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, if its plateau begins before that and the curve shows
+/// that the cache is at least as large: a guest may be told of a larger one. The plateau may end earlier, at the reach of a TLB.
 fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
     let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
-    let fits = tier.plateau.is_some_and(|(from, _)| from <= half);
+    let (least, _) = tier.size.range();
+    let fits = tier.plateau.is_some_and(|(from, _)| from <= half) && half <= least;
     if fits { half } else { rung }
 }
 
@@ -187,7 +188,22 @@ fn memory_rung(name: &str, machine: &Machine, cpus: &IdSet, node: Option<NodeId>
 pub(crate) mod tests {
     use super::*;
     use tiermark_model::messages::rules;
-    use tiermark_model::{Cache, CacheKind, Cpu, MIB, Node};
+    use tiermark_model::{Cache, CacheKind, Cpu, MIB, Node, WhyNot};
+
+    #[test]
+    fn a_stream_takes_half_of_a_cache_only_if_the_cache_is_shown_to_be_as_large() {
+        let tier = |low: u64, from: u64| FoundTier {
+            level: 2,
+            plateau: Some((from, 320 * KIB)),
+            ns: 4.0,
+            size: crate::found::Size::NotResolved { low, high: 2 * MIB, why: WhyNot::Coarse },
+            rung: 128 * KIB,
+        };
+        let of = |low, from| streamed(&tier(low, from), MIB, 128 * KIB);
+        assert_eq!(of(640 * KIB, 96 * KIB), 512 * KIB, "the plateau ends at the reach of a TLB");
+        assert_eq!(of(256 * KIB, 96 * KIB), 128 * KIB, "it may be a part of what is declared");
+        assert_eq!(of(640 * KIB, 600 * KIB), 128 * KIB, "the plateau begins beyond half");
+    }
 
     pub(crate) fn machine(cores: u32, l2: u64, l3: u64) -> Machine {
         let all: IdSet = (0..cores).collect();
