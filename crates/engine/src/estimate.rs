@@ -68,7 +68,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) groups: &'a Conditions,
     pub(crate) stop: &'a StopRule,
     pub(crate) seed: u64,
-    /// Whole passes over memory, of streams; `None` where there were none.
+    /// Whole passes of streams over memory; `None` if none was made.
     pub(crate) passes: Option<Passes>,
     /// Whether intervals are wanted: they take most of the time.
     pub(crate) intervals: bool,

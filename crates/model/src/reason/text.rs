@@ -68,7 +68,7 @@ impl fmt::Display for Reason {
                 let (level, best) = (format_gbs(*level), format_gbs(*best));
                 write!(
                     f,
-                    "not sustained: windows of 0.25 ms reached {level} GB/s, but neither a pass over the whole memory nor the median visit more than {best} GB/s"
+                    "not sustained: windows of 0.25 ms reached {level} GB/s; the best pass over the whole memory and the median visit reached {best} GB/s at most"
                 )
             }
             Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to decide"),

@@ -38,7 +38,7 @@ fn usable(ranges: &[Range<'_>]) -> f64 {
     ranges.iter().filter_map(|range| Some(range.held.first()? * range.bytes as f64)).fold(0.0, f64::max)
 }
 
-/// The limit of what the cache holds of ranges used again: none, a partition, or contention.
+/// What limits the part of ranges used again that the cache holds: nothing, a partition, or contention.
 pub(super) fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
     let smallest = ranges.first()?;
     let fresh = edge_at(ranges, |range| range.held.first().copied());

@@ -255,7 +255,7 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
                 )
             }
             Some("at most") => {
-                format!("{tier} residency: hardly anything of a range of {range}{used} is cached after {time}{once}")
+                format!("{tier} residency: at most 5 % of a range of {range}{used} is cached after {time}{once}")
             }
             _ => format!("{tier} residency: half of a range of {range}{used} is evicted after {time}{once}"),
         })
