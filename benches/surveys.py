@@ -5,6 +5,7 @@
     benches/surveys.py --runs 10 --every 300 --quick
     benches/surveys.py --beside 'stress-ng --cpu 2'     A B A B: without and with other work
     benches/surveys.py DOCUMENT...                      documents that are there already
+    benches/surveys.py --compare DOCUMENT...            and `compare` on all ordered pairs: which of them fail at 5 %
 
 Prints the share of trusted figures of each survey, how far trusted values of pairs of surveys are apart, and whether any
 trusted value contradicts a bound; then the same as a machine with a record has it, where a figure that falls short of what an
@@ -33,6 +34,7 @@ def arguments():
     parser.add_argument("--every", type=float, default=360.0, help="seconds from one start to the next")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--beside", help="other work, run beside every second survey")
+    parser.add_argument("--compare", action="store_true", help="compare each document with each other one")
     parser.add_argument("--keep", type=pathlib.Path, help="directory for the documents")
     parser.add_argument("--binary", default=str(HERE.parent / "target/release/tiermark"))
     return parser.parse_args()
@@ -161,10 +163,30 @@ def show_both(runs):
     show(with_record(runs))
 
 
+def show_alarms(args):
+    """How often `compare` finds an unchanged machine worse by more than 5 %, and in what."""
+    alarms, unclear, pairs, names = 0, 0, 0, {}
+    for one, other in itertools.permutations(args.documents, 2):
+        command = [args.binary, "compare", one, other, "--fail-over", "5%", "--json"]
+        found = subprocess.run(command, capture_output=True, check=False, timeout=120)
+        pairs += 1
+        alarms += found.returncode == 3
+        unclear += found.returncode not in (0, 3)
+        if found.returncode == 3:
+            for pair in json.loads(found.stdout)["pairs"]:
+                for name in worse(pair):
+                    names[name] = names.get(name, 0) + 1
+    print(f"compare at 5 %: {alarms} of {pairs} ordered pairs have an alarm, {unclear} have no verdict")
+    for name, times in sorted(names.items(), key=lambda item: -item[1])[:10]:
+        print(f"  {times:>3} x {name}")
+
+
 def main():
     args = arguments()
     if args.documents:
         show_both([(pathlib.Path(path).stem, figures(args, path)) for path in args.documents])
+        if args.compare:
+            show_alarms(args)
         return
     keep = args.keep or pathlib.Path(tempfile.mkdtemp(prefix="surveys-"))
     keep.mkdir(parents=True, exist_ok=True)

@@ -91,7 +91,7 @@ fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
 pub(crate) fn imprecise(run: &Run) -> bool {
     let wide = |experiment: &Experiment, seen: &Observation| {
         let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);
-        let half = seen.value.zip(seen.interval).map(|(value, i)| (i.high - i.low) / 2.0 / value);
+        let half = seen.value.zip(seen.within_run()).map(|(value, interval)| interval.half_of(value));
         !is_shape(experiment, seen) && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
     };
     run.experiments.iter().any(|experiment| experiment.observations.iter().any(|seen| wide(experiment, seen)))

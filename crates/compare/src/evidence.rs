@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Finding, Observation, Visit, Window};
+use tiermark_model::{Observation, Visit, Window};
 use tiermark_stats::{Between, mad, student_two_sided};
 
 use crate::numbers::Number;
@@ -17,9 +17,10 @@ const FEWEST: usize = 3;
 /// Standard deviation of a normal distribution per MAD.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// A part of a finding's value with its interval; `None` without either.
-pub(crate) fn between(finding: &Finding, part: f64) -> Option<Between> {
-    let (value, interval) = (finding.value?, finding.interval?);
+/// A part of a number's value with its interval by its run alone, since the scatter between runs is a part of its own; `None` without either.
+pub(crate) fn between(number: &Number<'_>, part: f64) -> Option<Between> {
+    let of_run = number.seen.filter(|seen| seen.value == number.finding.value).and_then(Observation::within_run);
+    let (value, interval) = (number.finding.value?, of_run.or(number.finding.interval)?);
     Some(Between { value: value * part, low: interval.low.min(value) * part, high: interval.high.max(value) * part })
 }
 

@@ -151,7 +151,7 @@ fn mean_of_runs(
         return None;
     }
     let all = [first].into_iter().chain(more.into_iter().copied());
-    let all: Vec<Between> = all.filter_map(|number| evidence::between(number.finding, unit(number)?)).collect();
+    let all: Vec<Between> = all.filter_map(|number| evidence::between(number, unit(number)?)).collect();
     Some((evidence::mean(&all)?, all.len()))
 }
 
@@ -232,7 +232,7 @@ fn test(a: &Number<'_>, mean: Option<(Between, usize)>, b: &Number<'_>, less_is_
     }
     let cycles = cycles(a, b).filter(|_| parts(a, b).is_none());
     let [part_a, part_b] = parts(a, b).or(cycles).unwrap_or([1.0; 2]);
-    let (first, other) = (evidence::between(a.finding, part_a), evidence::between(b.finding, part_b));
+    let (first, other) = (evidence::between(a, part_a), evidence::between(b, part_b));
     let (first, runs) = mean.map_or((first, 1), |(mean, runs)| (Some(mean), runs));
     let (Some(first), Some(other)) = (first, other) else { return Err(Doubt::NoInterval) };
     let ratio = ratio(other, first).ok_or(Doubt::NoInterval)?;

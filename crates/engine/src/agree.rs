@@ -6,7 +6,7 @@ mod moments;
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Experiment, Grade, Machine, Observation, Reason, ReasonCode, Step, Unit};
+use tiermark_model::{Experiment, Grade, Machine, Observation, Reason, ReasonCode, StateKind, Step, Unit};
 
 use crate::states::Conditions;
 use moments::{Middle, middle};
@@ -114,18 +114,17 @@ fn doubt(figure: &Figure<'_>, reason: Reason, doubts: &mut Doubts) {
 
 /// Finds whether figures that mean the same have one value: if any two contradict each other, none of them is the hardware's for sure.
 fn same_value<'a>(group: &[Figure<'a>], conditions: &Conditions, machine: &Machine, doubts: &mut Doubts) {
-    // A point of a curve has no tier. What its tier follows, core or not, is that of the others.
-    let tier = group.iter().find_map(|figure| figure.step.labels.get(tiermark_model::Labels::TIER));
-    let of = |figure: &Figure<'a>| Some((*figure, middle(figure, tier, conditions, machine)?));
-    let mut by_condition: Vec<(moments::Condition, Vec<Measured<'a>>)> = Vec::new();
-    for (figure, (middle, condition)) in group.iter().filter_map(of) {
+    let basis = moments::basis(group);
+    let of = |figure: &Figure<'a>| Some((*figure, middle(figure, basis, conditions, machine)?));
+    let mut by_state: Vec<(Option<StateKind>, Vec<Measured<'a>>)> = Vec::new();
+    for (figure, (middle, state)) in group.iter().filter_map(of) {
         let measured = Measured { figure, middle };
-        match by_condition.iter_mut().find(|(known, _)| *known == condition) {
+        match by_state.iter_mut().find(|(known, _)| *known == state) {
             Some((_, all)) => all.push(measured),
-            None => by_condition.push((condition, vec![measured])),
+            None => by_state.push((state, vec![measured])),
         }
     }
-    for (_, all) in &by_condition {
+    for (_, all) in &by_state {
         one_value(all, doubts);
     }
 }

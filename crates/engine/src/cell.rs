@@ -294,7 +294,9 @@ impl Cell {
             return false;
         }
         let estimate = whole.estimate(&counted);
-        let half = estimate.value.zip(estimate.interval).map(|(value, i)| (i.high - i.low) / 2.0 / value);
+        // Other runs find other pages and another hour, whatever this one does.
+        let within = estimate.edge.and_then(|edge| edge.within).or(estimate.interval);
+        let half = estimate.value.zip(within).map(|(value, within)| within.half_of(value));
         let held = estimate.bound.is_empty() && half.is_some_and(|half| half <= stop.precision);
         *self.looked.borrow_mut() = (visits, held);
         held

@@ -14,6 +14,11 @@ const OPENED: usize = 1;
 const OPENED_AT: usize = 2;
 /// Not 0 when the gate is broken.
 const BROKEN: usize = 3;
+/// The clock when the first worker arrived at the next opening, and at the last one; 0 while none has.
+const FIRST_NOW: usize = 4;
+const FIRST: usize = 5;
+/// Words of a gate.
+const WORDS: usize = 6;
 
 /// A word alone on its cache lines.
 #[derive(Debug, Default)]
@@ -24,7 +29,7 @@ struct Padded(AtomicU64);
 #[derive(Debug)]
 enum Words {
     /// In this process.
-    Own(Box<[Padded; 4]>),
+    Own(Box<[Padded; WORDS]>),
     /// In memory that several processes have.
     Shared(SharedLines),
 }
@@ -32,6 +37,15 @@ enum Words {
 /// The gate was broken: a worker failed before it arrived, or the run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
+
+/// An opening of the gate, the same for all workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opening {
+    /// The clock when the last worker arrived.
+    pub(crate) at: u64,
+    /// The clock when the first one did.
+    pub(crate) first: u64,
+}
 
 /// A reusable gate for a fixed number of workers.
 #[derive(Debug)]
@@ -61,19 +75,22 @@ impl StartGate {
         }
     }
 
-    /// Waits until all workers are here; returns the clock at the opening, the same for all of them.
+    /// Waits until all workers are here.
     ///
     /// `now` reads the clock; `pause(n)` is called on the n-th look at a closed gate: it spins a while and yields after,
     /// and returns whether to keep waiting.
     ///
     /// # Errors
     /// [`Broken`] when a worker failed and will never arrive, or `pause` returned false.
-    pub(crate) fn arrive(&self, now: impl FnOnce() -> u64, mut pause: impl FnMut(u32) -> bool) -> Result<u64, Broken> {
-        let (opened, opened_at) = (self.word(OPENED), self.word(OPENED_AT));
+    pub(crate) fn arrive(&self, now: impl Fn() -> u64, mut pause: impl FnMut(u32) -> bool) -> Result<Opening, Broken> {
+        let (opened, opened_at, first) = (self.word(OPENED), self.word(OPENED_AT), self.word(FIRST));
         let round = opened.load(Ordering::Acquire);
+        // Only the first finds 0 there.
+        let _ = self.word(FIRST_NOW).compare_exchange(0, now(), Ordering::Relaxed, Ordering::Relaxed);
         if self.word(ARRIVED).fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
             // Reset before opening: a worker that passes may arrive at the next round at once.
             self.word(ARRIVED).store(0, Ordering::Relaxed);
+            first.store(self.word(FIRST_NOW).swap(0, Ordering::Relaxed), Ordering::Relaxed);
             opened_at.store(now(), Ordering::Relaxed);
             opened.store(round + 1, Ordering::Release);
         }
@@ -88,7 +105,7 @@ impl StartGate {
             }
             looks = looks.saturating_add(1);
         }
-        Ok(opened_at.load(Ordering::Relaxed))
+        Ok(Opening { at: opened_at.load(Ordering::Relaxed), first: first.load(Ordering::Relaxed) })
     }
 
     /// Whether a worker failed.
@@ -135,9 +152,10 @@ mod tests {
                 scope.spawn(|| {
                     for round in 1..=ROUNDS {
                         arrivals.fetch_add(1, Ordering::SeqCst);
-                        let at = gate.arrive(|| arrivals.load(Ordering::SeqCst), pause).unwrap();
+                        let Opening { at, first } = gate.arrive(|| arrivals.load(Ordering::SeqCst), pause).unwrap();
                         // At the opening all workers had arrived this round, and none had begun the next one.
                         assert_eq!(at, round * WORKERS as u64);
+                        assert!(first > at - WORKERS as u64 && first <= at, "{first}, {at}: of another round");
                     }
                 });
             }
@@ -156,7 +174,8 @@ mod tests {
         let (ours, theirs) = (gate(), gate());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| theirs.arrive(|| 7, pause));
-            assert_eq!((ours.arrive(|| 7, pause), waiting.join().unwrap()), (Ok(7), Ok(7)));
+            let both = Opening { at: 7, first: 7 };
+            assert_eq!((ours.arrive(|| 7, pause), waiting.join().unwrap()), (Ok(both), Ok(both)));
         });
         theirs.break_open();
         assert!(ours.is_broken());
@@ -189,6 +208,6 @@ mod tests {
     #[test]
     fn a_single_worker_never_waits() {
         let gate = StartGate::new(1);
-        assert_eq!(gate.arrive(|| 7, |_| panic!("waited")), Ok(7));
+        assert_eq!(gate.arrive(|| 7, |_| panic!("waited")), Ok(Opening { at: 7, first: 7 }));
     }
 }

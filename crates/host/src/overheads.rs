@@ -74,7 +74,7 @@ fn gate_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
             let _guard = BreakOnPanic(&gate);
             // A cpu that cannot be had makes this an ordinary thread; the cost is much the same.
             let _ = pin(*cpu);
-            let opened = gate.arrive(|| clock.now(), pause).ok()?;
+            let opened = gate.arrive(|| clock.now(), pause).ok()?.at;
             Some(clock.between(opened, clock.now()))
         }));
         // One that never passed has no last.

@@ -12,8 +12,9 @@ use crate::region::Region;
 use crate::work::{ChaseWork, Work};
 
 /// Passes over a footprint that caches may hold: at least so many, since a last-level cache that does not include the second level keeps a line
-/// only once it is used again, and at most.
-const PASSES: std::ops::RangeInclusive<usize> = 3..=6;
+/// only once it is used again, and at most. A cache that takes what the second level evicts, or a clock that rises from rest, needs more than six short
+/// ones; noise ends them sooner.
+const PASSES: std::ops::RangeInclusive<usize> = 3..=30;
 /// A pass that is faster than all before it by more than this shows that the caches are still filling.
 const FLAT: f64 = 0.03;
 /// A pass is repeated until it takes this long, ns: a thousand steps of the clock of most machines.
@@ -29,6 +30,8 @@ const ACCESSES_BEHIND: usize = 512;
 const SECOND_LEVELS: usize = 2;
 /// Accesses between two looks at the clock, and the time of these accesses at most, ns.
 const PIECE: usize = 4_096;
+/// Passes of a footprint at most that count as one: it has at least this part of the time of a pass.
+const REPEATS_MOST: f64 = 10_000.0;
 const ACCESSES_NS: f64 = 8e6;
 /// Base pages of a footprint up to which each of them is touched: in a guest, pages that follow each other need not do so in the host, so that each has
 /// an entry in another line there. More would take over 5 ms, and evict what they bring.
@@ -69,8 +72,9 @@ pub(crate) fn settle(work: &mut Work, region: &Region, around: Surroundings, clo
         Work::Chase(chase) => chase_settles(chase, region, around, clock),
         Work::Stream(_) | Work::Load(_) => {
             let blocks = work.blocks();
-            let mut pass = |work: &mut Work| (0..blocks).for_each(|_| checksum ^= work.block());
-            let passes = around.may_hold.then(|| passes(clock, || pass(work)));
+            let mut pass =
+                |work: &mut Work, until: &Deadline<'_>| until.within(blocks, 1, |_| checksum ^= work.block());
+            let passes = around.may_hold.then(|| passes(clock, |until| pass(work, until)));
             match passes {
                 Some(passes) if !passes.is_too_long => passes.is_flat,
                 // Translations of a stream in order are steady after a few pages, which its first blocks pass.
@@ -99,14 +103,8 @@ pub(crate) fn refresh(work: &mut Work, around: Surroundings, clock: &Clock) -> u
     if !around.may_hold {
         return 0;
     }
-    let deadline = clock.now() + clock.ticks(REFRESH_NS);
     let mut checksum = 0;
-    for _ in 0..work.blocks() {
-        checksum ^= work.block();
-        if clock.now() >= deadline {
-            break;
-        }
-    }
+    let _ = Deadline::after(REFRESH_NS, clock).within(work.blocks(), 1, |_| checksum ^= work.block());
     checksum
 }
 
@@ -116,9 +114,12 @@ fn chase_settles(chase: &mut ChaseWork, region: &Region, around: Surroundings, c
     if around.may_hold {
         // A chain with a node in each line is read in order, which takes a tenth of the time; of others only their own lines count.
         let is_dense = nodes * LINE >= region.bytes;
-        let passes = passes(clock, || match is_dense {
-            true => region.mapping.read_lines(region.bytes),
-            false => chase.run(nodes),
+        let lines = region.bytes / LINE;
+        let passes = passes(clock, |until| match is_dense {
+            true => until.within(lines, PIECE, |piece| {
+                region.mapping.read_lines_within(piece.start * LINE, piece.len() * LINE);
+            }),
+            false => until.within(nodes, PIECE, |piece| chase.run(piece.len())),
         });
         if !passes.is_too_long {
             let accesses = (2 * nodes).min(SECOND_LEVELS * around.second_level_bytes / LINE);
@@ -151,38 +152,54 @@ fn nodes(region: &Region) -> usize {
 
 /// Follows a chain for so many accesses, as long as there is time.
 fn run_for(chase: &mut ChaseWork, accesses: usize, clock: &Clock) {
-    let deadline = clock.now() + clock.ticks(ACCESSES_NS);
-    for _ in 0..accesses.div_ceil(PIECE) {
-        chase.run(PIECE.min(accesses));
-        if clock.now() >= deadline {
-            return;
+    Deadline::after(ACCESSES_NS, clock).within(accesses, PIECE, |piece| chase.run(piece.len()));
+}
+
+/// A moment at which work ends that goes on in pieces.
+struct Deadline<'a> {
+    clock: &'a Clock,
+    at: u64,
+}
+
+impl<'a> Deadline<'a> {
+    fn after(ns: f64, clock: &'a Clock) -> Self {
+        Self { clock, at: clock.now() + clock.ticks(ns) }
+    }
+
+    /// Does so many things, a piece at a time; returns whether all were done in time.
+    fn within(&self, all: usize, piece: usize, mut work: impl FnMut(std::ops::Range<usize>)) -> bool {
+        for from in (0..all).step_by(piece) {
+            if self.clock.now() >= self.at {
+                return false;
+            }
+            work(from..all.min(from + piece));
         }
+        true
     }
 }
 
-/// Makes passes until one is no faster than those before it.
-fn passes(clock: &Clock, mut pass: impl FnMut()) -> Passes {
+/// Makes passes until one is no faster than those before it. A pass tells whether it came to its end in time.
+fn passes(clock: &Clock, mut pass: impl FnMut(&Deadline<'_>) -> bool) -> Passes {
+    let until = Deadline::after(PASSES_NS, clock);
     let mut timed = |repeats: usize| {
         let start = clock.now();
-        (0..repeats).for_each(|_| pass());
-        clock.between(start, clock.now())
+        (0..repeats).all(|_| pass(&until)).then(|| clock.between(start, clock.now()))
     };
-    let first = timed(1);
-    let repeats = (PASS_NS / first.max(1.0)).ceil().clamp(1.0, PASS_NS) as usize;
-    let (mut ns, mut least, mut is_flat) = (first, first, false);
-    let mut made = 1;
-    // A pass that was repeated is compared with others like it.
-    if repeats > 1 {
-        (made, least) = (0, f64::INFINITY);
-    }
+    let (mut least, mut is_flat, mut made) = (f64::INFINITY, false, 0);
+    let mut repeats = 1;
     while made < *PASSES.end() && !(is_flat && made >= *PASSES.start()) {
-        let expected = if least.is_finite() { least } else { first * repeats as f64 };
-        if ns + expected > PASSES_NS {
+        // Not begun if it cannot end in time.
+        let is_in_time = !least.is_finite() || clock.now() + clock.ticks(least) <= until.at;
+        let Some(time) = is_in_time.then(|| timed(repeats)).flatten() else {
             return Passes { is_flat, is_too_long: made < *PASSES.start() };
+        };
+        let wanted = (PASS_NS / time.max(1.0)).ceil().clamp(1.0, REPEATS_MOST) as usize;
+        if made == 0 && repeats == 1 && wanted > 1 {
+            // A short pass is repeated and compared with others like it.
+            repeats = wanted;
+            continue;
         }
-        let time = timed(repeats);
         made += 1;
-        ns += time;
         is_flat = time > least * (1.0 - FLAT);
         least = least.min(time);
     }

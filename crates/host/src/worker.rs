@@ -28,6 +28,9 @@ use crate::work::Work;
 const BETWEEN_LOOKS_NS: f64 = 250_000.0;
 /// Time in which a chaser settles while the others load the memory, ns.
 const SETTLES_UNDER_LOAD_NS: f64 = 1.5e6;
+/// A worker whose caches may hold its memory loses lines while it waits longer than this for the others at the gate, ns: all go on together
+/// again, once. Threads that take turns, or whose control group is throttled, wait for milliseconds.
+const WAITS_NS: f64 = 1e6;
 /// Looks at the closed gate before the cpu is yielded: about 2 ms. Each worker has a cpu of its own, so that those that are missing wait for
 /// theirs: yielding sooner would give this one away for a whole time slice beside other work. Where two workers share a cpu, they come to it.
 const SPIN_LOOKS: u32 = 40_000;
@@ -207,7 +210,7 @@ impl Worker {
             Some(other) => (read_other(other, &clock), 0),
             None => settle(work, &self.region, around, &clock),
         };
-        let mut opened = gate.arrive(|| clock.now(), wait).map_err(answers)?;
+        let mut opened = gate.arrive(|| clock.now(), wait).map_err(answers)?.at;
         if self.is_loaded {
             // While the others load the memory.
             if matches!(work, Work::Chase(_)) {
@@ -217,8 +220,17 @@ impl Worker {
             }
         } else if !self.is_alone {
             // The others may have taken longer: all go on together, and start from the same state.
-            checksum ^= refresh(work, around, &clock);
-            opened = gate.arrive(|| clock.now(), wait).map_err(answers)?;
+            for is_last in [false, true] {
+                checksum ^= refresh(work, around, &clock);
+                let opening = gate.arrive(|| clock.now(), wait).map_err(answers)?;
+                opened = opening.at;
+                // The same for all of them, so that all go on or none does.
+                let is_together = !around.may_hold || clock.between(opening.first, opening.at) <= WAITS_NS;
+                settling.is_settled &= is_together || !is_last;
+                if is_together {
+                    break;
+                }
+            }
         }
         let asked_before = work.major_faults();
         let before = Moment::start(&clock);

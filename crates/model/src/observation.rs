@@ -27,6 +27,14 @@ pub struct Interval {
     pub level: f64,
 }
 
+impl Interval {
+    /// Half of its width, as a share of a value.
+    #[must_use]
+    pub fn half_of(&self, value: f64) -> f64 {
+        (self.high - self.low) / 2.0 / value
+    }
+}
+
 /// All that was seen of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -115,6 +123,12 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// The interval of its value by this run alone: without the scatter between runs.
+    #[must_use]
+    pub fn within_run(&self) -> Option<Interval> {
+        self.edge.and_then(|edge| edge.within).or(self.interval)
+    }
+
     /// A step of which nothing was seen yet.
     pub fn new(step: impl Into<String>, labels: Labels, metric: Metric) -> Self {
         Self {
@@ -205,6 +219,10 @@ pub struct EdgeSeen {
     pub visits: u64,
     /// Visits that reached it, each at least a second after the one before.
     pub reached: u64,
+    /// Its interval by the windows and allocations of this run alone, which more visits narrow. The interval of the number also has the scatter
+    /// between runs. `None` in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Interval>,
 }
 
 /// A value that windows pile up at.

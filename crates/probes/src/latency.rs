@@ -372,7 +372,7 @@ mod tests {
         let seen = |purpose: Purpose, mib: u64, ns: f64, reached: u64| {
             let made = chase(purpose, ChainLayout::Random, mib * MIB, ns);
             let interval = Some(Interval { low: 0.99 * ns, high: 1.01 * ns, level: 0.9 });
-            let edge = Some(EdgeSeen { share: 0.1, windows: 50, visits: 8, reached });
+            let edge = Some(EdgeSeen { share: 0.1, windows: 50, visits: 8, reached, within: None });
             let labels = made.labels.clone().text(Labels::TIER, DRAM_RANDOM);
             Observation { interval, edge, labels, ..made }
         };

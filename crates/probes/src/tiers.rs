@@ -128,11 +128,13 @@ fn even(bytes: u64) -> u64 {
 }
 
 /// The footprint of a stream in a cache of one core: the largest power of two up to half of it, if its plateau begins before that and the curve shows
-/// that the cache is at least as large: a guest may be told of a larger one. The plateau may end earlier, at the reach of a TLB.
+/// that the cache is about as large: a guest may be told of a larger one. The plateau may end earlier, at the reach of a TLB, and then the least size
+/// that the curve shows scatters by a tenth between runs. All of them have to stream over the same footprint: reads of L2 of a Zen 5 get 47 bytes a
+/// cycle in 256 KiB and 62 in 512.
 fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
     let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
     let (least, _) = tier.size.range();
-    let fits = tier.plateau.is_some_and(|(from, _)| from <= half) && half <= least;
+    let fits = tier.plateau.is_some_and(|(from, _)| from <= half) && half <= least + least / 4;
     if fits { half } else { rung }
 }
 
@@ -201,6 +203,7 @@ pub(crate) mod tests {
         };
         let of = |low, from| streamed(&tier(low, from), MIB, 128 * KIB);
         assert_eq!(of(640 * KIB, 96 * KIB), 512 * KIB, "the plateau ends at the reach of a TLB");
+        assert_eq!(of(455 * KIB, 96 * KIB), 512 * KIB, "the least size scatters between runs");
         assert_eq!(of(256 * KIB, 96 * KIB), 128 * KIB, "it may be a part of what is declared");
         assert_eq!(of(640 * KIB, 600 * KIB), 128 * KIB, "the plateau begins beyond half");
     }

@@ -35,10 +35,10 @@ const DRAWN: f64 = 0.2;
 /// Share of the windows of a visit that are faster than the level, from which the visit is: of a visit with half of its
 /// windows disturbed, the others count.
 const FASTER: f64 = 0.25;
-/// Chance from which visits do not leave a level more often than they come to it. L3 of a Zen 5 took stores 20 % faster in the first millisecond of 3 %
-/// of the visits: 17 of 18 left that level, and a rule without this one trusted it.
+/// Chance from which visits do not leave a level more often than they come to it. L3 of a Zen 5 took stores and copies 20 % faster in the first
+/// millisecond of 1 to 4 % of the visits: 17 of 18 left that level, and a rule without this one trusted it.
 const LEAVES: f64 = 0.01;
-/// Share of the windows from which a level is that of enough visits for their trend to show that they leave it; below it, this chance decides.
+/// Share of the windows from which a rate is that of enough visits for their trend to show that they leave it; below it, this chance decides.
 const RARE: f64 = 0.25;
 /// A hump: nearly all windows of a state lie around one level, wider than a pile and with next to nothing faster. Then its middle is what the
 /// hardware does, and no tail of it.
@@ -184,7 +184,7 @@ fn is_pile(level: &Level) -> bool {
         && level.width <= EVEN
         && level.faster <= LUCKY
         && !level.faster_agree
-        && !(level.share < RARE && level.leaves < LEAVES)
+        && !level.is_left
 }
 
 /// The slow and the fast end of the interval, as logarithms of rates.

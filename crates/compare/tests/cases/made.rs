@@ -71,7 +71,7 @@ impl Made {
             Visit { at: at as f64, windows: vec![window], ..Visit::default() }
         };
         let visits = Visits { list: (0..self.visits).map(visit).collect(), ..Visits::default() };
-        let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9 };
+        let edge = EdgeSeen { share: 0.5, windows: 60, visits: 60, reached: 9, within: None };
         let now = Now { median: self.value * worse, p10: self.value, p90: self.value };
         let per_cycle = |ghz: f64| match self.metric {
             Metric::Latency => PerCycle { value: self.value * ghz, unit: Unit::Cycles },

@@ -3,7 +3,7 @@
 use tiermark_model::{Machine, Purpose, Reason};
 
 use super::{Doubts, Figure, TOLERANCE, doubt};
-use crate::agree::moments::middle;
+use crate::agree::moments::{basis, middle};
 use crate::states::Conditions;
 
 /// Doubts latencies without a load that are above those of the same chain under a load of the same experiment, together with these.
@@ -14,16 +14,18 @@ pub(super) fn not_above_loaded<'a>(
     doubts: &mut Doubts,
 ) {
     for idle in figures.iter().filter(|figure| figure.seen.labels.is_for(Purpose::Unloaded)) {
-        let Some((alone, _)) = middle(idle, None, conditions, machine) else { continue };
         let is_beside = |other: &&Figure<'a>| {
             other.experiment == idle.experiment && other.seen.labels.is_for(Purpose::Load) && is_same_chain(idle, other)
         };
+        let beside: Vec<Figure<'a>> = figures.iter().filter(is_beside).copied().collect();
+        let basis = basis(&[&[*idle], &beside[..]].concat());
+        let Some((alone, _)) = middle(idle, basis, conditions, machine) else { continue };
         let above = |other: &Figure<'a>| {
-            let (loaded, _) = middle(other, None, conditions, machine)?;
+            let (loaded, _) = middle(other, basis, conditions, machine)?;
             let is_above = alone.median > loaded.median * (1.0 + TOLERANCE) && alone.is_apart(&loaded);
             is_above.then_some((*other, loaded.median))
         };
-        let faster: Vec<(Figure<'a>, f64)> = figures.iter().filter(is_beside).filter_map(above).collect();
+        let faster: Vec<(Figure<'a>, f64)> = beside.iter().filter_map(above).collect();
         let reason = |with: &Figure<'_>, loaded| Reason::IdleAboveLoaded {
             with: with.step.id.clone(),
             idle: alone.median,

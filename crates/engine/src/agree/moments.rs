@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Machine, StateKind, Visit, Visits, Window};
+use tiermark_model::{Labels, Machine, StateKind, Visit, Visits, Window};
 use tiermark_stats::{APART_SECONDS, BEYOND, VISITS, max, median, min, quantile_ranks};
 
 use super::Figure;
@@ -23,9 +23,6 @@ pub(super) struct Middle {
     /// enough to contradict another.
     pub(super) interval: Option<(f64, f64)>,
 }
-
-/// What medians have to share to be compared: the state of the cpus, and whether they are per cycle of the core.
-pub(super) type Condition = (Option<StateKind>, bool);
 
 impl Middle {
     /// The median of visits: each with its time and its value, in order of time.
@@ -48,13 +45,22 @@ impl Middle {
     }
 }
 
-/// The median of a figure of a tier in the state that its value is of, at the clock of the run.
+/// How figures that are compared depend on the core's clock: all in the same way, or one would be given at another clock. What the tier of one
+/// of them follows holds for all: a point of a curve has none.
+pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
+    let Some(first) = figures.first() else { return Basis::Time };
+    let tier = figures.iter().find_map(|figure| figure.step.labels.get(Labels::TIER));
+    let list = figures.iter().flat_map(|figure| &figure.seen.visits.list).cloned().collect();
+    Basis::of(tier, first.step.metric, &Visits { list, ..first.seen.visits })
+}
+
+/// The median of a figure in the state that its value is of, at the clock of the run; `None` where that clock is needed and no window has one.
 pub(super) fn middle(
     figure: &Figure<'_>,
-    tier: Option<&str>,
+    basis: Basis,
     conditions: &Conditions,
     machine: &Machine,
-) -> Option<(Middle, Condition)> {
+) -> Option<(Middle, Option<StateKind>)> {
     let (step, seen) = (figure.step, figure.seen);
     let accounting = StepAccounting::of(step);
     let reading = reading(step, &accounting, &seen.disturbance, conditions, machine);
@@ -64,15 +70,12 @@ pub(super) fn middle(
     let visits = seen.visits.list.iter().zip(&states);
     let chosen = visits.filter(|(_, its)| state.is_none() || **its == state).map(|(visit, _)| visit.clone()).collect();
     let visits = Visits { list: chosen, ..seen.visits };
-    // One clock for all: at its own, a figure of a slower hour would differ by the clock.
-    let (visits, is_per_cycle) = match conditions.clock {
-        Some(clock) => {
-            let basis = Basis::of(tier, step.metric, &visits);
-            (basis.at_clock(step.metric, &visits, clock.p90), basis == Basis::Cycles)
-        }
-        None => (visits, false),
+    // At its own clock, a figure of a slower hour would differ by the clock.
+    let visits = match conditions.clock {
+        Some(clock) => basis.at_clock(step.metric, &visits, clock.p90),
+        None => visits,
     };
-    Some((Middle::of(&middles(&visits.list))?, (state, is_per_cycle)))
+    Some((Middle::of(&middles(&visits.list))?, state))
 }
 
 /// The state that most visits are in.

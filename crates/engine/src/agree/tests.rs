@@ -172,7 +172,7 @@ fn disturbed_windows_do_not_count() {
 fn levels_that_agree_are_one_value_whatever_others_took() {
     let level = |id: &str, median, level, grade| {
         let mut seen = seen(&point(id), median, 20);
-        seen.edge = Some(EdgeSeen { share: 0.3, windows: 80, visits: 20, reached: 9 });
+        seen.edge = Some(EdgeSeen { share: 0.3, windows: 80, visits: 20, reached: 9, within: None });
         (seen.value, seen.verdict.grade) = (Some(level), grade);
         (point(id), seen)
     };

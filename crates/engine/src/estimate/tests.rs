@@ -85,11 +85,19 @@ fn two_threads(rates: impl Fn(usize) -> [f64; 2]) -> Visits {
 }
 
 fn estimate_of(seen: &Visits, metric: Metric, sharing: Sharing) -> Estimate {
+    estimate_as(None, seen, metric, sharing)
+}
+
+fn estimate_in(tier: Option<&str>, seen: &Visits) -> Estimate {
+    estimate_as(tier, seen, Metric::Bandwidth, Sharing::Memory)
+}
+
+fn estimate_as(tier: Option<&str>, seen: &Visits, metric: Metric, sharing: Sharing) -> Estimate {
     let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
     let groups = Conditions::default();
     let reading = Reading {
         metric,
-        tier: None,
+        tier,
         cores: 1,
         unsettled: 0.0,
         has_edge: true,
@@ -260,4 +268,67 @@ fn a_rate_that_no_pass_over_the_memory_comes_near_is_not_the_hardwares() {
     // What was sustained is the bound.
     assert!(far.value.is_some_and(|value| (value - 100.0 / 1.09).abs() < 1e-6));
     assert!(far.interval.is_none_or(|interval| interval.low <= 100.0 / 1.09));
+}
+
+/// The state of the better value is met for so many seconds of 40, in one stay.
+#[test]
+fn one_stay_in_a_state_is_one_moment() {
+    let bound = |seconds: usize| {
+        let window = |at: usize, index: usize| {
+            let noise = 1.0 + 0.002 * ((at * 8 + index) as f64 * 0.618_033_988_75).fract();
+            Window {
+                clean: true,
+                values: vec![Some(if at < 2 * seconds { 88.0 } else { 50.0 } * noise)],
+                ..Window::default()
+            }
+        };
+        let visit = |at: usize| {
+            let trip = if at < 2 * seconds { 350.0 } else { 50.0 };
+            let windows = (0..8).map(|index| window(at, index)).collect();
+            Visit { at: at as f64 * 0.5, before: vec![trip], after: vec![trip], windows, ..Visit::default() }
+        };
+        let seen = Visits { list: (0..80).map(visit).collect(), ..Visits::default() };
+        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+        let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
+        let metric = Metric::Bandwidth;
+        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
+        let groups = Conditions::of(std::iter::once((&step, &seen)));
+        let reading = Reading {
+            metric,
+            tier: Some("DRAM"),
+            cores: 2,
+            unsettled: 0.0,
+            has_edge: true,
+            sharing: Sharing::Memory,
+            groups: &groups,
+            stop: &stop,
+            seed: 1,
+            passes: None,
+            intervals: true,
+        };
+        let found = reading.estimate(&seen);
+        assert!((found.value.unwrap() / 88.0 - 1.0).abs() < 0.01, "{found:?}");
+        found.bound
+    };
+    assert_eq!(bound(4), [Reason::NotReproduced { reached: 1 }]);
+    assert_eq!(bound(12), []);
+}
+
+/// Another run of the machine has other pages and another hour: what cores share is known no better than runs repeat.
+#[test]
+fn the_interval_of_what_cores_share_has_the_scatter_between_runs() {
+    let half = |tier| {
+        let seen = Visits { list: visits(50.0, 100.0), ..Visits::default() };
+        let found = estimate_in(tier, &seen);
+        let within = found.edge.unwrap().within.unwrap().half_of(100.0);
+        (within, found.interval.unwrap().half_of(100.0))
+    };
+    let (within, whole) = half(Some("L2"));
+    assert!(same_half(within, whole));
+    let (within, whole) = half(Some("DRAM"));
+    assert!(within < 0.006 && same_half(whole, within.hypot(IN_HALF * BETWEEN_RUNS)), "{within} {whole}");
+}
+
+fn same_half(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-4
 }

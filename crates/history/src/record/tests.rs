@@ -36,7 +36,7 @@ fn step(id: &str, labels: &Labels, cpus: &[u32]) -> Step {
 }
 
 fn seen(id: &str, labels: &Labels, value: f64) -> Observation {
-    let edge = tiermark_model::EdgeSeen { share: 0.2, windows: 100, visits: 9, reached: 5 };
+    let edge = tiermark_model::EdgeSeen { share: 0.2, windows: 100, visits: 9, reached: 5, within: None };
     let seen = Observation::new(id, labels.clone(), Metric::Latency);
     Observation { value: Some(value), edge: Some(edge), allocations: 2, seconds: 1.0, ..seen }
 }

@@ -226,7 +226,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         clock_slope: Some(1.0),
         now: Some(Now { median: value * 1.1, p10: value, p90: value * 1.5 }),
         passes: Some(Passes { count: 4, best: value * 0.98 }),
-        edge: Some(EdgeSeen { share: 0.4, windows: 800, visits: 100, reached: 12 }),
+        edge: Some(EdgeSeen { share: 0.4, windows: 800, visits: 100, reached: 12, within: None }),
         state: Some(StateKind::Near),
         in_states: vec![InState { state: StateKind::Near, value, share: 0.4, windows: 800, visits: 100 }],
         modes: vec![Mode { value, share: 1.0 }],

@@ -51,7 +51,7 @@ pub(crate) fn all_fine() -> Made {
         half_width: 0.004,
         verdict: Verdict::trusted(),
         now: Some(Now { median: value * 1.02, p10: value * 0.98, p90: value * 1.05 }),
-        edge: Some(EdgeSeen { share: 0.2, windows: 900, visits: 120, reached: 9 }),
+        edge: Some(EdgeSeen { share: 0.2, windows: 900, visits: 120, reached: 9, within: None }),
         in_states: vec![],
     };
     for (tier, _, ns, spans) in TIERS {

@@ -1,6 +1,8 @@
 //! The windows of some visits, sorted by rate and weighed by visit.
 
-use super::{APART_SECONDS, AROUND, FASTER, HUMP, IN_A_ROW_SECONDS, LUCKY, PILE_NEAR, Side, VisitWindows};
+use super::{
+    APART_SECONDS, AROUND, FASTER, HUMP, IN_A_ROW_SECONDS, LEAVES, LUCKY, PILE_NEAR, RARE, Side, VisitWindows,
+};
 use crate::order::median_in_place;
 use crate::sign::sign_test;
 
@@ -46,8 +48,8 @@ pub(super) struct Level {
     pub(super) faster: usize,
     /// Whether two of them, at different moments, agree with each other.
     pub(super) faster_agree: bool,
-    /// Two-sided chance that so many visits begin at the level or faster and end slower, and so few the other way; 1 if not more leave it.
-    pub(super) leaves: f64,
+    /// Whether visits begin at it, or faster, and end slower: it is not what a visit settles at.
+    pub(super) is_left: bool,
 }
 
 /// Windows, the slowest first.
@@ -201,24 +203,27 @@ impl Windows {
             ln_chance: self.ln_chance(at),
             faster: faster_visits,
             faster_agree,
-            leaves: self.leaves(at - PILE_NEAR),
+            is_left: self.is_left(at - PILE_NEAR),
         })
     }
 
-    /// Whether visits begin at a rate, or faster, and end slower, more often than the other way: the chance of it. Then the rate is of what was left in
-    /// nearer caches, and goes within the visit; a state of the machine, which lasts for many visits, is left as often as it is entered.
-    fn leaves(&self, than: f64) -> f64 {
+    /// Whether a rate, or a faster one, is rare, and visits have it in their first half more often than in their second. Then it is of what was left
+    /// in nearer caches, and goes within the visit; a state of the machine, which lasts for many visits, is left as often as it is entered.
+    fn is_left(&self, than: f64) -> bool {
+        if self.weight(than, f64::INFINITY) >= RARE * self.visits.len() as f64 {
+            return false;
+        }
         let mut counts = vec![[0, 0]; self.visits.len()];
         for window in self.list.iter().rev().take_while(|w| w.at >= than) {
             counts[window.visit][usize::from(window.late)] += 1;
         }
         let (mut leave, mut enter) = (0, 0);
         for (visit, [early, late]) in self.visits.iter().zip(counts) {
-            let begins = 2 * early > visit.windows - visit.late;
-            let ends = 2 * late > visit.late;
-            (leave, enter) = (leave + usize::from(begins && !ends), enter + usize::from(ends && !begins));
+            // Shares of both halves, whose numbers of windows differ by one or by those that are not clean.
+            let (first, second) = (early * visit.late, late * (visit.windows - visit.late));
+            (leave, enter) = (leave + usize::from(first > second), enter + usize::from(second > first));
         }
-        if leave > enter { sign_test(enter, leave) } else { 1.0 }
+        leave > enter && sign_test(enter, leave) < LEAVES
     }
 
     /// Chance that so much of the surroundings lies in the band, at most: each visit counts with the share of its
@@ -240,8 +245,12 @@ impl Windows {
         -all * (part(mean, expected) + part(1.0 - mean, 1.0 - expected))
     }
 
-    /// Visits whose second half is faster than a rate, and whether two of them at different moments agree.
+    /// Visits whose second half is faster than a rate, and whether two of them at different moments agree. A rate that visits leave says nothing
+    /// against a slower one.
     fn faster(&self, than: f64) -> (usize, bool) {
+        if self.is_left(than) {
+            return (0, false);
+        }
         let mut counts = vec![0.0; self.visits.len()];
         let mut sums = vec![0.0; self.visits.len()];
         for window in self.list.iter().rev().take_while(|w| w.at > than).filter(|w| w.late) {

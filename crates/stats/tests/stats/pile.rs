@@ -148,12 +148,12 @@ fn what_cannot_be_used_is_refused() {
     assert!(same(one.value, 3.0) && !one.piled && one.visits == 1, "{one:?}");
 }
 
-/// Visits at a steady level; every 30th begins 20 % faster, and either falls to the level within the visit or stays.
+/// Visits at a steady level; every 30th begins 20 % faster, and either falls to the level after one to seven windows or stays.
 #[test]
 fn what_goes_within_a_visit_is_no_level_and_hides_none() {
     let begin_fast = |falls: bool| {
         let value = move |n: usize, window: usize| {
-            let is_fast = n.is_multiple_of(30) && !(falls && window >= 3);
+            let is_fast = n.is_multiple_of(30) && !(falls && window > n / 30 % 7);
             (if is_fast { 1.2 } else { 1.0 }) * (1.0 + 0.004 * (spread(n, window) - 0.5))
         };
         visits(400, value)
