@@ -29,9 +29,14 @@ const RESAMPLES: usize = 200;
 /// What is known of the scatter between allocations before any is made: its standard deviation as a share of the value (0.1 to 0.4 % between three
 /// allocations in caches and memory of guests of Zen 3 to 5), and the degrees of freedom that this counts for.
 const PLACES: (f64, f64) = (0.002, 4.0);
-/// Standard deviation of a number of a tier that cores share, as a share of it, from run to run of an unchanged machine: 13 surveys of a Zen 5 guest had
-/// 0.8 % in the median DRAM figure. Pages and the hour are others then, which no run shows by itself. The core's own caches had 0.03 to 0.1 % per cycle.
-const BETWEEN_RUNS: f64 = 0.008;
+/// Standard deviation of a number from run to run of an unchanged machine, as a share of it: pages and the hour are others then, which no run shows by
+/// itself. Of 23 surveys of a Zen 5 guest, memory had 0.7 to 1 %, L3 1.6 %, and the core's own caches 0.03 to 0.3 % per cycle.
+const BETWEEN_RUNS: Scatter = Scatter { shared_cache: 0.016, memory: 0.008 };
+/// Scatter between runs by what is measured.
+struct Scatter {
+    shared_cache: f64,
+    memory: f64,
+}
 /// Longest usual stay of virtual cpus in a state, seconds (0.2 to 5 on guests of Zen 4 and 5).
 const LONGEST_STAY: f64 = 5.0;
 /// Standard deviations in half of a 95 % interval of a normal value.
@@ -242,10 +247,14 @@ impl Reading<'_> {
 
     /// Widens the interval of an edge to where other runs find it.
     fn of_other_runs(&self, edge: Estimate) -> Estimate {
-        // Steps without a tier, as the points of curves, are compared with others of their run.
-        let is_alike = matches!(self.tier, None | Some("L1" | "L2"));
-        let Some((value, within)) = edge.value.zip(edge.interval).filter(|_| !is_alike) else { return edge };
-        let wide = |half: f64| half.hypot(IN_HALF * BETWEEN_RUNS * value);
+        let scatter = match self.tier {
+            // Steps without a tier, as the points of curves, are compared with others of their run.
+            None | Some("L1" | "L2") => return edge,
+            Some(tier) if tier.starts_with('L') => BETWEEN_RUNS.shared_cache,
+            Some(_) => BETWEEN_RUNS.memory,
+        };
+        let Some((value, within)) = edge.value.zip(edge.interval) else { return edge };
+        let wide = |half: f64| half.hypot(IN_HALF * scatter * value);
         let (low, high) = (value - wide(value - within.low), value + wide(within.high - value));
         Estimate { interval: Some(Interval { low: low.max(0.0), high, ..within }), ..edge }
     }

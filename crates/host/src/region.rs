@@ -50,6 +50,8 @@ pub(crate) struct Region {
     pub(crate) grain: usize,
     pub(crate) layout: Layout,
     touch: Touch,
+    /// Whether the system gives transparent huge pages.
+    has_transparent: bool,
     /// Whether nothing may write to it once it is filled.
     closes: bool,
     /// Requests on page size and placement that the system refused.
@@ -132,6 +134,7 @@ impl Region {
             },
             layout: order.setup.layout,
             touch,
+            has_transparent: machine.system.thp.as_deref().is_some_and(|mode| mode != "never"),
             closes: matches!(&order.setup.policy, MemPolicy::File(memory) if memory.is_read_only()),
             notes,
             chain: Mutex::new(None),
@@ -153,10 +156,21 @@ impl Region {
         }
         self.first_touch(cpu, stopped)?;
         self.write(seed, next, stopped)?;
+        self.collapse();
         if self.closes {
             self.mapping.forbid_writes().map_err(|error| says::writes_not_forbidden(&error.to_string()))
         } else {
             Ok(())
+        }
+    }
+
+    /// Asks for the huge pages that faults did not get: free memory is in small pieces where files fill the rest. What the kernel cannot give, the
+    /// proof of the placement says.
+    fn collapse(&self) {
+        // Pages of several nodes would become one of some node.
+        let is_of_one_node = !matches!(self.touch, Touch::Dealt(_)) && self.target.len() < 2;
+        if self.page == PageKind::Thp && self.has_transparent && is_of_one_node {
+            let _ = self.mapping.advise(Advice::Collapse);
         }
     }
 

@@ -32,6 +32,8 @@ pub enum Advice {
     HugePage,
     /// Never back it with transparent huge pages, of any size.
     NoHugePage,
+    /// Back it with transparent huge pages now, also what has base pages already (Linux 6.1). The kernel then moves other pages to get free ones.
+    Collapse,
     /// Keep the same-page merger away from it.
     Unmergeable,
 }
@@ -203,6 +205,7 @@ impl Mapping {
         let advice = match advice {
             Advice::HugePage => libc::MADV_HUGEPAGE,
             Advice::NoHugePage => libc::MADV_NOHUGEPAGE,
+            Advice::Collapse => libc::MADV_COLLAPSE,
             Advice::Unmergeable => libc::MADV_UNMERGEABLE,
         };
         // SAFETY: the range is this mapping; none of these advices changes contents.
