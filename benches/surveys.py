@@ -173,8 +173,10 @@ def show_alarms(args):
         alarms += found.returncode == 3
         unclear += found.returncode not in (0, 3)
         if found.returncode == 3:
-            for pair in json.loads(found.stdout)["pairs"]:
-                for name in worse(pair):
+            for figure in json.loads(found.stdout)["others"][0]["figures"]:
+                if figure["verdict"] == "worse":
+                    labels = figure["labels"]
+                    name = " ".join(labels[key] for key in ("tier", "op", "span", "page") if labels.get(key))
                     names[name] = names.get(name, 0) + 1
     print(f"compare at 5 %: {alarms} of {pairs} ordered pairs have an alarm, {unclear} have no verdict")
     for name, times in sorted(names.items(), key=lambda item: -item[1])[:10]:

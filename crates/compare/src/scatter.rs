@@ -250,4 +250,12 @@ mod tests {
         let same: Vec<(&str, f64)> = (0..10).map(|at| (run(at), 1.0)).collect();
         assert!(estimated(&vec![same; 4], MACHINE).unwrap().own >= FLOOR);
     }
+
+    #[test]
+    fn before_any_run_what_is_counted_in_cycles_scatters_less() {
+        let scatters = Scatters::by_default(true);
+        let of =
+            |in_cycles| scatters.of(&Family { metric: Quantity::Bandwidth, tier: "L1".to_owned(), in_cycles }).of_one();
+        assert!((of(false) - 0.028).abs() < 5e-4 && (of(true) - 0.01).abs() < 5e-4, "{} {}", of(false), of(true));
+    }
 }

@@ -150,6 +150,9 @@ impl Reading<'_> {
         if estimate.bound.is_empty() && level > (1.0 + ABOVE) * clock * best {
             estimate.value = Some(best);
             estimate.interval = estimate.interval.map(|interval| Interval { low: best, high: level, ..interval });
+            if let Some(edge) = &mut estimate.edge {
+                edge.within = estimate.interval;
+            }
             estimate.bound.push(Reason::NotSustained { level, best });
         }
     }
@@ -185,10 +188,11 @@ impl Reading<'_> {
             None => self.in_the_middle(&clean(&chosen, VALUE)),
         };
         estimate.bound.extend(missed.map(|state| Reason::StateMissed { state }));
-        if self.has_edge && in_states.len() > 1 && estimate.bound.is_empty() {
-            estimate.bound.extend(of_one_stay(&chosen));
+        let are_several = in_states.len().max(self.common(pairs).len()) > 1;
+        if let Some(edge) = estimate.value.filter(|_| self.has_edge && are_several && estimate.bound.is_empty()) {
+            estimate.bound.extend(self.of_one_stay(&chosen, edge));
         }
-        estimate.bound.extend(self.not_settled(&chosen, estimate.value));
+        estimate.bound.extend(self.not_settled(&chosen));
         estimate.state = state;
         estimate.in_states = in_states;
         estimate.modes = modes(&clean(&chosen, VALUE));
@@ -196,6 +200,16 @@ impl Reading<'_> {
         let counts = |window: &Window| window.clean && edge.is_none_or(|edge| self.at_its_best(window, edge));
         estimate.parts = (0..usize::from(visits.parts)).map(|part| middle(&chosen, 1 + part, counts)).collect();
         estimate
+    }
+
+    /// Why an edge in one of several states is of one moment: cpus stay in a state for 0.2 to 5 s, and so does what others do beside them. Two threads
+    /// read memory at 82 GB/s for 3 s of a survey, at 50 for the rest, and at 88 to 106 in other surveys (Zen 5 guest).
+    fn of_one_stay(&self, chosen: &[&Visit], edge: f64) -> Option<Reason> {
+        let reaches =
+            |visit: &&&Visit| visit.windows.iter().any(|window| window.clean && self.at_its_best(window, edge));
+        let reached: Vec<f64> = chosen.iter().filter(reaches).map(|visit| visit.at).collect();
+        let seconds = reached.last()? - reached.first()?;
+        (seconds <= LONGEST_STAY).then_some(Reason::OneStay { seconds })
     }
 
     /// Whether a window lies at the edge: near it, or beyond. The parts of an edge are those of these windows, so that they add up to it.
@@ -245,7 +259,7 @@ impl Reading<'_> {
         Pile { low: edge.low.min(edge.value - half).max(0.0), high: edge.high.max(edge.value + half), ..edge }
     }
 
-    /// Widens the interval of an edge to where other runs find it.
+    /// Widens the interval of an edge to where the mean of many runs may lie.
     fn of_other_runs(&self, edge: Estimate) -> Estimate {
         let scatter = match self.tier {
             // Steps without a tier, as the points of curves, are compared with others of their run.
@@ -331,13 +345,6 @@ fn of_edge(Found { edge: found, alone, .. }: Found) -> Estimate {
         within: Some(interval),
     };
     Estimate { value: Some(found.value), interval: Some(interval), edge: Some(seen), bound, ..Estimate::default() }
-}
-
-/// Why visits of one of several states are of one moment: cpus stay in a state for 0.2 to 5 s, and so does what others do beside them. Two threads read
-/// memory at 82 GB/s for 3 s of a survey, at 50 for the rest, and at 88 to 106 in other surveys (Zen 5 guest).
-fn of_one_stay(chosen: &[&Visit]) -> Option<Reason> {
-    let spans = chosen.last()?.at - chosen.first()?.at;
-    (spans <= LONGEST_STAY).then_some(Reason::NotReproduced { reached: 1 })
 }
 
 /// A column of the clean windows of a visit.

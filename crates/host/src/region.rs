@@ -156,7 +156,7 @@ impl Region {
         }
         self.first_touch(cpu, stopped)?;
         self.write(seed, next, stopped)?;
-        self.collapse();
+        self.collapse(stopped)?;
         if self.closes {
             self.mapping.forbid_writes().map_err(|error| says::writes_not_forbidden(&error.to_string()))
         } else {
@@ -166,12 +166,22 @@ impl Region {
 
     /// Asks for the huge pages that faults did not get: free memory is in small pieces where files fill the rest. What the kernel cannot give, the
     /// proof of the placement says.
-    fn collapse(&self) {
+    fn collapse(&self, stopped: &dyn Fn() -> bool) -> Result<(), Refusal> {
         // Pages of several nodes would become one of some node.
         let is_of_one_node = !matches!(self.touch, Touch::Dealt(_)) && self.target.len() < 2;
-        if self.page == PageKind::Thp && self.has_transparent && is_of_one_node {
-            let _ = self.mapping.advise(Advice::Collapse);
+        if self.page != PageKind::Thp || !self.has_transparent || !is_of_one_node {
+            return Ok(());
         }
+        for from in (0..self.mapping.bytes()).step_by(FILL_PIECE) {
+            if stopped() {
+                return Err(stop_refusal());
+            }
+            // Where one piece cannot be had, the next takes as long to fail.
+            if self.mapping.collapse(from, FILL_PIECE.min(self.mapping.bytes() - from)).is_err() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the contents.

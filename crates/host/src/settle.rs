@@ -19,6 +19,8 @@ const PASSES: std::ops::RangeInclusive<usize> = 3..=30;
 const FLAT: f64 = 0.03;
 /// A pass is repeated until it takes this long, ns: a thousand steps of the clock of most machines.
 const PASS_NS: f64 = 10_000.0;
+/// Repeats of a short pass at most: a nanosecond each.
+const REPEATS_MOST: f64 = PASS_NS;
 /// Time of all passes at most, ns. A footprint that takes longer is not held by caches of today.
 const PASSES_NS: f64 = 15e6;
 /// Passes over the page tables of a footprint in memory: after one an access took 236 ns, after two 153, after three 148 (1 GiB).
@@ -30,8 +32,6 @@ const ACCESSES_BEHIND: usize = 512;
 const SECOND_LEVELS: usize = 2;
 /// Accesses between two looks at the clock, and the time of these accesses at most, ns.
 const PIECE: usize = 4_096;
-/// Passes of a footprint at most that count as one: it has at least this part of the time of a pass.
-const REPEATS_MOST: f64 = 10_000.0;
 const ACCESSES_NS: f64 = 8e6;
 /// Base pages of a footprint up to which each of them is touched: in a guest, pages that follow each other need not do so in the host, so that each has
 /// an entry in another line there. More would take over 5 ms, and evict what they bring.
@@ -178,7 +178,7 @@ impl<'a> Deadline<'a> {
     }
 }
 
-/// Makes passes until one is no faster than those before it. A pass tells whether it came to its end in time.
+/// Makes passes until one is no faster than those before it. A pass returns whether it ended in time.
 fn passes(clock: &Clock, mut pass: impl FnMut(&Deadline<'_>) -> bool) -> Passes {
     let until = Deadline::after(PASSES_NS, clock);
     let mut timed = |repeats: usize| {

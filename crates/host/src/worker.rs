@@ -28,8 +28,8 @@ use crate::work::Work;
 const BETWEEN_LOOKS_NS: f64 = 250_000.0;
 /// Time in which a chaser settles while the others load the memory, ns.
 const SETTLES_UNDER_LOAD_NS: f64 = 1.5e6;
-/// A worker whose caches may hold its memory loses lines while it waits longer than this for the others at the gate, ns: all go on together
-/// again, once. Threads that take turns, or whose control group is throttled, wait for milliseconds.
+/// If a worker waits longer than this at the gate, ns, caches lose its lines meanwhile: all workers do another pass before they start, once. A
+/// worker whose control group is throttled keeps the others waiting for milliseconds.
 const WAITS_NS: f64 = 1e6;
 /// Looks at the closed gate before the cpu is yielded: about 2 ms. Each worker has a cpu of its own, so that those that are missing wait for
 /// theirs: yielding sooner would give this one away for a whole time slice beside other work. Where two workers share a cpu, they come to it.
@@ -224,9 +224,9 @@ impl Worker {
                 checksum ^= refresh(work, around, &clock);
                 let opening = gate.arrive(|| clock.now(), wait).map_err(answers)?;
                 opened = opening.at;
-                // The same for all of them, so that all go on or none does.
-                let is_together = !around.may_hold || clock.between(opening.first, opening.at) <= WAITS_NS;
-                settling.is_settled &= is_together || !is_last;
+                // From what all of them share, so that all go on or none does.
+                let is_together = clock.between(opening.first, opening.at) <= WAITS_NS;
+                settling.is_settled &= !around.may_hold || is_together || !is_last;
                 if is_together {
                     break;
                 }

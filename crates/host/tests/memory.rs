@@ -50,8 +50,8 @@ fn transparent_huge_pages_are_had_or_their_absence_is_seen() {
     let proof = rig.placement();
     assert_eq!(proof.page, "thp");
     match mode.as_deref() {
-        // A fragmented machine may give less than all of it, or nothing; what it gave is what is said.
-        Some("always" | "madvise") => assert!(proof.page_share.is_some(), "{proof:?}"),
+        // A fragmented machine may give less than all of it; what it gave is what is said.
+        Some("always" | "madvise") => assert!(proof.page_share.unwrap() > 0.0, "{proof:?}"),
         _ => assert!(proof.page_share == Some(0.0) && !proof.notes.is_empty(), "{proof:?}"),
     }
 }

@@ -208,6 +208,11 @@ pub enum Reason {
         /// Visits that reached it, at least a second apart.
         reached: u64,
     },
+    /// The edge was reached in one stay of the cpus in one of several states.
+    OneStay {
+        /// From the first visit that reached it to the last, seconds.
+        seconds: f64,
+    },
     /// The values of a visit go in one direction, or the time allowed for settling was over: the number is of no steady state.
     NotSettled {
         /// The end of a visit over its beginning, less 1, in the middle visit; `None` if visits are too short to tell.

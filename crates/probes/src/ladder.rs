@@ -41,16 +41,16 @@ pub(crate) fn description(verdict: &Verdict) -> Verdict {
     verdict
 }
 
-/// The widest interval of a quotient that the intervals of two numbers allow, without an assumption about their
+/// The widest interval of a quotient that the intervals of two numbers of one run allow, without an assumption about their
 /// dependence.
 pub(crate) fn quotient(of: &Observation, to: &Observation) -> Option<Interval> {
-    let (of, to) = (of.interval?, to.interval?);
+    let (of, to) = (of.within_run()?, to.within_run()?);
     (to.low > 0.0).then(|| Interval { low: of.low / to.high, high: of.high / to.low, level: of.level.min(to.level) })
 }
 
 /// The same of their product.
 pub(crate) fn product(one: &Observation, other: &Observation) -> Option<Interval> {
-    let (one, other) = (one.interval?, other.interval?);
+    let (one, other) = (one.within_run()?, other.within_run()?);
     Some(Interval { low: one.low * other.low, high: one.high * other.high, level: one.level.min(other.level) })
 }
 

@@ -127,14 +127,15 @@ fn even(bytes: u64) -> u64 {
     (bytes + quarter / 2) / quarter * quarter
 }
 
-/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, if its plateau begins before that and the curve shows
-/// that the cache is about as large: a guest may be told of a larger one. The plateau may end earlier, at the reach of a TLB, and then the least size
-/// that the curve shows scatters by a tenth between runs. All of them have to stream over the same footprint: reads of L2 of a Zen 5 get 47 bytes a
-/// cycle in 256 KiB and 62 in 512.
+/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, if its plateau begins before that and the curve does not
+/// contradict the size of the cache (a hypervisor may declare a larger one). The plateau may end earlier, at the reach of a TLB; the least size of the
+/// cache then scatters by a tenth between runs. All runs have to stream over the same footprint: reads of L2 of a Zen 5 get 47 bytes a cycle in 256 KiB
+/// and 62 in 512.
 fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
     let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
-    let (least, _) = tier.size.range();
-    let fits = tier.plateau.is_some_and(|(from, _)| from <= half) && half <= least + least / 4;
+    let (least, most) = tier.size.range();
+    let is_as_large = half <= least + least / 4 && cache_bytes <= most;
+    let fits = tier.plateau.is_some_and(|(from, _)| from <= half) && is_as_large;
     if fits { half } else { rung }
 }
 
@@ -194,16 +195,18 @@ pub(crate) mod tests {
 
     #[test]
     fn a_stream_takes_half_of_a_cache_only_if_the_cache_is_shown_to_be_as_large() {
-        let tier = |low: u64, from: u64| FoundTier {
+        let tier = |low: u64, from: u64, high: u64| FoundTier {
             level: 2,
             plateau: Some((from, 320 * KIB)),
             ns: 4.0,
-            size: crate::found::Size::NotResolved { low, high: 2 * MIB, why: WhyNot::Coarse },
+            size: crate::found::Size::NotResolved { low, high, why: WhyNot::Coarse },
             rung: 128 * KIB,
         };
-        let of = |low, from| streamed(&tier(low, from), MIB, 128 * KIB);
+        let of = |low, from| streamed(&tier(low, from, 2 * MIB), MIB, 128 * KIB);
         assert_eq!(of(640 * KIB, 96 * KIB), 512 * KIB, "the plateau ends at the reach of a TLB");
         assert_eq!(of(455 * KIB, 96 * KIB), 512 * KIB, "the least size scatters between runs");
+        let smaller = streamed(&tier(455 * KIB, 96 * KIB, 600 * KIB), MIB, 128 * KIB);
+        assert_eq!(smaller, 128 * KIB, "it is smaller than declared");
         assert_eq!(of(256 * KIB, 96 * KIB), 128 * KIB, "it may be a part of what is declared");
         assert_eq!(of(640 * KIB, 600 * KIB), 128 * KIB, "the plateau begins beyond half");
     }

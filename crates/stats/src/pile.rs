@@ -35,10 +35,12 @@ const DRAWN: f64 = 0.2;
 /// Share of the windows of a visit that are faster than the level, from which the visit is: of a visit with half of its
 /// windows disturbed, the others count.
 const FASTER: f64 = 0.25;
-/// Chance from which visits do not leave a level more often than they come to it. L3 of a Zen 5 took stores and copies 20 % faster in the first
-/// millisecond of 1 to 4 % of the visits: 17 of 18 left that level, and a rule without this one trusted it.
+/// A rate that visits have mostly in their first half, with a smaller chance than this if both halves were alike, does not count if this is so in so many
+/// of the visits that have the rate. L3 of a Zen 5 took stores and copies 20 % faster in the first millisecond of 1 to 4 % of the visits: 15 to 17 of
+/// 18 visits did not keep that rate, and a rule without this one trusted it.
 const LEAVES: f64 = 0.01;
-/// Share of the windows from which a rate is that of enough visits for their trend to show that they leave it; below it, this chance decides.
+const MOSTLY: f64 = 0.75;
+/// Share of the windows from which a rate is no longer rare: the trend of its visits shows then that they do not keep it.
 const RARE: f64 = 0.25;
 /// A hump: nearly all windows of a state lie around one level, wider than a pile and with next to nothing faster. Then its middle is what the
 /// hardware does, and no tail of it.
@@ -121,7 +123,7 @@ pub fn bare_pile(visits: &[VisitWindows], side: Side) -> Option<Pile> {
 /// its windows that lie in the band, a number from 0 to 1, so that the chance is bounded by the binomial one
 /// (Hoeffding, "Probability inequalities for sums of bounded random variables", JASA 58, 1963, theorem 1). The density
 /// has to fall off to the fast side, and the second half of no more than three visits may be faster, of no two of them
-/// alike: else that may be the level, seen too seldom. A rate that visits begin at and leave is no level.
+/// alike: else that may be the level, seen too seldom. A rate that visits begin at and do not keep is no level.
 ///
 /// Where nothing piles up, but nearly all windows lie in one hump of up to 2 % standard deviation with next to nothing faster, the value is
 /// the middle of the hump.

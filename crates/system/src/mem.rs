@@ -32,8 +32,6 @@ pub enum Advice {
     HugePage,
     /// Never back it with transparent huge pages, of any size.
     NoHugePage,
-    /// Back it with transparent huge pages now, also what has base pages already (Linux 6.1). The kernel then moves other pages to get free ones.
-    Collapse,
     /// Keep the same-page merger away from it.
     Unmergeable,
 }
@@ -205,7 +203,6 @@ impl Mapping {
         let advice = match advice {
             Advice::HugePage => libc::MADV_HUGEPAGE,
             Advice::NoHugePage => libc::MADV_NOHUGEPAGE,
-            Advice::Collapse => libc::MADV_COLLAPSE,
             Advice::Unmergeable => libc::MADV_UNMERGEABLE,
         };
         // SAFETY: the range is this mapping; none of these advices changes contents.
@@ -220,6 +217,16 @@ impl Mapping {
         let from = self.at(offset, bytes);
         // SAFETY: the range is inside this mapping; the advice changes no contents.
         check(libc::c_long::from(unsafe { libc::madvise(from.cast(), bytes, libc::MADV_POPULATE_WRITE) })).map(drop)
+    }
+
+    /// Backs a part with transparent huge pages now, also what has base pages already (Linux 6.1). The kernel moves other pages to get free ones.
+    ///
+    /// # Errors
+    /// The kernel does not know it (EINVAL), or has no free memory in one piece (ENOMEM, EAGAIN).
+    pub fn collapse(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        let from = self.at(offset, bytes);
+        // SAFETY: the range is inside this mapping; the advice changes no contents.
+        check(libc::c_long::from(unsafe { libc::madvise(from.cast(), bytes, libc::MADV_COLLAPSE) })).map(drop)
     }
 
     /// Sets the nodes that pages come from when they are touched.

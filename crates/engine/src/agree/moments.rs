@@ -45,13 +45,14 @@ impl Middle {
     }
 }
 
-/// How figures that are compared depend on the core's clock: all in the same way, or one would be given at another clock. What the tier of one
-/// of them follows holds for all: a point of a curve has none.
+/// How figures that are compared depend on the core's clock: all in the same way, or one would be given at another clock. The median of what each shows
+/// by itself: between figures the clock and the value may differ for other reasons. What the tier of one of them follows holds for all: a point of a
+/// curve has none.
 pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
-    let Some(first) = figures.first() else { return Basis::Time };
     let tier = figures.iter().find_map(|figure| figure.step.labels.get(Labels::TIER));
-    let list = figures.iter().flat_map(|figure| &figure.seen.visits.list).cloned().collect();
-    Basis::of(tier, first.step.metric, &Visits { list, ..first.seen.visits })
+    let slope = |figure: &Figure<'_>| Basis::of(tier, figure.step.metric, &figure.seen.visits).slope();
+    let slopes: Vec<f64> = figures.iter().map(slope).collect();
+    median(&slopes).map_or(Basis::Time, Basis::Slope)
 }
 
 /// The median of a figure in the state that its value is of, at the clock of the run; `None` where that clock is needed and no window has one.

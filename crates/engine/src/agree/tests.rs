@@ -308,3 +308,17 @@ fn idle_is_not_above_loaded() {
     assert_eq!(said, [reason("point0", 120.0), reason("unloaded", 120.0), reason("unloaded", 125.0)]);
     assert!(found[0][0].to_string().contains("140 ns when idle, but 120 ns"), "{}", found[0][0]);
 }
+
+/// A clock that differs between two figures explains no difference that neither shows by itself.
+#[test]
+fn a_clock_of_another_hour_is_no_slope() {
+    let at_clock = |id: &str, median: f64, hz: f64| {
+        let (step, mut seen) = (point(id), seen(&point(id), median, 30));
+        seen.visits.clocks = 1;
+        let clock = tiermark_model::CoreClock { hz, is_steady: true };
+        let windows = seen.visits.list.iter_mut().flat_map(|visit| &mut visit.windows);
+        windows.for_each(|window| window.clocks = vec![Some(clock)]);
+        (step, seen)
+    };
+    assert_eq!(bounds(&[at_clock("a", 34.0, 3.3e9), at_clock("b", 41.0, 2.8e9)]), [true; 2]);
+}

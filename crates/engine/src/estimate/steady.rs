@@ -31,7 +31,7 @@ impl Reading<'_> {
     /// In a steady state a visit's end is as often faster than its beginning as slower (a sign test over visits:
     /// windows of one visit are not independent, visits are). A warm-up that is timed, or leftovers in a nearer cache,
     /// go in one direction in nearly every visit.
-    pub(super) fn not_settled(&self, chosen: &[&Visit], value: Option<f64>) -> Option<Reason> {
+    pub(super) fn not_settled(&self, chosen: &[&Visit]) -> Option<Reason> {
         let changes: Vec<f64> = chosen.iter().filter_map(|visit| change(visit)).collect();
         let unsettled = self.unsettled;
         if changes.len() < FEWEST {
@@ -44,10 +44,7 @@ impl Reading<'_> {
         let falls = changes.iter().filter(|change| **change < 1.0).count();
         let middle = median(&changes)? - 1.0;
         let is_trend = sign_test(rises, falls) < CHANCE;
-        // A whole pass over memory lasts longer than visits: what these still lack it would have.
-        let is_all = self.passes.zip(value).is_some_and(|(passes, value)| passes.best <= (1.0 + MISSING) * value);
-        let is_unfinished = || !is_all && self.is_unfinished(chosen);
-        match is_trend && (middle.abs() > LEAST || is_unfinished()) {
+        match is_trend && (middle.abs() > LEAST || self.is_unfinished(chosen)) {
             true => Some(Reason::NotSettled { change: Some(middle), unsettled }),
             false => (unsettled > UNSETTLED).then_some(Reason::NotSettled { change: None, unsettled }),
         }
@@ -137,7 +134,7 @@ mod tests {
             passes: None,
             intervals: false,
         };
-        reading.not_settled(&visits.iter().collect::<Vec<_>>(), None).is_some()
+        reading.not_settled(&visits.iter().collect::<Vec<_>>()).is_some()
     }
 
     #[test]

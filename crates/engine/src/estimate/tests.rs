@@ -310,7 +310,7 @@ fn one_stay_in_a_state_is_one_moment() {
         assert!((found.value.unwrap() / 88.0 - 1.0).abs() < 0.01, "{found:?}");
         found.bound
     };
-    assert_eq!(bound(4), [Reason::NotReproduced { reached: 1 }]);
+    assert_eq!(bound(4), [Reason::OneStay { seconds: 3.5 }]);
     assert_eq!(bound(12), []);
 }
 

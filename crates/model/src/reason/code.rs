@@ -79,7 +79,7 @@ impl Reason {
             | Self::RivalsOpen { .. }
             | Self::FewPoints { .. } => ReasonCode::TooFew,
             Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
-            Self::NotReproduced { .. } => ReasonCode::NotReproduced,
+            Self::NotReproduced { .. } | Self::OneStay { .. } => ReasonCode::NotReproduced,
             Self::NotSettled { .. } => ReasonCode::NotSettled,
             Self::NotSustained { .. } => ReasonCode::NotSustained,
             Self::BelowRecord { .. } => ReasonCode::BelowRecord,
@@ -98,6 +98,7 @@ impl Reason {
                 | Self::NotSharp { .. }
                 | Self::NotTogether { .. }
                 | Self::NotReproduced { .. }
+                | Self::OneStay { .. }
                 | Self::NotSettled { .. }
                 | Self::NotSustained { .. }
                 | Self::Scattered { .. }

@@ -57,6 +57,9 @@ impl fmt::Display for Reason {
             Self::NotReproduced { reached } => {
                 write!(f, "the best was reached in {reached} visits at least 1 s apart, 3 are required")
             }
+            Self::OneStay { seconds } => {
+                write!(f, "the best was reached for {seconds:.1} s in a row only, and other states at other times")
+            }
             Self::NotSettled { change: Some(change), .. } => {
                 let way = if *change > 0.0 { "rises" } else { "falls" };
                 write!(f, "not in a steady state: the value {way} by {} within a visit", percent(change.abs()))

@@ -1,7 +1,7 @@
 //! The windows of some visits, sorted by rate and weighed by visit.
 
 use super::{
-    APART_SECONDS, AROUND, FASTER, HUMP, IN_A_ROW_SECONDS, LEAVES, LUCKY, PILE_NEAR, RARE, Side, VisitWindows,
+    APART_SECONDS, AROUND, FASTER, HUMP, IN_A_ROW_SECONDS, LEAVES, LUCKY, MOSTLY, PILE_NEAR, RARE, Side, VisitWindows,
 };
 use crate::order::median_in_place;
 use crate::sign::sign_test;
@@ -13,14 +13,22 @@ const CORE: f64 = PILE_NEAR / 2.0;
 /// Steps from the fullest band to the middle of the hump around it: they end where a step changes nothing, after two or three.
 const HUMP_STEPS: usize = 4;
 
+/// Where in its visit a window lies: in one of two halves of as many windows, or between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    First,
+    Middle,
+    Second,
+}
+
 /// A window: the logarithm of its rate, its weight, and the visit that it is of.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     at: f64,
     weight: f64,
     visit: usize,
-    /// Whether it is of the second half of its visit.
-    late: bool,
+    /// The part of its visit that it is of.
+    part: Part,
 }
 
 /// A visit, or several in a row.
@@ -29,7 +37,6 @@ struct Visit {
     at: f64,
     moment: usize,
     median: f64,
-    windows: usize,
     /// Those of its second half.
     late: usize,
 }
@@ -48,7 +55,7 @@ pub(super) struct Level {
     pub(super) faster: usize,
     /// Whether two of them, at different moments, agree with each other.
     pub(super) faster_agree: bool,
-    /// Whether visits begin at it, or faster, and end slower: it is not what a visit settles at.
+    /// Whether nearly all visits that have it, or a faster one, have it mostly in their first half.
     pub(super) is_left: bool,
 }
 
@@ -69,10 +76,15 @@ impl Windows {
         let mut ordered: Vec<&VisitWindows> = visits.iter().filter(|visit| !visit.values.is_empty()).collect();
         ordered.sort_by(|a, b| a.at.total_cmp(&b.at));
         let log = |value: &f64| if side == Side::High { value.ln() } else { -value.ln() };
-        let mut merged: Vec<(f64, Vec<(f64, bool)>)> = Vec::new();
+        let mut merged: Vec<(f64, Vec<(f64, Part)>)> = Vec::new();
         for visit in ordered {
-            let half = visit.values.len() / 2;
-            let values = visit.values.iter().enumerate().map(|(index, value)| (log(value), index >= half));
+            let (half, count) = (visit.values.len() / 2, visit.values.len());
+            let part = |index: usize| match index {
+                early if early < half => Part::First,
+                late if late >= count - half => Part::Second,
+                _ => Part::Middle,
+            };
+            let values = visit.values.iter().enumerate().map(|(index, value)| (log(value), part(index)));
             match merged.last_mut().filter(|(first, _)| visit.at - first < IN_A_ROW_SECONDS) {
                 Some((_, last)) => last.extend(values),
                 None => merged.push((visit.at, values.collect())),
@@ -85,10 +97,10 @@ impl Windows {
                 (moment, from) = (moment + 1, at);
             }
             let weight = 1.0 / values.len() as f64;
-            list.extend(values.iter().map(|(at, late)| Window { at: *at, weight, visit, late: *late }));
-            let late = values.iter().filter(|(_, late)| *late).count();
+            list.extend(values.iter().map(|(at, part)| Window { at: *at, weight, visit, part: *part }));
+            let late = values.iter().filter(|(_, part)| *part == Part::Second).count();
             let mut rates: Vec<f64> = values.into_iter().map(|(at, _)| at).collect();
-            of_visits.push(Visit { at, moment, windows: rates.len(), late, median: median_in_place(&mut rates) });
+            of_visits.push(Visit { at, moment, late, median: median_in_place(&mut rates) });
         }
         list.sort_unstable_by(|a, b| a.at.total_cmp(&b.at));
         let mut best: Vec<usize> = (0..of_visits.len()).collect();
@@ -207,23 +219,21 @@ impl Windows {
         })
     }
 
-    /// Whether a rate, or a faster one, is rare, and visits have it in their first half more often than in their second. Then it is of what was left
-    /// in nearer caches, and goes within the visit; a state of the machine, which lasts for many visits, is left as often as it is entered.
+    /// Whether a rate, or a faster one, is rare, and nearly all visits that have it have it mostly in their first half. Then it comes from lines that
+    /// were left in nearer caches. A state of the machine lasts for many visits, and ends in a visit as often as it begins in one.
     fn is_left(&self, than: f64) -> bool {
         if self.weight(than, f64::INFINITY) >= RARE * self.visits.len() as f64 {
             return false;
         }
-        let mut counts = vec![[0, 0]; self.visits.len()];
+        // Both halves have the same number of windows.
+        let mut counts = vec![[0, 0, 0]; self.visits.len()];
         for window in self.list.iter().rev().take_while(|w| w.at >= than) {
-            counts[window.visit][usize::from(window.late)] += 1;
+            counts[window.visit][window.part as usize] += 1;
         }
-        let (mut leave, mut enter) = (0, 0);
-        for (visit, [early, late]) in self.visits.iter().zip(counts) {
-            // Shares of both halves, whose numbers of windows differ by one or by those that are not clean.
-            let (first, second) = (early * visit.late, late * (visit.windows - visit.late));
-            (leave, enter) = (leave + usize::from(first > second), enter + usize::from(second > first));
-        }
-        leave > enter && sign_test(enter, leave) < LEAVES
+        let with = counts.iter().filter(|counts| counts.iter().any(|count| *count > 0)).count();
+        let first = counts.iter().filter(|[first, _, second]| first > second).count();
+        let second = counts.iter().filter(|[first, _, second]| second > first).count();
+        first as f64 >= MOSTLY * with as f64 && sign_test(second, first) < LEAVES
     }
 
     /// Chance that so much of the surroundings lies in the band, at most: each visit counts with the share of its
@@ -245,15 +255,15 @@ impl Windows {
         -all * (part(mean, expected) + part(1.0 - mean, 1.0 - expected))
     }
 
-    /// Visits whose second half is faster than a rate, and whether two of them at different moments agree. A rate that visits leave says nothing
-    /// against a slower one.
+    /// Visits whose second half is faster than a rate, and whether two of them at different moments agree. Rates that visits begin at and do not keep
+    /// do not count.
     fn faster(&self, than: f64) -> (usize, bool) {
         if self.is_left(than) {
             return (0, false);
         }
         let mut counts = vec![0.0; self.visits.len()];
         let mut sums = vec![0.0; self.visits.len()];
-        for window in self.list.iter().rev().take_while(|w| w.at > than).filter(|w| w.late) {
+        for window in self.list.iter().rev().take_while(|w| w.at > than).filter(|w| w.part == Part::Second) {
             counts[window.visit] += 1.0;
             sums[window.visit] += window.at;
         }

@@ -160,7 +160,35 @@ fn what_goes_within_a_visit_is_no_level_and_hides_none() {
     };
     let falling = bare_pile(&begin_fast(true), Side::High).unwrap();
     assert!(falling.piled && (falling.value - 1.0).abs() < 0.01, "{falling:?}");
+    // A state that lasts for whole visits counts, even if some visits begin faster still.
+    let mixed = |n: usize, window: usize| {
+        let rate = match n {
+            n if n.is_multiple_of(11) => 1.2,
+            n if n % 40 == 1 && window == 0 => 1.4,
+            _ => 1.0,
+        };
+        rate * (1.0 + 0.004 * (spread(n, window) - 0.5))
+    };
+    let mixed = bare_pile(&visits(400, mixed), Side::High).unwrap();
+    assert!(mixed.piled && (mixed.value - 1.2).abs() < 0.012, "{mixed:?}");
     // A state that lasts for whole visits is one.
     let lasting = bare_pile(&begin_fast(false), Side::High).unwrap();
     assert!(lasting.piled && (lasting.value - 1.2).abs() < 0.01, "{lasting:?}");
+}
+
+/// Seven windows, two of which are fast wherever chance puts them: an odd window is of neither half.
+#[test]
+fn fast_windows_at_any_place_are_a_level() {
+    for seed in 0..20 {
+        let mut rng = tiermark_stats::Rng::new(seed);
+        let visit = |n: usize| {
+            let (first, second) = (rng.below(7), rng.below(7));
+            let is_fast = |window: usize| n.is_multiple_of(5) && (window == first || window == second);
+            let value =
+                |window: usize| (if is_fast(window) { 1.2 } else { 1.0 }) * (1.0 + 0.004 * (spread(n, window) - 0.5));
+            VisitWindows { at: n as f64 * 0.5, values: (0..7).map(value).collect() }
+        };
+        let found = bare_pile(&(0..400).map(visit).collect::<Vec<_>>(), Side::High).unwrap();
+        assert!(found.piled && (found.value - 1.2).abs() < 0.012, "{seed}: {found:?}");
+    }
 }
