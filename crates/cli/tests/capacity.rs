@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A search of seconds: three small tenants.
-const SMALL: [&str; 26] = [
+const SMALL: [&str; 27] = [
     "capacity",
     "--scenario",
     "mini",
@@ -47,6 +47,7 @@ const SMALL: [&str; 26] = [
     "64M",
     "--seed",
     "1",
+    "--force",
     "--quiet",
 ];
 
