@@ -268,6 +268,9 @@ pub struct Evidence {
     pub direct_reclaims: Option<u64>,
     /// Processes of tenants that the kernel killed for want of memory, since the trial began.
     pub oom_kills: Option<u64>,
+    /// Share of the GETs that found their key: below 1 if servers evict keys. `None` without a GET, and in older documents.
+    #[serde(default)]
+    pub hit_share: Option<f64>,
 }
 
 /// The resource that ends it.

@@ -169,7 +169,7 @@ fn outcomes(votes: &Votes, style: &Style) -> Cell {
         Votes { passed: 0, failed: 0, .. } => outcome(Outcome::Unclear, style),
         Votes { passed, failed, unclear } => {
             let (mark, ink) = mark(majority(passed, failed), style);
-            let unclear = if unclear > 0 { format!(", {unclear} unclear") } else { String::new() };
+            let unclear = if unclear > 0 { format!(", {unclear} ?") } else { String::new() };
             Cell::inked(format!("{mark} {passed} of {}{unclear}", u64::from(passed) + u64::from(failed)), ink)
         }
     }
@@ -205,14 +205,13 @@ fn settings(case: &Case, style: &Style) -> String {
 type Of = fn(&CurvePoint) -> Option<f64>;
 
 /// Columns of times: the heading, and the figure.
-const TIMES: [(&str, Of); 7] = [
+const TIMES: [(&str, Of); 6] = [
     ("average|µs", |point| Some(point.average_ns)),
     ("P50|µs", |point| Some(point.p50_ns)),
     ("P90|µs", |point| Some(point.p90_ns)),
     ("P99|µs", |point| Some(point.p99_ns)),
     ("P99.9|µs", |point| Some(point.p99_9_ns)),
     ("max|µs", |point| Some(point.max_ns)),
-    ("brief's|P99 µs", |point| Some(point.brief_p99_ns)),
 ];
 
 /// The column of outcomes.
@@ -243,8 +242,7 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
         }
     }
     let legend = "N = tenants; trials = full trials that decide (worst, median: of each column by itself), or ramp: a short trial on the \
-                  way up, which decides nothing; level: trials that kept it, of all with a clear outcome; brief's P99 = mean of the \
-                  tenants' P99s; rate = requests answered of those due; faults = major page faults";
+                  way up, which decides nothing; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
     let lines: String = [format!("target: {level}"), legend.to_owned()]
         .iter()
         .map(|line| hanging("  ", line, Ink::Dim, style))

@@ -44,7 +44,7 @@ const BEGUN_WITH: [&str; 9] =
 /// Arguments of `capacity`.
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArgs {
-    /// The scenario: brief, mini, or a file
+    /// The scenario: brief, mini, cache, or a file (`tiermark help scenario`)
     #[arg(long, value_name = "SCENARIO", alias = "plan", required_unless_present_any = ["list", "resume", "dry_run"])]
     pub(crate) scenario: Option<String>,
     /// List the scenarios that are built in

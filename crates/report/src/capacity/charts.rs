@@ -67,7 +67,7 @@ pub(super) fn over_tenants(case: &Case, style: &Style) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over tenants and trials";
+    let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over tenants and trials (the brief judges the means)";
     format!("\n{}{}", table.render(style), hanging("  ", what, Ink::Dim, style))
 }
 

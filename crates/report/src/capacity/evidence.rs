@@ -31,6 +31,7 @@ pub(super) fn words(evidence: &Evidence) -> String {
     let written_back = e.zswap_written_back.filter(|pages| *pages > 0);
     let parts = [
         dram,
+        share("GETs that found their key", e.hit_share.filter(|share| *share < 0.9995)),
         some(e.faults_per_request).map(|faults| format!("{faults:.2} major faults a request")),
         some(e.swap_bytes_per_request).map(|bytes| format!("{} swapped a request", Bytes(bytes.round() as u64))),
         share("resident memory", e.resident_share.filter(|share| *share < 0.9995)),
