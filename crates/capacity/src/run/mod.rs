@@ -324,7 +324,7 @@ impl Run<'_, '_> {
             let (mut record, point) = record(&ask, result);
             record.fresh &= backend.renews();
             (self.tell)(&Event::TrialEnded(&record, point.as_ref()));
-            search.told(&ask, record.outcome);
+            search.told(&ask, &record);
             saved.trial_ended(number, record, point)?;
         }
     }

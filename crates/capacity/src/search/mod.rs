@@ -66,6 +66,29 @@ pub struct TrialRequest {
     pub why: Note,
 }
 
+/// The outcome of a trial, and what spoilt it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vote<'a> {
+    /// Whether the tenants fitted.
+    pub outcome: Outcome,
+    /// Why the trial is unclear; `None` for any other, or where nothing points to a reason.
+    pub spoilt_by: Option<&'a Note>,
+}
+
+impl From<Outcome> for Vote<'_> {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, spoilt_by: None }
+    }
+}
+
+impl<'a> From<&'a TrialRecord> for Vote<'a> {
+    fn from(record: &'a TrialRecord) -> Self {
+        let is_unclear = record.outcome == Outcome::Unclear;
+        let why = record.ended_by.as_ref().map_or(&record.decided_by, |by| &by.why);
+        Self { outcome: record.outcome, spoilt_by: Some(why).filter(|_| is_unclear) }
+    }
+}
+
 /// The next action of the search's caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
@@ -107,7 +130,7 @@ impl Search {
         for record in saved {
             match search.next_step() {
                 Step::Trial(ask) if (ask.tenants, ask.phase) == (record.tenants, record.phase) => {
-                    search.told(&ask, record.outcome);
+                    search.told(&ask, record);
                 }
                 Step::Trial(ask) => {
                     let (phase, asked_phase) = (record.phase.to_string(), ask.phase.to_string());
@@ -127,9 +150,11 @@ impl Search {
     }
 
     /// Takes the outcome of the trial that [`Self::next_step`] requested.
-    pub fn told(&mut self, ask: &TrialRequest, outcome: Outcome) {
+    pub fn told<'a>(&mut self, ask: &TrialRequest, vote: impl Into<Vote<'a>>) {
+        let vote = vote.into();
+        let outcome = vote.outcome;
         self.made += 1;
-        self.tally.add(ask.tenants, outcome, ask.full, ask.fresh);
+        self.tally.add(ask, &vote);
         self.climbed += usize::from(ask.phase == Phase::Ramp && outcome == Outcome::Pass);
         let approaches = ask.phase == Phase::Bisection && outcome == Outcome::Pass;
         self.approached = if approaches { self.approached + 1 } else { 0 };
@@ -292,7 +317,8 @@ impl Search {
     }
 
     fn disagreeing(&self, tenants: u32) -> Step {
-        Step::Done(self.given_up(messages::trials_undecided(tenants, &self.tally.votes(tenants))))
+        let (votes, spoilt_by) = (self.tally.votes(tenants), self.tally.spoilt_by(tenants));
+        Step::Done(self.given_up(messages::trials_undecided(tenants, &votes, spoilt_by)))
     }
 }
 

@@ -235,7 +235,7 @@ fn what_cannot_be_told_is_an_interval_and_not_a_number() {
             Step::Done(answer) => break answer,
         }
     };
-    let why = messages::trials_undecided(6, &Votes { passed: 0, failed: 0, unclear: 3 });
+    let why = messages::trials_undecided(6, &Votes { passed: 0, failed: 0, unclear: 3 }, None);
     assert_eq!(answer, Answer::Between { low: 5, high: None, why });
 }
 
@@ -261,6 +261,22 @@ fn an_unclear_trial_is_made_again_and_is_no_vote() {
     let Answer::Exactly { tenants: 5, votes, beyond } = answer else { panic!("{answer:?}") };
     assert_eq!((votes.failed, beyond.passed, beyond.failed), (0, 0, 2));
     assert_eq!(again, [1, 6], "what was unclear alone was made again");
+}
+
+#[test]
+fn a_search_that_stays_unclear_says_why() {
+    let mut search = Search::new(limits(5, 5));
+    let late = says::requests_sent_late(0.04);
+    let answer = loop {
+        match search.next_step() {
+            Step::Trial(ask) => search.told(&ask, Vote { outcome: Outcome::Unclear, spoilt_by: Some(&late) }),
+            Step::Done(answer) => break answer,
+        }
+    };
+    let votes = Votes { passed: 0, failed: 0, unclear: 3 };
+    let why = messages::trials_undecided(1, &votes, Some(&late));
+    assert!(why.text.ends_with("3 unclear (the last: the load generator sent 4.0 % of the requests late)"), "{why}");
+    assert_eq!(answer, Answer::Between { low: 0, high: None, why });
 }
 
 #[test]
@@ -323,9 +339,19 @@ proptest! {
             prop_assert!((1..=most_tenants.max(1)).contains(&ask.tenants), "{ask:?}");
             prop_assert!(search.made() < most_trials && ask.number == search.made() + 1 && !ask.why.text.is_empty());
             let outcome = [Outcome::Pass, Outcome::Fail, Outcome::Unclear][rng.below(3)];
-            search.told(&ask, outcome);
-            let TrialRequest { number, tenants, phase, fresh, why, .. } = ask;
-            saved.push(TrialRecord { number, tenants, phase, fresh, why, outcome, decided_by: says::nothing_measured(), ended_by: None, evidence: None });
+            let record = TrialRecord {
+                number: ask.number,
+                tenants: ask.tenants,
+                phase: ask.phase,
+                fresh: ask.fresh,
+                why: ask.why.clone(),
+                outcome,
+                decided_by: says::nothing_measured(),
+                ended_by: None,
+                evidence: None,
+            };
+            search.told(&ask, &record);
+            saved.push(record);
             let resumed = Search::resume(limits, &saved);
             let said = |step: Step| match step {
                 Step::Trial(ask) => (Some((ask.tenants, ask.phase, ask.full)), None),

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_model::Note;
 use tiermark_model::capacity::{Outcome, Votes};
+
+use super::{TrialRequest, Vote};
 
 /// How the trials of one number of tenants voted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,8 @@ struct Row {
     in_succession: u32,
     /// Full trials of tenants made anew.
     solid: Votes,
+    /// Why the last unclear trial was unclear.
+    spoilt_by: Option<Note>,
 }
 
 impl Row {
@@ -51,14 +56,16 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, tenants: u32, outcome: Outcome, full: bool, fresh: bool) {
-        let row = self.rows.entry(tenants).or_default();
+    pub(super) fn add(&mut self, ask: &TrialRequest, vote: &Vote<'_>) {
+        let Vote { outcome, spoilt_by } = *vote;
+        let row = self.rows.entry(ask.tenants).or_default();
         count(&mut row.votes, outcome);
-        if full && fresh {
+        if ask.full && ask.fresh {
             count(&mut row.solid, outcome);
         }
+        row.spoilt_by = spoilt_by.cloned().or(row.spoilt_by.take());
         row.in_succession = match outcome {
-            Outcome::Pass => row.in_succession + u32::from(full),
+            Outcome::Pass => row.in_succession + u32::from(ask.full),
             Outcome::Fail => 0,
             Outcome::Unclear => row.in_succession,
         };
@@ -66,6 +73,11 @@ impl Tally {
 
     pub(super) fn votes(&self, tenants: u32) -> Votes {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.votes)
+    }
+
+    /// Why the last unclear trial of a number was unclear; `None` if none was, or nothing points to a reason.
+    pub(super) fn spoilt_by(&self, tenants: u32) -> Option<&Note> {
+        self.rows.get(&tenants)?.spoilt_by.as_ref()
     }
 
     /// Outcomes of full trials of tenants made anew: only these prove a failure. A short trial may have met a stall,

@@ -172,12 +172,13 @@ messages! {
     Note one_tenant_failed(failed: u32, trials: u32): "one tenant alone failed {failed} of {trials} trials";
 
     /// Trials of one number of tenants that do not say whether it fits.
-    Note trials_undecided(tenants: u32, votes: &Votes):
+    Note trials_undecided(tenants: u32, votes: &Votes, spoilt_by: Option<&Note>):
         {
             let Votes { passed, failed, unclear } = *votes;
             let said = if passed > 0 && failed > 0 { "disagree" } else { "are not clear" };
             let unclear = if unclear > 0 { format!(", {unclear} unclear") } else { String::new() };
-            format!("trials of {} {said}: {passed} passed, {failed} failed{unclear}", crate::capacity::tenants(tenants))
+            let why = spoilt_by.map_or_else(String::new, |why| format!(" (the last: {why})"));
+            format!("trials of {} {said}: {passed} passed, {failed} failed{unclear}{why}", crate::capacity::tenants(tenants))
         };
 
     /// A search that made as many trials as it may.

@@ -104,7 +104,7 @@ fn run() -> Capacity {
         answer: Answer::Between {
             low: 10,
             high: Some(12),
-            why: says::trials_undecided(11, &Votes { passed: 3, failed: 3, unclear: 0 }),
+            why: says::trials_undecided(11, &Votes { passed: 3, failed: 3, unclear: 0 }, None),
         },
         ended_by: Some(Ended { resource: Resource::Cpu, why: note("the tenants' cpus were busy 97 % of the time") }),
         curve: vec![
@@ -252,7 +252,7 @@ fn answers_that_are_no_number_are_told() {
     let mut shown = run();
     shown.cases[0].answer = Answer::AtLeast { tenants: 12 };
     shown.cases[1].answer = Answer::None { why: says::one_tenant_failed(2, 2) };
-    let why = says::trials_undecided(18, &Votes { passed: 0, failed: 0, unclear: 3 });
+    let why = says::trials_undecided(18, &Votes { passed: 0, failed: 0, unclear: 3 }, None);
     shown.cases[2].answer = Answer::Between { low: 17, high: None, why };
     insta::assert_snapshot!(format!("{}\n\n{}", capacity_line(&shown), capacity(&shown, &Style::default())));
 }
