@@ -25,10 +25,8 @@ pub struct Fitting {
     pub tier: String,
     /// The load's mix and keys, as in answers.
     pub load: String,
-    /// Tenants that fit for sure.
-    pub tenants: u32,
-    /// Whether they are all that fit: otherwise more may.
-    pub is_exact: bool,
+    /// Tenants that fit, as the server's own limits allow; otherwise why there is no such number.
+    pub tenants: Result<u32, Note>,
 }
 
 /// A price file: what parts cost, and which parts a server of each tier has.
@@ -118,13 +116,6 @@ fn kinds(tier: &str) -> String {
     tier.parse().map_or_else(|_| tier.to_owned(), |tier: Tier| tier.kind())
 }
 
-impl Fitting {
-    /// Whether it is what others of a load would be held against, and may be more.
-    fn is_vague_base(&self, load: &str) -> bool {
-        self.tier == BASE && self.load == load && !self.is_exact && self.tenants > 0
-    }
-}
-
 impl Prices {
     /// The mistakes in prices that were read.
     #[must_use]
@@ -203,46 +194,40 @@ impl Prices {
         Some(sum(|part| part.price) + self.months * monthly)
     }
 
-    /// What tenants cost, given the answers, as seen from a day. Rows of a load are held against its row of [`BASE`], where that is a single
-    /// number: to what may be more there is no ratio. Answers of no tenants, and tiers without prices, have no row. All that is remarked on.
+    /// What tenants cost, given the answers, as seen from a day. Rows of a load are compared with its row of [`BASE`], if it has one. Answers
+    /// without a number, and tiers without prices, have no row. All that is remarked on.
     #[must_use]
     pub fn table(&self, answers: &[Fitting], today: &str) -> CostTable {
         let mut remarks: Vec<Note> = self.aged(today).into_iter().collect();
-        let mut rows = Vec::new();
+        let mut rows: Vec<CostRow> = Vec::new();
         let mut ordered: Vec<&Fitting> = answers.iter().collect();
         ordered.sort_by_key(|fitting| fitting.tier != BASE);
-        for Fitting { tier, load, tenants, .. } in &ordered {
-            let Some(total) = self.of_server(tier) else {
-                remarks.push(messages::tier_without_prices(tier));
-                continue;
-            };
-            if *tenants == 0 {
-                remarks.push(messages::no_tenant_to_price(tier, load));
-                continue;
+        for Fitting { tier, load, tenants } in &ordered {
+            match (self.of_server(tier), tenants) {
+                (None, _) => remarks.push(messages::tier_without_prices(tier)),
+                (_, Err(why)) => remarks.push(why.clone()),
+                (Some(total), Ok(tenants)) => {
+                    let base = rows.iter().find(|row| row.tier == BASE && row.load == *load && tier != BASE);
+                    let against = base.and_then(|base| self.against(base, Configuration { total, tenants: *tenants }));
+                    let per_tenant = total / f64::from(*tenants);
+                    let (tier, load) = (tier.clone(), load.clone());
+                    rows.push(CostRow { tier, load, tenants: *tenants, total, per_tenant, against });
+                }
             }
-            let base = rows.iter().find(|row: &&CostRow| row.tier == BASE && row.load == *load && tier != BASE);
-            let base = base.filter(|_| !ordered.iter().any(|base| base.is_vague_base(load)));
-            let own = Configuration { total, tenants: *tenants };
-            let against =
-                base.and_then(|base| against(Configuration { total: base.total, tenants: base.tenants }, own));
-            let affordable = |a: &CostAgainst| self.saving_wanted.map(|saving| affordable(a.ratio, saving));
-            let against = against.map(|a| CostAgainst { affordable: affordable(&a), ..a });
-            let (tier, load) = (tier.clone(), load.clone());
-            rows.push(CostRow {
-                tier,
-                load,
-                tenants: *tenants,
-                total,
-                per_tenant: total / f64::from(*tenants),
-                against,
-            });
         }
         remarks.dedup();
-        let with_others = |base: &&&Fitting| answers.iter().any(|other| other.load == base.load && other.tier != BASE);
-        let vague = ordered.iter().filter(|base| base.is_vague_base(&base.load)).filter(with_others);
-        remarks.extend(vague.map(|base| messages::base_not_exact(BASE, &base.load)));
+        let lacks_base = |load: &str| !rows.iter().any(|row| row.tier == BASE && row.load == load);
+        let vague = ordered.iter().filter(|base| base.tier == BASE && lacks_base(&base.load));
+        let with_others = |base: &&&Fitting| rows.iter().any(|other| other.load == base.load);
+        remarks.extend(vague.filter(with_others).map(|base| messages::base_not_exact(BASE, &base.load)));
         let (currency, date, source) = (self.currency.clone(), self.date.clone(), self.source.clone());
         CostTable { currency, date, source, months: self.months, saving_wanted: self.saving_wanted, rows, remarks }
+    }
+
+    /// A configuration against the row of [`BASE`], and what it may cost for the wanted saving.
+    fn against(&self, base: &CostRow, own: Configuration) -> Option<CostAgainst> {
+        let found = against(Configuration { total: base.total, tenants: base.tenants }, own)?;
+        Some(CostAgainst { affordable: self.saving_wanted.map(|saving| affordable(found.ratio, saving)), ..found })
     }
 }
 

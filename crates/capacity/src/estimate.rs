@@ -5,7 +5,7 @@ use std::fmt;
 use tiermark_model::capacity::Outcome;
 
 use crate::budget::{Arithmetic, Budgets};
-use crate::scenario::{Backend, Scenario, SearchLimits, Tier};
+use crate::scenario::{Backend, MaxMemory, Scenario, SearchLimits, Tier};
 use crate::search::{Limits, Search, Step, TrialRequest};
 use crate::steady::WINDOWS;
 use crate::trial::SIZING;
@@ -140,7 +140,13 @@ impl Scenario {
     fn likely_bytes(&self) -> u64 {
         match self.backend {
             Backend::Qemu => self.vm_memory(),
-            _ => (self.tenant.records as f64 * (self.tenant.value.0 as f64 * OVERHEAD + ENTRY)) as u64,
+            _ => {
+                let records = (self.tenant.records as f64 * (self.tenant.value.0 as f64 * OVERHEAD + ENTRY)) as u64;
+                match self.tenant.maxmemory {
+                    MaxMemory::Off => records,
+                    MaxMemory::At(size) => records.min((size.0 as f64 * OVERHEAD) as u64),
+                }
+            }
         }
     }
 

@@ -4,18 +4,12 @@ use tiermark_model::capacity::{
     Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, Resource, TrialRecord,
 };
 use tiermark_model::messages::capacity as says;
-use tiermark_model::{Machine, Tool, Warning};
+use tiermark_model::{Machine, Note, Tool, Warning};
 
 use crate::cost::{BASE, Fitting, Prices};
 use crate::saved::{SavedRun, SearchState};
 use crate::scenario::SearchCase;
 use crate::search::Search;
-
-/// The number of tenants of an answer that is one.
-#[must_use]
-pub fn exact(answer: &Answer) -> Option<u32> {
-    if let Answer::Exactly { tenants, .. } = answer { Some(*tenants) } else { None }
-}
 
 /// The tenants that fit for sure: the lower end of an interval, none where not even one fits.
 #[must_use]
@@ -29,49 +23,61 @@ pub fn lower_bound(answer: &Answer) -> u32 {
     }
 }
 
-/// Sets for each case its tenants over those of [`BASE`] under the same load, where both are single numbers.
+/// Sets for each case its tenants over those of [`BASE`] under the same load, where both are single numbers of the server.
 pub fn over_dram(cases: &mut [Case]) {
+    let exact = |case: &Case| match (&case.answer, client_limits(case)) {
+        (Answer::Exactly { tenants, .. }, None) => Some(*tenants),
+        _ => None,
+    };
     let bases: Vec<(String, Option<u32>)> =
-        cases.iter().filter(|case| case.tier == BASE).map(|case| (case.load.clone(), exact(&case.answer))).collect();
+        cases.iter().filter(|case| case.tier == BASE).map(|case| (case.load.clone(), exact(case))).collect();
     for case in cases.iter_mut() {
         let base = bases.iter().find(|(load, _)| *load == case.load).and_then(|(_, tenants)| *tenants);
-        let ratio = exact(&case.answer).zip(base).map(|(tenants, base)| f64::from(tenants) / f64::from(base));
+        let ratio = exact(case).zip(base).map(|(tenants, base)| f64::from(tenants) / f64::from(base));
         case.over_dram = ratio.filter(|_| case.tier != BASE);
     }
 }
 
-/// Whether the tenants that fit for sure are those that are to be priced.
-fn is_exact(answer: &Answer) -> bool {
-    matches!(answer, Answer::Exactly { .. } | Answer::Fixed { outcome: Outcome::Pass, .. })
+/// Why the client and not the server ended a search; `None` if the server did.
+fn client_limits(case: &Case) -> Option<&Note> {
+    case.ended_by.as_ref().filter(|by| by.resource == Resource::Client).map(|by| &by.why)
 }
 
-/// What tenants cost in these cases, as seen from a day (`2026-11-21`). Where an answer is no single number, the tenants that fit
-/// for sure are taken, and that is remarked on; against such a number of [`BASE`] none is held.
+/// The tenants that a case is priced with.
+///
+/// # Errors
+/// Why it has no price: none fits, more may fit, or the client limited the run, so that the server may hold more.
+fn priced(case: &Case) -> Result<u32, Note> {
+    let Case { tier, load, answer, .. } = case;
+    match (answer, client_limits(case)) {
+        (_, Some(why)) => Err(says::no_price_of_client(tier, load, why)),
+        (Answer::Exactly { tenants, .. } | Answer::Fixed { tenants, outcome: Outcome::Pass }, None) => Ok(*tenants),
+        (Answer::None { .. } | Answer::Fixed { outcome: Outcome::Fail, .. }, None) => {
+            Err(says::no_tenant_to_price(tier, load))
+        }
+        (open, None) => Err(says::no_price_of_interval(tier, load, &open.in_words())),
+    }
+}
+
+/// What tenants cost in these cases, as seen from a day (`2026-11-21`). An answer that is no single number of the server's
+/// tenants has no cost, which is remarked on.
 #[must_use]
 pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
-    let fitting = |case: &Case| Fitting {
-        tier: case.tier.clone(),
-        load: case.load.clone(),
-        tenants: lower_bound(&case.answer),
-        is_exact: is_exact(&case.answer),
-    };
-    let mut table = prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today);
-    let vague = cases.iter().filter(|case| !is_exact(&case.answer) && lower_bound(&case.answer) > 0);
-    let priced = vague.map(|case| says::priced_at_lower_bound(&case.tier, &case.load, lower_bound(&case.answer)));
-    table.remarks.extend(priced);
-    table
+    let fitting = |case: &Case| Fitting { tier: case.tier.clone(), load: case.load.clone(), tenants: priced(case) };
+    prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today)
 }
 
-/// What a run found out, as far as it got: searches that have begun, and those that could not be made.
+/// What a run found out, as far as it got: searches that have begun, and those that could not be made. `programs` are those
+/// that used the cpus most during the run; empty if they are not known.
 #[must_use]
-pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warning>) -> Capacity {
+pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warning>, programs: &str) -> Capacity {
     let scenario = &saved.begun.scenario;
     let parts = scenario.searches();
     let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.trials.is_empty());
     let mut cases: Vec<Case> = begun.map(|(searched, known)| case(searched, known)).collect();
     over_dram(&mut cases);
     warnings.extend(left_open(&parts, &saved.cases));
-    warnings.extend(disturbed(&cases));
+    warnings.extend(disturbed(&cases, programs));
     let (tool, machine) = about;
     Capacity {
         schema: CAPACITY_SCHEMA.to_owned(),
@@ -90,11 +96,15 @@ pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warn
     }
 }
 
-/// Searches that have no answer yet.
+/// Searches that have no answer yet: those that were stopped, and those that never began.
 fn left_open(parts: &[SearchCase<'_>], cases: &[SearchState]) -> Option<Warning> {
-    let open = parts.iter().zip(cases).filter(|(_, known)| known.answer.is_none() && known.refused.is_none());
-    let open: Vec<String> = open.map(|(searched, _)| searched.to_string()).collect();
-    (!open.is_empty()).then(|| says::unfinished(&open))
+    let open = parts.iter().zip(cases).filter(|(_, known)| known.is_open());
+    let (begun, others): (Vec<_>, Vec<_>) = open.partition(|(_, known)| !known.trials.is_empty());
+    let named = |of: Vec<(&SearchCase<'_>, &SearchState)>| -> Vec<String> {
+        of.into_iter().map(|(searched, _)| searched.to_string()).collect()
+    };
+    let (begun, others) = (named(begun), named(others));
+    (!begun.is_empty() || !others.is_empty()).then(|| says::unfinished(&begun, &others))
 }
 
 /// Share of the cpus' time that others may take, and of the requests that the client may be late with, before a reader has to know.
@@ -102,12 +112,13 @@ const OTHERS: f64 = 0.10;
 const LATE: f64 = 0.01;
 
 /// What makes answers worth less: other programs on the cpus, and a client that was late. Each with its worst case.
-fn disturbed(cases: &[Case]) -> Vec<Warning> {
+fn disturbed(cases: &[Case], programs: &str) -> Vec<Warning> {
     let evidence = || cases.iter().flat_map(|case| case.trials.iter().filter_map(|trial| trial.evidence.as_ref()));
     let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
         evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
     };
-    let others = worst(&|e| Some(e.cpu? - e.tenants_cpu? - e.client_share?), OTHERS).map(says::others_busy);
+    let others = worst(&|e| Some(e.cpu? - e.tenants_cpu? - e.client_share?), OTHERS);
+    let others = others.map(|share| says::others_busy(share, programs));
     let late = worst(&|e| e.late_sends, LATE).map(says::late);
     others.into_iter().chain(late).collect()
 }
@@ -135,14 +146,18 @@ fn stopped(known: &SearchState) -> Answer {
     search.map_or_else(nothing, |search| search.given_up(why()))
 }
 
-/// The resource that ran out beyond the tenants that fit, or why the client's numbers decide nothing: from the last
-/// trial that reports one, of the fewest such tenants. Failures of fewer tenants were outvoted.
+/// The resource that ran out beyond the tenants that fit: from the last trial that reports one, of the fewest such
+/// tenants. If no trial of so many failed, it is why the client's numbers decide nothing. Failures of fewer tenants were
+/// outvoted.
 fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
     let by_client = |trial: &TrialRecord| trial.ended_by.as_ref().is_some_and(|by| by.resource == Resource::Client);
     let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || by_client(trial));
-    let failed = || trials.iter().filter(ends);
-    let fewest = failed().map(|trial| trial.tenants).min()?;
-    failed().rev().filter(|trial| trial.tenants == fewest).find_map(|trial| trial.ended_by.clone())
+    let fewest = trials.iter().filter(ends).map(|trial| trial.tenants).min()?;
+    let last = |outcome: Outcome| {
+        let of = trials.iter().rev().filter(ends).filter(|trial| trial.tenants == fewest);
+        of.filter(|trial| trial.outcome == outcome).find_map(|trial| trial.ended_by.clone())
+    };
+    last(Outcome::Fail).or_else(|| last(Outcome::Unclear))
 }
 
 #[cfg(test)]
@@ -197,6 +212,9 @@ mod tests {
         assert_eq!(ended_by(&trials, 0).map(|ended| ended.resource), Some(Resource::Cpu));
         trials.push(trial(6, Outcome::Unclear, Resource::Client));
         assert_eq!(ended_by(&trials, 0).map(|ended| ended.resource), Some(Resource::Client));
+        // What failed decides, whatever came after it.
+        trials.insert(0, trial(6, Outcome::Fail, Resource::MemoryTier));
+        assert_eq!(ended_by(&trials, 0).map(|ended| ended.resource), Some(Resource::MemoryTier));
         assert_eq!(ended_by(&[], 0), None);
     }
 
@@ -231,7 +249,7 @@ mod tests {
                 ended_by: None,
                 evidence: Some(evidence),
             }];
-            disturbed(&[one]).into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+            disturbed(&[one], "cc 0.7").into_iter().map(|warning| warning.code).collect::<Vec<_>>()
         };
         assert_eq!(told(with(1.0, 0.05, 0.06, 0.021)), ["others_busy", "late"]);
         assert_eq!(told(with(0.2, 0.1, 0.05, 0.009)), Vec::<Code>::new());
@@ -240,7 +258,12 @@ mod tests {
         let scenario = crate::scenario::Scenario::read(text).unwrap();
         let answered = SearchState { answer: Some(Answer::AtLeast { tenants: 1 }), ..SearchState::default() };
         let open = left_open(&scenario.searches(), &[answered.clone(), SearchState::default()]).unwrap();
-        assert_eq!(open.data["open"], serde_json::json!(["zram (100 % GET, uniform)"]));
+        assert_eq!(open.data["open"], serde_json::json!([]));
+        assert_eq!(open.data["not_begun"], serde_json::json!(["zram (100 % GET, uniform)"]));
+        let begun = known(&[(1, Phase::Baseline, Outcome::Pass)]);
+        let open = left_open(&scenario.searches(), &[begun, SearchState::default()]).unwrap();
+        assert_eq!(open.data["open"], serde_json::json!(["dram (100 % GET, uniform)"]));
+        assert_eq!(open.data["not_begun"], serde_json::json!(["zram (100 % GET, uniform)"]));
         assert_eq!(left_open(&scenario.searches(), &[answered.clone(), answered]), None);
     }
 
@@ -311,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_take_what_fits_for_sure_and_say_so() {
+    fn only_a_number_that_the_server_limits_has_a_price() {
         let prices = crate::cost::read(
             "currency = \"EUR\"\ndate = \"2026-11-01\"\nsource = \"offer\"\nmonths = 0\n[part]\nserver = { price = 100 }\n\
              ssd = { price = 39.35 }\n[tier.dram]\nserver = 1\n[tier.swap]\nserver = 1\nssd = 1\n[tier.zram]\nserver = 1\n",
@@ -319,16 +342,25 @@ mod tests {
         .unwrap();
         let table = costs(&prices, &cases(), "2026-11-21");
         let rows: Vec<(&str, u32)> = table.rows.iter().map(|row| (row.tier.as_str(), row.tenants)).collect();
-        assert_eq!(rows, [("dram", 31), ("swap:/x", 108), ("zram", 100), ("swap:/x", 9)]);
-        assert!((table.rows[1].against.unwrap().saving - 0.6).abs() < 0.001 && table.rows[3].against.is_none());
+        assert_eq!(rows, [("dram", 31), ("swap:/x", 108), ("swap:/x", 9)]);
+        assert!((table.rows[1].against.unwrap().saving - 0.6).abs() < 0.001 && table.rows[2].against.is_none());
         assert_eq!(
             table.remarks,
-            [says::no_tenant_to_price("dram", "b"), says::priced_at_lower_bound("zram", "a", 100)]
+            [
+                says::no_tenant_to_price("dram", "b"),
+                says::no_price_of_interval("zram", "a", "100 to 110 tenants"),
+                says::base_not_exact("dram", "b"),
+            ]
         );
         let mut vague = cases();
-        vague[1].answer = Answer::Between { low: 20, high: Some(31), why: says::search_stopped() };
+        vague[1].answer = Answer::AtLeast { tenants: 31 };
+        let why = trials::requests_sent_late(0.04);
+        vague[0].ended_by = Some(Ended { resource: Resource::Client, why: why.clone() });
         let table = costs(&prices, &vague, "2026-11-21");
-        assert!(table.rows.iter().all(|row| row.against.is_none()), "{table:?}");
-        assert!(table.remarks.contains(&says::base_not_exact("dram", "a")), "{table:?}");
+        assert_eq!(table.rows.len(), 1, "{table:?}");
+        assert!(table.remarks.contains(&says::no_price_of_interval("dram", "a", "31 tenants or more")), "{table:?}");
+        assert!(table.remarks.contains(&says::no_price_of_client("swap:/x", "a", &why)), "{table:?}");
+        over_dram(&mut vague);
+        assert!(vague.iter().all(|case| case.over_dram.is_none()), "{vague:?}");
     }
 }

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use tiermark_machine::Root;
+use tiermark_model::messages::capacity::machine_busy;
 use tiermark_model::messages::run as says;
 use tiermark_model::{IdSet, Refusal, Warning};
 use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, CpuSnapshot, STEAL_NOTE, STEAL_PROBLEM};
@@ -22,35 +23,52 @@ impl Watch {
     /// Watches for a moment whether there is room for a run; `None` where the system does not say.
     ///
     /// # Errors
-    /// A [`Refusal`] when more than half of the cpus are busy and the user did not insist.
-    pub(crate) fn begin(cpus: &IdSet, force: bool) -> Result<Option<Self>, Refusal> {
+    /// The [`Refusal`] made of what was seen, when more than half of the cpus are busy and the user did not insist.
+    pub(crate) fn begin(
+        cpus: &IdSet,
+        force: bool,
+        refuse: fn(&Busy, &IdSet) -> Refusal,
+    ) -> Result<Option<Self>, Refusal> {
         let root = Root::live();
         let Some(before) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
         thread::sleep(WATCHED);
         let Some(begun) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
-        if let Some(busy) = begun.since(&before) {
-            admit(&busy, cpus, force)?;
+        match begun.since(&before).filter(|busy| !force && is_too_busy(busy)) {
+            Some(busy) => Err(refuse(&busy, cpus)),
+            None => Ok(Some(Self { cpus: cpus.clone(), begun })),
         }
-        Ok(Some(Self { cpus: cpus.clone(), begun }))
+    }
+
+    /// Use of the cpus by other programs since the beginning; `None` where the system does not say.
+    fn seen(&self) -> Option<Busy> {
+        CpuSnapshot::take(&Root::live(), &self.cpus)?.since(&self.begun)
+    }
+
+    /// The programs that used the cpus most since the beginning; empty where none is known.
+    pub(crate) fn programs(&self) -> String {
+        self.seen().map(|busy| busy.names()).unwrap_or_default()
     }
 
     /// Use of the cpus by other programs since then, as a warning.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
-        let busy = CpuSnapshot::take(&Root::live(), &self.cpus).and_then(|now| now.since(&self.begun));
-        busy.map(|busy| warnings(&busy)).unwrap_or_default()
+        self.seen().map(|busy| warnings(&busy)).unwrap_or_default()
     }
 }
 
-/// Whether a run may begin beside this.
-///
-/// # Errors
-/// A [`Refusal`] when more than half of the cpus are busy and the user did not insist.
-fn admit(busy: &Busy, cpus: &IdSet, force: bool) -> Result<(), Refusal> {
-    if busy.share() <= BUSY_PROBLEM || force {
-        return Ok(());
-    }
+/// Whether more than half of the cpus are busy.
+fn is_too_busy(busy: &Busy) -> bool {
+    busy.share() > BUSY_PROBLEM
+}
+
+/// Why a measurement of memory is not begun beside this.
+pub(crate) fn disturbs_measurement(busy: &Busy, cpus: &IdSet) -> Refusal {
     let steal = Some(busy.steal).filter(|share| *share >= STEAL_NOTE);
-    Err(says::cpus_busy(busy.busy, busy.cpus as u64, &cpus.to_string(), &busy.names(), steal))
+    says::cpus_busy(busy.busy, busy.cpus as u64, &cpus.to_string(), &busy.names(), steal)
+}
+
+/// Why a run of tenants is not begun beside this.
+pub(crate) fn disturbs_tenants(busy: &Busy, _cpus: &IdSet) -> Refusal {
+    machine_busy(busy.share() * busy.cpus as f64, busy.cpus as u64, &busy.names())
 }
 
 fn warnings(busy: &Busy) -> Vec<Warning> {
@@ -72,17 +90,23 @@ mod tests {
     #[test]
     fn beyond_one_half_a_run_is_refused_by_name() {
         let cpus: IdSet = "0-3".parse().unwrap();
-        assert_eq!(admit(&busy(2.0, 0.0), &cpus, false), Ok(()));
-        let refusal = admit(&busy(2.5, 0.0), &cpus, false).unwrap_err();
+        assert!(!is_too_busy(&busy(2.0, 0.0)) && is_too_busy(&busy(2.5, 0.0)));
+        let refusal = disturbs_measurement(&busy(2.5, 0.0), &cpus);
         assert_eq!(
             refusal.why,
             "other work keeps 2.5 of 4 cpus (0-3) busy: rustc 1.6, stress-ng 0.9; a run would measure that work and slow it down"
         );
         assert!(refusal.options.contains(&"--force".to_owned()), "{refusal}");
-        assert_eq!(admit(&busy(2.5, 0.0), &cpus, true), Ok(()));
         // Stolen time counts as well.
-        let refusal = admit(&busy(1.0, 0.4), &cpus, false).unwrap_err();
+        assert!(is_too_busy(&busy(1.0, 0.4)));
+        let refusal = disturbs_measurement(&busy(1.0, 0.4), &cpus);
         assert_eq!(refusal.data["stolen"], 0.4, "{refusal}");
+        let refusal = disturbs_tenants(&busy(2.5, 0.0), &cpus);
+        assert!(
+            refusal.why.starts_with("other work keeps 2.5 of 4 cpus busy: rustc 1.6, stress-ng 0.9; "),
+            "{refusal}"
+        );
+        assert!(refusal.options.contains(&"--force".to_owned()), "{refusal}");
     }
 
     #[test]

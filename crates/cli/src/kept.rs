@@ -34,24 +34,34 @@ impl SavedDocument {
     /// A [`Failure`] of usage where no such document exists or it cannot be read.
     pub(crate) fn load(reference: &str) -> Result<Self, Failure> {
         let store = shell::store();
-        let run = if reference == "-" {
+        if reference == "-" {
             let bytes = stdin()?;
-            match Kept::parse(&bytes, STDIN)? {
-                Some(kept) => return Ok(Self::Other(kept)),
-                None => parse(&bytes, STDIN).map_err(Failure::usage)?,
-            }
-        } else {
-            orphans::adopt(&store, false);
-            match Kept::find(reference, &store)? {
-                Some(kept) => return Ok(Self::Other(kept)),
-                // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
-                None => store.load(reference).map_err(Failure::usage)?,
-            }
-        };
-        let (run, notice) = orphans::concluded(run, &store);
-        notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
-        Ok(Self::Run(Box::new(run)))
+            return match Kept::parse(&bytes, STDIN)? {
+                Some(kept) => Ok(Self::Other(kept)),
+                None => Ok(Self::Run(concluded(parse(&bytes, STDIN).map_err(Failure::usage)?, &store))),
+            };
+        }
+        orphans::adopt(&store, false);
+        match Kept::find(reference, &store)? {
+            Some(kept) => Ok(Self::Other(kept)),
+            None => Self::of_probes(reference).map(Self::Run),
+        }
     }
+
+    /// The run of probes of an id or its beginning, a file, or the newest for `last`.
+    fn of_probes(reference: &str) -> Result<Box<Run>, Failure> {
+        let store = shell::store();
+        orphans::adopt(&store, false);
+        // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
+        Ok(concluded(store.load(reference).map_err(Failure::usage)?, &store))
+    }
+}
+
+/// A run with the end that a killed one lacks.
+fn concluded(run: Run, store: &Store) -> Box<Run> {
+    let (run, notice) = orphans::concluded(run, store);
+    notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
+    Box::new(run)
 }
 
 fn stdin() -> Result<Vec<u8>, Failure> {
@@ -176,11 +186,27 @@ fn not_finished(path: &Path) -> Failure {
     })
 }
 
-/// A saved run of probes, by what a user calls it.
+/// The newest saved runs, of probes and of tenants, each with its id and its file, newest first.
+///
+/// # Errors
+/// A [`Failure`] where a directory of runs cannot be read.
+pub(crate) fn newest(most: usize) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let mut all = shell::store().list()?;
+    if let Some(directory) = shell::capacity_runs() {
+        all.extend(Store::at(&directory).list()?);
+    }
+    all.sort_by(|a, b| b.order().cmp(&a.order()));
+    Ok(all.into_iter().take(most).map(|entry| (entry.id, entry.path)).collect())
+}
+
+/// A saved run of probes, by what a user calls it; `last` is the newest of these.
 ///
 /// # Errors
 /// A [`Failure`] of usage for what is no such run.
 pub(crate) fn run_of_probes(name: &str) -> Result<Run, Failure> {
+    if name == "last" {
+        return SavedDocument::of_probes(name).map(|run| *run);
+    }
     match SavedDocument::load(name)? {
         SavedDocument::Run(run) => Ok(*run),
         SavedDocument::Other(_) => Err(Failure::usage(format!(

@@ -16,7 +16,7 @@ use tiermark_probes::survey;
 
 use crate::agreed::agreed;
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
-use crate::busy::Watch;
+use crate::busy::{Watch, disturbs_measurement};
 use crate::counters::refuse_contradiction;
 use crate::dry::Planned;
 use crate::exports::{Export, HTML};
@@ -338,7 +338,7 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
         })?;
     }
     let cpus = cpus.unwrap_or(&host.machine().allowed_cpus);
-    Ok(Watch::begin(cpus, place.control.force)?)
+    Ok(Watch::begin(cpus, place.control.force, disturbs_measurement)?)
 }
 
 /// The run document without its experiments.

@@ -148,6 +148,17 @@ pub(crate) struct Progress {
     share: f64,
 }
 
+/// A line of progress whose length nobody knows: the message alone. It draws nothing where standard error is no terminal,
+/// and has no thread of its own.
+pub(crate) fn line_that_moves() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    // indicatif's own template ends in the position and the length, both 0 here.
+    match ProgressStyle::with_template("{wide_msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
 /// Resolution of the bar.
 const TICKS: u64 = 1000;
 

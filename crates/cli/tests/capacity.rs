@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A search of seconds: three small tenants.
-const SMALL: [&str; 26] = [
+const SMALL: [&str; 27] = [
     "capacity",
     "--scenario",
     "mini",
@@ -47,6 +47,7 @@ const SMALL: [&str; 26] = [
     "64M",
     "--seed",
     "1",
+    "--force",
     "--quiet",
 ];
 
@@ -103,6 +104,23 @@ fn a_run_out_of_time_leaves_no_tier_out_silently() {
     assert_eq!(lines(&user, "answer"), 0, "{}{}", ran.out, ran.err);
     let again = patient(&user, &["capacity", "--resume", "--quiet"]);
     assert!([Some(0), Some(5)].contains(&again.code), "{}{}", again.out, again.err);
+}
+
+#[test]
+fn servers_that_evict_keys_are_measured_with_the_keys_that_they_have() {
+    let Some(_lock) = real() else { return };
+    let (user, before) = (User::new(), state());
+    let cache = user.run(&["capacity", "--scenario=cache", "--dry-run"]).out;
+    let small = cache.replace("records = 75000", "records = 6000").replace("\"48 MiB\"", "\"4 MiB\"");
+    fs::write(user.path("small.toml"), small).unwrap();
+    let own = ["capacity", "--scenario=small.toml", "--tiers=dram", "--tenants=2", "--measure=1s", "--json"];
+    let document = patient(&user, &own).measured().json();
+    same(&before, "");
+    let case = &document["cases"][0];
+    let hits = probes(case)[0]["evidence"]["hit_share"].as_f64().unwrap();
+    assert!((0.05..0.95).contains(&hits), "{case}");
+    // Without eviction such a server refuses to be filled.
+    assert!(probes(case)[0]["decided_by"]["code"] != "during_fill", "{case}");
 }
 
 /// Whether the kernel can be told to kill others first: root in a container often may not.
@@ -190,7 +208,10 @@ fn a_killed_run_goes_on_where_it_was() {
     child.wait().unwrap();
     assert!(!tenants().is_empty(), "the tenants of a killed run live on, with an oom_score_adj of 1000");
     let (made, footprints) = (lines(&user, "probe"), lines(&user, "footprint"));
-    let document = patient(&user, &["capacity", "--resume", "--quiet", "--json"]).measured().json();
+    let ran = patient(&user, &["capacity", "--resume", "--json"]).measured();
+    let said = ran.err.lines().find(|line| line.contains("taken back, left by a killed run: "));
+    assert!(said.is_some_and(|line| line.matches("device zram").count() == 1), "{}", ran.err);
+    let document = ran.json();
     same(&before, "the run that goes on takes back what the killed one left");
     assert_eq!((begun(&user).len(), lines(&user, "footprint")), (1, footprints));
     let probes = probes(&document["cases"][0]);

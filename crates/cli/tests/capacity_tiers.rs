@@ -18,7 +18,7 @@ use common::{User, fullest};
 use serde_json::Value;
 
 /// A search of seconds: tenants of some 9 MiB.
-const SMALL: &str = "capacity --scenario mini --records 4000 --rps 300 --warmup 0 --measure 0.5s --iterations 1 --tier-size 96M \
+const SMALL: &str = "capacity --force --scenario mini --records 4000 --rps 300 --warmup 0 --measure 0.5s --iterations 1 --tier-size 96M \
                      --memory-floor 64M --level rate>50% --seed 1 --quiet";
 
 /// Whether that can be had here.

@@ -15,8 +15,9 @@ use common::system::{alone, patient, restores_nothing};
 use common::{Ran, User, fullest};
 
 /// A search of seconds, of servers of a few records.
-const SEARCH: [&str; 12] = [
+const SEARCH: [&str; 13] = [
     "capacity",
+    "--force",
     "--plan=mini",
     "--backend=external",
     "--tiers=dram",

@@ -15,8 +15,19 @@ use std::time::{Duration, Instant};
 
 use common::User;
 use common::redis::{Redis, free_port};
+use common::terminal::{Terminal, ended};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::Value;
+
+#[test]
+fn a_terminal_shows_what_is_being_done() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let user = User::new();
+    let words = ["load", "-t", redis.target.as_str(), "--rps=100", "--duration=3", "--warmup=0", "--keys=10"];
+    let mut terminal = Terminal::start(&user, &words);
+    terminal.until("measuring 33 %");
+    assert_eq!(ended(&mut terminal.child), Some(0));
+}
 
 /// A run of load that ends with this code, as its document.
 #[track_caller]

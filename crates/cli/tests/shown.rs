@@ -197,7 +197,8 @@ fn capacity_is_shown_again_from_its_document_and_listed() {
     let user = User::new();
     user.run(&["latency", "--quick", "--simulate", GUEST]).expect(0);
     let target = format!("--target={}", redis.target);
-    let search = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram", "--records=500", "--rps=1000"];
+    let search =
+        ["capacity", "--force", "--plan=mini", "--backend=external", "--tiers=dram", "--records=500", "--rps=1000"];
     let short = ["--warmup=0", "--measure=0.5s", "--iterations=1", "--level=p99 < 20s", "--seed=1", "--quiet"];
     let (out, again) = shown_again(&user, &[&search[..], &[&target], &short].concat(), "found.json");
     assert_eq!(again, out);
@@ -207,6 +208,18 @@ fn capacity_is_shown_again_from_its_document_and_listed() {
     for reference in ["last", &id, &id[..id.len() - 1]] {
         assert_eq!(user.run(&["show", reference]).expect(0).out, out, "{reference}");
     }
+    // What only runs of probes have is shown of the last of these, and what is explained is the newest of all.
+    assert!(user.run(&["show", "--why"]).expect(0).out.len() > 10);
+    assert!(user.run(&["explain", &id]).expect(0).out.contains("capacity mini"));
+    let explained = user.run(&["explain", "--json"]).expect(0).json();
+    assert_eq!(explained["run"]["name"], id.as_str(), "{explained}");
+    let found = explained["found"].as_array().unwrap();
+    assert!(found.iter().any(|one| one["rule"].as_str().unwrap().starts_with("tenants-")), "{explained}");
+    user.run(&["os", "--quick", "--simulate", GUEST, "--only=getppid", "-q"]).expect(0);
+    let ran = user.run(&["explain", "--json"]).expect(0);
+    assert!(ran.json()["run"]["name"] == id.as_str() && ran.err.contains("1 newer run"), "{}{}", ran.out, ran.err);
+    std::fs::remove_dir_all(user.path("runs")).unwrap();
+    user.run(&["latency", "--quick", "--simulate", GUEST]).expect(0);
     let told = user.run(&["show", &id[..2]]).expect(2).err;
     assert!(told.contains(&id), "that of a probe begins so too: {told}");
     let listed = || user.run(&["list", "capacity"]).expect(0).out;

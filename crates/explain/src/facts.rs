@@ -59,6 +59,27 @@ facts! {
     LightLatency = "light.latency", Ns, "latency at the lightest load";
     ShareOfMemory = "share.of.memory", Share, "of the memory's size is swapped out";
     Marks = "marks", Number, "faults";
+    Tenants = "tenants", Number, "tenants";
+    Kills = "kills", Number, "processes killed because memory ran out";
+    FaultsPerRequest = "faults.per.request", Number, "major page faults a request";
+    SwapPerRequest = "swap.per.request", Number, "bytes swapped a request";
+    Resident = "resident", Share, "of the tenants' memory was resident";
+    MemoryWait = "memory.wait", Share, "of the time tenants waited for memory";
+    DeviceWait = "device.wait", Share, "of the time tenants waited for the tier's device";
+    CpuWait = "cpu.wait", Share, "of the time tenants waited for a cpu";
+    CpusBusy = "cpus.busy", Share, "of the cpus' time was used";
+    TenantsCpu = "tenants.cpu", Share, "of the cpus' time by tenants";
+    ClientShare = "client.share", Share, "of the cpus' time by the client";
+    OthersCpu = "others.cpu", Share, "of the cpus' time by other programs";
+    LinkUsed = "link.used", Share, "of the network link was used";
+    LateSends = "late.sends", Share, "of the requests were sent late";
+    LateAnswers = "late.answers", Share, "of the answers were read late";
+    ClientBusy = "client.busy", Share, "of the time the busiest thread of the client ran";
+    Requests = "requests", Number, "answers";
+    Achieved = "achieved", Share, "of the requests due were answered in time";
+    Held = "held", Share, "of the requests were delayed by the server";
+    Misses = "misses", Share, "of the GETs found no key";
+    Errors = "errors", Share, "of the requests were refused or never answered";
 }
 
 /// Whose number it is.
@@ -212,6 +233,21 @@ pub(crate) enum SceneKind {
     Setting,
     /// The counters themselves.
     Counters,
+    /// The end of a search for tenants.
+    Tenants,
+    /// A load on servers.
+    Load,
+}
+
+/// The document that has a scene.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A run of probes.
+    Probes,
+    /// A run of `capacity`.
+    Capacity,
+    /// A run of `load`.
+    Load,
 }
 
 impl SceneKind {
@@ -235,6 +271,17 @@ impl SceneKind {
             Self::State => "a state of the machine during the run",
             Self::Setting => "a setting of the system, with its effect",
             Self::Counters => "the counters beside a stream of known bytes",
+            Self::Tenants => "the end of a search for tenants",
+            Self::Load => "a load on servers",
+        }
+    }
+
+    /// The document that has it.
+    pub(crate) fn source(self) -> Source {
+        match self {
+            Self::Tenants => Source::Capacity,
+            Self::Load => Source::Load,
+            _ => Source::Probes,
         }
     }
 
@@ -256,6 +303,8 @@ impl SceneKind {
             Self::State => "no such state of the machine",
             Self::Setting => "no such setting",
             Self::Counters => "no comparison of the counters with a known stream",
+            Self::Tenants => "no such end of a search",
+            Self::Load => "no such load",
         }
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use tiermark_expect::Entry;
+use tiermark_model::capacity::Capacity;
+use tiermark_model::load::LoadRun;
 use tiermark_model::messages::explain as says;
 use tiermark_model::{
     CheckOutcome, CheckUnit, CheckedValue, Comparator, ComparedRun, Confidence, ExplainRules, Explained,
@@ -13,39 +15,95 @@ use crate::boxes::{Few, boxes};
 use crate::cells::{Cell, cells};
 use crate::curves::curves;
 use crate::facts::{
-    ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, Scene, SceneKind, Whose,
+    ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, Scene, SceneKind, Source, Whose,
 };
 use crate::machine::{counts, scenes};
 use crate::measured::Bounds;
 use crate::pairs::{Measured, pairs};
 use crate::rules::{Condition, Holds, RULES, Rule, read};
+use crate::tenants;
 
 /// Other places that are named.
 const MOST_ALSO: usize = 8;
 
-/// Explains a run. `name` is the user's name of the run.
+/// Explains a run of probes. `name` is the user's name of the run.
 #[must_use]
 pub fn explain(name: &str, run: &Run) -> Explanation {
     let counts = counts(run);
-    let (mut all, few) = all_scenes(run, counts.is_ok());
+    let (all, few) = all_scenes(run, counts.is_ok());
+    let explanation = Explanation {
+        counters: run.counters.as_ref().map(|own| own.source).filter(|_| counts.is_ok()),
+        counts_unused: counts.as_ref().err().filter(|why| why.code != says::codes::no_counts).cloned(),
+        ..nothing_yet(ComparedRun::of(name, run))
+    };
+    let input = Input { run: Some(run), machine: &run.machine, all, counts: counts.err(), few };
+    judged(explanation, Source::Probes, input)
+}
+
+/// Explains a run of `capacity`: what limited the tenants of each search.
+#[must_use]
+pub fn explain_capacity(name: &str, run: &Capacity) -> Explanation {
+    let about = ComparedRun {
+        name: name.to_owned(),
+        id: run.started.clone(),
+        title: format!("capacity {}", run.scenario),
+        started: run.started.clone(),
+        cpu: run.machine.cpu_model.name.clone(),
+        complete: true,
+        simulated: false,
+    };
+    let all = tenants::of_capacity(run);
+    let input = Input { run: None, machine: &run.machine, all, counts: None, few: Few::default() };
+    judged(nothing_yet(about), Source::Capacity, input)
+}
+
+/// Explains a run of `load`: whether the client or the servers delayed requests.
+#[must_use]
+pub fn explain_load(name: &str, run: &LoadRun) -> Explanation {
+    let about = ComparedRun {
+        name: name.to_owned(),
+        id: run.started.clone(),
+        title: "load".to_owned(),
+        started: run.started.clone(),
+        cpu: None,
+        complete: run.complete,
+        simulated: false,
+    };
+    let machine = Machine::default();
+    let all = tenants::of_load(run);
+    let input = Input { run: None, machine: &machine, all, counts: None, few: Few::default() };
+    judged(nothing_yet(about), Source::Load, input)
+}
+
+/// Whether an explanation rests on figures that the run measured, and not on facts of its machine alone.
+#[must_use]
+pub fn rests_on_figures(explanation: &Explanation) -> bool {
+    let rules = read(RULES).unwrap_or_default();
+    let judged = explanation.found.iter().map(|found| &found.rule).chain(&explanation.clear);
+    let is_measured = |name: &String| {
+        let of = |rule: &Rule| rule.command.is_some() || rule.source() != Source::Probes;
+        rules.iter().any(|rule| rule.name == *name && of(rule))
+    };
+    judged.into_iter().any(is_measured)
+}
+
+/// An explanation before any rule is judged.
+fn nothing_yet(run: ComparedRun) -> Explanation {
+    Explanation { run, counters: None, counts_unused: None, found: Vec::new(), clear: Vec::new(), unjudged: Vec::new() }
+}
+
+/// Judges all rules of a kind of document.
+fn judged(mut explanation: Explanation, source: Source, mut input: Input<'_>) -> Explanation {
     // Steps whose rate a rule named the limiter of.
     let mut limited: BTreeSet<String> = BTreeSet::new();
     // The file is a part of the program, and a test reads it.
-    let rules = read(RULES).unwrap_or_default();
-    let mut explanation = Explanation {
-        run: ComparedRun::of(name, run),
-        counters: run.counters.as_ref().map(|own| own.source).filter(|_| counts.is_ok()),
-        counts_unused: counts.as_ref().err().filter(|why| why.code != says::codes::no_counts).cloned(),
-        found: Vec::new(),
-        clear: Vec::new(),
-        unjudged: Vec::new(),
-    };
+    let mut rules = read(RULES).unwrap_or_default();
+    rules.retain(|rule| rule.source() == source);
     for alternatives in rules.chunk_by(|one, next| one.name == next.name) {
         let Some(first) = alternatives.first() else { continue };
         if alternatives.iter().any(Rule::is_of_open) {
-            mark_limited(&mut all, &limited);
+            mark_limited(&mut input.all, &limited);
         }
-        let input = Input { run, all: &all, counts: counts.as_ref().err(), few: &few };
         limited.extend(alternatives.iter().flat_map(|rule| names_limiter_of(rule, &input)));
         let mut judged: Vec<Judged> = alternatives.iter().map(|rule| judge(rule, &input)).collect();
         let found = judged.iter().position(|one| matches!(one, Judged::Found(_)));
@@ -60,7 +118,7 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
     }
     for found in &mut explanation.found {
         // The advice is about this run, which may not be the last one.
-        found.advice = found.advice.replace("show last", &format!("show {name}"));
+        found.advice = found.advice.replace("show last", &format!("show {}", explanation.run.name));
     }
     explanation
 }
@@ -73,12 +131,14 @@ pub fn rules() -> ExplainRules {
 
 /// What rules are judged by.
 struct Input<'a> {
-    run: &'a Run,
-    all: &'a [Scene],
+    /// The run of probes; `None` of another document.
+    run: Option<&'a Run>,
+    machine: &'a Machine,
+    all: Vec<Scene>,
     /// Why the counts of memory traffic cannot be used; `None` if they can.
-    counts: Option<&'a Note>,
+    counts: Option<Note>,
     /// What the counters see too few of to compare.
-    few: &'a Few,
+    few: Few,
 }
 
 /// Every scene of a run, and what the counters see too few of.
@@ -117,7 +177,7 @@ fn mark_limited(all: &mut [Scene], limited: &BTreeSet<String>) {
 /// The steps whose rates a rule names the limiter of.
 fn names_limiter_of(rule: &Rule, input: &Input<'_>) -> Vec<String> {
     let Condition::Holds(holds) = &rule.condition else { return Vec::new() };
-    if holds.limited.is_empty() || rule.needs.iter().any(|need| need.lacks(&input.run.machine).is_some()) {
+    if holds.limited.is_empty() || rule.needs.iter().any(|need| need.lacks(input.machine).is_some()) {
         return Vec::new();
     }
     let scenes =
@@ -150,11 +210,14 @@ enum Judged {
 }
 
 fn judge(rule: &Rule, input: &Input<'_>) -> Judged {
-    if let Some(why) = rule.needs.iter().find_map(|need| need.lacks(&input.run.machine)) {
+    if let Some(why) = rule.needs.iter().find_map(|need| need.lacks(input.machine)) {
         return Judged::Unjudged(why, None);
     }
     match &rule.condition {
-        Condition::Fails(entry) => fails(rule, entry, input.run),
+        Condition::Fails(entry) => match input.run {
+            Some(run) => fails(rule, entry, run),
+            None => Judged::Unjudged(says::nothing_to_judge(), None),
+        },
         Condition::Holds(holds) => scene(rule, holds, input),
     }
 }
@@ -270,13 +333,13 @@ fn is_otherwise_limited(holds: &Holds, scene: &Scene) -> bool {
 fn unjudged(rule: &Rule, holds: &Holds, missing: Option<FactName>, input: &Input<'_>) -> Judged {
     let is_counted = missing.map_or_else(|| holds.needs_counters(), |name| name.is_counted_in(holds.of));
     // No other run has what this machine does not count.
-    if let Some(why) = input.counts.filter(|_| is_counted) {
+    if let Some(why) = input.counts.as_ref().filter(|_| is_counted) {
         return Judged::Unjudged(why.clone(), None);
     }
     if let Some(why) = input.few.why(holds.of) {
         return Judged::Unjudged(why.clone(), None);
     }
-    let command = rule.command.as_ref().map(|command| with_limits(command, holds, &input.run.machine));
+    let command = rule.command.as_ref().map(|command| with_limits(command, holds, input.machine));
     let why = match (missing, &command) {
         (Some(name), command) => name.unknown(command.as_deref()),
         (None, Some(command)) => says::scene_not_measured(holds.of.absent(), command),

@@ -1,5 +1,5 @@
-//! Explains a saved run: what limits its rates, what its accesses cost, and what is wrong with its machine. Pure: a document
-//! in, a document out.
+//! Explains a saved run: what limits its rates, what its accesses cost, and what is wrong with its machine; of a run of
+//! `capacity` or `load` what limited its tenants. Pure: a document in, a document out.
 //!
 //! A rule is a row of `rules.toml`: a condition in the language of expectations, a sentence, what to try, and the source of
 //! its limits. A rule either names an expectation that fails, or compares numbers of a scene: a bandwidth, two that belong
@@ -16,5 +16,6 @@ mod machine;
 mod measured;
 mod pairs;
 mod rules;
+mod tenants;
 
-pub use judge::{explain, rules};
+pub use judge::{explain, explain_capacity, explain_load, rests_on_figures, rules};

@@ -136,8 +136,11 @@ fn others(run: &Run) -> Vec<Scene> {
     let mut found = Vec::new();
     for warning in &run.warnings {
         let number = |key: &str| warning.data.get(key).and_then(|value| value.as_f64());
+        // The programs of that time, which may have ended since.
+        let programs = warning.data.get("programs").and_then(|names| names.as_str()).filter(|names| !names.is_empty());
         let state = |word: &str, share: f64| {
-            let scene = Scene::new(SceneKind::State, Some("cpus of this run".to_owned())).word("state", word);
+            let named = programs.filter(|_| word == "busy").map_or_else(String::new, |names| format!(" ({names})"));
+            let scene = Scene::new(SceneKind::State, Some(format!("cpus of this run{named}"))).word("state", word);
             scene.with(Fact::Share, share, Confidence::Reported, &[])
         };
         if warning.code == warnings::codes::steal {

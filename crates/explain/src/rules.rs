@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tiermark_expect::{Comparison, Entry, Expectation, Named, Need};
 use tiermark_model::{Confidence, ExplainRule, ExplainedKind};
 
-use crate::facts::{FactName, LIMIT, OPEN, Scene, SceneKind, Whose};
+use crate::facts::{FactName, LIMIT, OPEN, Scene, SceneKind, Source, Whose};
 
 /// The file of the rules.
 pub(crate) const RULES: &str = include_str!("rules.toml");
@@ -151,6 +151,14 @@ impl Rule {
     /// Whether it looks at bandwidths whose limiter no rule before named.
     pub(crate) fn is_of_open(&self) -> bool {
         matches!(&self.condition, Condition::Holds(holds) if holds.words.get(LIMIT).is_some_and(|words| words == &[OPEN]))
+    }
+
+    /// The documents that it is for.
+    pub(crate) fn source(&self) -> Source {
+        match &self.condition {
+            Condition::Fails(_) => Source::Probes,
+            Condition::Holds(holds) => holds.of.source(),
+        }
     }
 
     /// For those who read the rules.

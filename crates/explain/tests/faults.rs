@@ -236,6 +236,9 @@ fn neighbours_and_other_work() {
     differ("noisy-neighbour", &steal(0.04), &steal(0.004));
     let busy = |cpus: f64| move |run: &mut Run| run.warnings.push(warnings::busy(cpus, 40, "cc", None));
     differ("other-work", &busy(8.0), &busy(2.0));
+    let named = explain("named", &with(&busy(8.0)));
+    let place = by_rule(&named, "other-work").unwrap().place.as_deref();
+    assert_eq!(place, Some("cpus of this run (cc)"), "the programs of the run itself");
     let now = |share: f64| {
         move |run: &mut Run| {
             let median = 100.0 * GB * share;

@@ -1,5 +1,6 @@
 //! How many tenants a server holds: the document of a capacity run, independent of how it is shown.
 
+mod answer;
 mod points;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use crate::refusal::{Note, Warning};
 use crate::run::Tool;
 use crate::{Machine, Refusal};
 
+pub use answer::{Answer, Votes};
 pub use points::{CurvePoint, Setting, TenantTimes, WithOmitted};
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -80,69 +82,6 @@ pub struct Case {
     pub trials: Vec<TrialRecord>,
 }
 
-/// How many tenants fit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Answer {
-    /// So many, verified: they passed three times in succession, and one more failed at least twice.
-    Exactly {
-        /// Tenants within the service level.
-        tenants: u32,
-        /// All votes for this number of tenants.
-        votes: Votes,
-        /// Votes for one tenant more: of full trials from a fresh fill, since only those prove a failure.
-        beyond: Votes,
-    },
-    /// Between two numbers: at some number of tenants the trials disagree, are unclear, or were not all made.
-    Between {
-        /// The most tenants below which nothing failed.
-        low: u32,
-        /// The most tenants that passed at all, or that nothing says against; `None` where nothing says against still more.
-        #[serde(default)]
-        high: Option<u32>,
-        /// Why there is no single number.
-        why: Note,
-    },
-    /// One number of tenants that was asked for (`--tenants`), on each tier; no other was tried.
-    Fixed {
-        /// Tenants of the trial.
-        tenants: u32,
-        /// Its outcome.
-        outcome: Outcome,
-    },
-    /// As many as were allowed to be tried; more may fit.
-    AtLeast {
-        /// Tenants that passed.
-        tenants: u32,
-    },
-    /// Not even one.
-    None {
-        /// Outcomes of its trials.
-        why: Note,
-    },
-}
-
-/// Outcomes of the trials of one number of tenants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Votes {
-    /// Trials within the service level.
-    pub passed: u32,
-    /// Trials outside of it.
-    pub failed: u32,
-    /// Trials whose interval straddles the limit even after the longest measurement, and those that the client or a
-    /// disturbance spoilt.
-    pub unclear: u32,
-}
-
-impl Votes {
-    /// Their sum; saturates at the largest number.
-    pub fn all(&self) -> u32 {
-        self.passed.saturating_add(self.failed).saturating_add(self.unclear)
-    }
-}
-
 /// Purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -160,6 +99,14 @@ pub enum Phase {
     Bisection,
     /// Again, to be sure.
     Verification,
+}
+
+impl Phase {
+    /// Whether a trial is measured in full, with all iterations; on the way up a short measurement is enough.
+    #[must_use]
+    pub fn is_full(self) -> bool {
+        matches!(self, Self::Fixed | Self::Bisection | Self::Verification)
+    }
 }
 
 impl fmt::Display for Phase {
@@ -184,9 +131,19 @@ pub enum Outcome {
     Pass,
     /// Outside of it, or ended by a guard.
     Fail,
-    /// No vote about the server: the interval of a percentile straddles its limit, the client was at its own, the machine stood still for
+    /// Neither a pass nor a failure: the interval of a percentile straddles its limit, the client was at its own, the machine stood still for
     /// another reason than memory, or the time of a trial was over.
     Unclear,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Unclear => "unclear",
+        })
+    }
 }
 
 /// A trial as it was made: saved at once, and enough to take a search up again.
@@ -213,6 +170,18 @@ pub struct TrialRecord {
     /// Counters of the system during the measurement; `None` if the trial ended before it measured.
     #[serde(default)]
     pub evidence: Option<Evidence>,
+}
+
+impl TrialRecord {
+    /// Why the outcome is what it is. A limit that was missed says nothing if the trial is unclear, so what spoilt the trial
+    /// stands before the limit.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match (self.outcome, &self.ended_by) {
+            (Outcome::Unclear, Some(ended)) => format!("{}; {}", ended.why, self.decided_by),
+            _ => self.decided_by.to_string(),
+        }
+    }
 }
 
 /// Counters of the system during the measurement of a trial. A counter that the system does not report is `None`, never
@@ -299,6 +268,9 @@ pub struct Evidence {
     pub direct_reclaims: Option<u64>,
     /// Processes of tenants that the kernel killed for want of memory, since the trial began.
     pub oom_kills: Option<u64>,
+    /// Share of the GETs that found their key: below 1 if servers evict keys. `None` without a GET, and in older documents.
+    #[serde(default)]
+    pub hit_share: Option<f64>,
 }
 
 /// The resource that ends it.

@@ -2,17 +2,22 @@
 
 mod charts;
 mod evidence;
+mod numbers;
+
+use std::cmp::Ordering;
 
 use tiermark_model::Grade;
 use tiermark_model::capacity::{
     Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, Setting, TrialRecord, Votes, tenants as words,
 };
+use tiermark_model::messages::trials::codes::settling_off;
 
 use crate::header::machine_line;
 use crate::number::{achieved, nanoseconds, percent};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, hanging, heading, items};
+use numbers::{Number, largest, median, numbers};
 
 /// Renders a capacity run. With `verbose` every trial says why it was made.
 pub fn capacity(run: &Capacity, style: &Style) -> String {
@@ -22,6 +27,9 @@ pub fn capacity(run: &Capacity, style: &Style) -> String {
     out.push('\n');
     out.push_str(&hanging("  tenant  ", &run.workload, Ink::Plain, style));
     out.push_str(&hanging("  level   ", &run.level, Ink::Plain, style));
+    if is_unsettled(run) {
+        out.push_str(&hanging("  settle  ", "0: no trial waited until the system was steady", Ink::Dim, style));
+    }
     out.push('\n');
     out.push_str(&answers(&run.cases, style));
     out.push_str(&charts::side_by_side(&run.cases, style));
@@ -71,28 +79,15 @@ pub fn capacity_line(run: &Capacity) -> String {
     let several = run.cases.iter().any(|case| case.load != run.cases[0].load);
     let answers = run.cases.iter().map(|case| {
         let load = if several { format!(" ({})", case.load) } else { String::new() };
-        format!("{}{load} {}", case.tier, number(&case.answer))
+        format!("{}{load} {}", case.tier, case.answer.as_number())
     });
     format!("{}: {}", run.scenario, answers.collect::<Vec<_>>().join(", "))
 }
 
-/// The number of tenants in few words.
-fn number(answer: &Answer) -> String {
-    match answer {
-        Answer::Exactly { tenants, .. } => tenants.to_string(),
-        Answer::Between { low, high: Some(high), .. } => format!("{low} to {high}"),
-        Answer::Between { low: tenants, high: None, .. } | Answer::AtLeast { tenants } => format!("{tenants} or more"),
-        Answer::Fixed { tenants, outcome } => format!("{tenants} {}", word(*outcome)),
-        Answer::None { .. } => "none".to_owned(),
-    }
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "fail",
-        Outcome::Unclear => "unclear",
-    }
+/// Whether the run waited for no trial to become steady: said once, and not of each trial.
+fn is_unsettled(run: &Capacity) -> bool {
+    let evidence = run.cases.iter().flat_map(|case| case.trials.iter().filter_map(|trial| trial.evidence.as_ref()));
+    evidence.filter_map(|evidence| evidence.not_steady.as_ref()).any(|why| why.code == settling_off)
 }
 
 fn answers(cases: &[Case], style: &Style) -> String {
@@ -105,7 +100,7 @@ fn answers(cases: &[Case], style: &Style) -> String {
         table.row(vec![
             Cell::new(&case.tier),
             Cell::new(&case.load),
-            Cell::inked(number(&case.answer), Ink::Head),
+            Cell::inked(case.answer.as_number(), Ink::Head),
             Cell::new(ratio),
             Cell::new(ended),
         ]);
@@ -115,7 +110,7 @@ fn answers(cases: &[Case], style: &Style) -> String {
 
 fn of_votes(votes: &Votes) -> String {
     let unclear = if votes.unclear > 0 { format!(", {} unclear", votes.unclear) } else { String::new() };
-    format!("{} of {} trials{unclear}", votes.passed, votes.all())
+    format!("{} of {} trials{unclear}", votes.passed, u64::from(votes.passed) + u64::from(votes.failed))
 }
 
 /// How sure the answer is, and what ended it.
@@ -126,13 +121,12 @@ fn explained(case: &Case, style: &Style) -> String {
             let (holds, failed) = (of_votes(votes), of_votes(&failed));
             format!("{} passed {holds}, {} failed {failed}", words(*tenants), u64::from(*tenants) + 1)
         }
-        Answer::Between { low, high: Some(high), why } => format!("between {low} and {}: {why}", words(*high)),
-        Answer::Between { low, high: None, why } => format!("{} or more: {why}", words(*low)),
+        Answer::Between { why, .. } => format!("{}: {why}", case.answer.in_words()),
         Answer::AtLeast { tenants } => {
             format!("{} passed, the limit of this run (most-tenants)", words(*tenants))
         }
         Answer::Fixed { tenants, .. } => match case.trials.last() {
-            Some(trial) => format!("{}: {}", words(*tenants), trial.decided_by),
+            Some(trial) => format!("{}: {}", words(*tenants), trial.reason()),
             None => words(*tenants),
         },
         Answer::None { why } => format!("not even one tenant: {why}"),
@@ -154,11 +148,38 @@ fn said(trial: &TrialRecord) -> Option<String> {
     trial.evidence.as_ref().map(evidence::words).filter(|words| !words.is_empty())
 }
 
-fn outcome(outcome: Outcome, style: &Style) -> Cell {
+fn mark(outcome: Outcome, style: &Style) -> (&'static str, Ink) {
     match outcome {
-        Outcome::Pass => Cell::inked(format!("{} {}", style.mark(Grade::Trusted), word(outcome)), Ink::Good),
-        Outcome::Fail => Cell::inked(format!("{} {}", style.mark(Grade::Invalid), word(outcome)), Ink::Bad),
-        Outcome::Unclear => Cell::inked("? unclear", Ink::Warn),
+        Outcome::Pass => (style.mark(Grade::Trusted), Ink::Good),
+        Outcome::Fail => (style.mark(Grade::Invalid), Ink::Bad),
+        Outcome::Unclear => ("?", Ink::Warn),
+    }
+}
+
+fn outcome(outcome: Outcome, style: &Style) -> Cell {
+    let (mark, ink) = mark(outcome, style);
+    Cell::inked(format!("{mark} {outcome}"), ink)
+}
+
+/// Outcomes of the trials of one number of tenants: that of all, or how many passed of those with a clear outcome.
+fn outcomes(votes: &Votes, style: &Style) -> Cell {
+    match *votes {
+        Votes { passed: 1, failed: 0, unclear: 0 } => outcome(Outcome::Pass, style),
+        Votes { passed: 0, failed: 1, unclear: 0 } => outcome(Outcome::Fail, style),
+        Votes { passed: 0, failed: 0, .. } => outcome(Outcome::Unclear, style),
+        Votes { passed, failed, unclear } => {
+            let (mark, ink) = mark(majority(passed, failed), style);
+            let unclear = if unclear > 0 { format!(", {unclear} ?") } else { String::new() };
+            Cell::inked(format!("{mark} {passed} of {}{unclear}", u64::from(passed) + u64::from(failed)), ink)
+        }
+    }
+}
+
+fn majority(passed: u32, failed: u32) -> Outcome {
+    match passed.cmp(&failed) {
+        Ordering::Greater => Outcome::Pass,
+        Ordering::Less => Outcome::Fail,
+        Ordering::Equal => Outcome::Unclear,
     }
 }
 
@@ -180,42 +201,67 @@ fn settings(case: &Case, style: &Style) -> String {
     format!("\n{}", hanging("  settings: ", &settings.join(", "), Ink::Dim, style))
 }
 
-/// The curve, with a line between the numbers within the service level and the others.
+/// A figure of a trial.
+type Of = fn(&CurvePoint) -> Option<f64>;
+
+/// Columns of times: the heading, and the figure.
+const TIMES: [(&str, Of); 6] = [
+    ("average|µs", |point| Some(point.average_ns)),
+    ("P50|µs", |point| Some(point.p50_ns)),
+    ("P90|µs", |point| Some(point.p90_ns)),
+    ("P99|µs", |point| Some(point.p99_ns)),
+    ("P99.9|µs", |point| Some(point.p99_9_ns)),
+    ("max|µs", |point| Some(point.max_ns)),
+];
+
+/// The column of outcomes.
+const LEVEL: usize = 2;
+
+/// Results over the number of tenants: where several trials decide, the worst and the median of each figure.
 fn curve(case: &Case, level: &str, style: &Style) -> String {
-    if case.curve.is_empty() {
+    let numbers = numbers(case);
+    if numbers.is_empty() {
         return String::new();
     }
-    let mut points: Vec<&CurvePoint> = case.curve.iter().collect();
-    points.sort_by_key(|point| (point.tenants, point.trial));
-    let mut table = Table::new().gap(1).column("N", Align::Right);
-    for head in
-        ["average|µs", "P50|µs", "P90|µs", "P99|µs", "P99.9|µs", "max|µs", "brief's|P99 µs", "rate", "faults|/req"]
-    {
+    let mut table = Table::new().gap(1).named_by(3).column("N", Align::Right).column("trials", Align::Left);
+    table = table.column("level", Align::Left);
+    for (head, _) in TIMES {
         table = table.column(head, Align::Right);
     }
-    table = table.column("", Align::Left);
-    for point in points {
-        let faults = point.faults_per_request.map_or_else(|| style.absent().to_owned(), |f| format!("{f:.2}"));
-        let times = [
-            point.average_ns,
-            point.p50_ns,
-            point.p90_ns,
-            point.p99_ns,
-            point.p99_9_ns,
-            point.max_ns,
-            point.brief_p99_ns,
-        ];
-        let mut row = vec![Cell::inked(point.tenants.to_string(), Ink::Head)];
-        row.extend(times.map(|ns| Cell::new(micro(ns))));
-        row.extend([Cell::new(achieved(point.achieved)), Cell::new(faults), outcome(point.outcome, style)]);
-        table.row(row);
+    table = table.column("rate", Align::Right).column("faults|/req", Align::Right);
+    for number in &numbers {
+        match number.results().len() {
+            0 | 1 => table.row(figures(number, &number.kind(), largest, style)),
+            count => {
+                table.row(figures(number, &format!("worst of {}", number.kind()), largest, style));
+                let mut middle = figures(number, &format!("median of {count}"), median, style);
+                // The outcomes are those of all, and said once.
+                middle[LEVEL] = Cell::default();
+                table.row(middle);
+            }
+        }
     }
-    let lines = [
-        format!("target: {level}"),
-        "N = tenants; brief's P99 = mean of the tenants' P99s; rate = requests answered of those due; faults = major page faults".to_owned(),
-    ];
-    let lines: String = lines.iter().map(|line| hanging("  ", line, Ink::Dim, style)).collect();
+    let legend = "N = tenants; trials = full trials that decide (worst, median: of each column by itself), or ramp: a short trial on the \
+                  way up, which decides nothing; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
+    let lines: String = [format!("target: {level}"), legend.to_owned()]
+        .iter()
+        .map(|line| hanging("  ", line, Ink::Dim, style))
+        .collect();
     format!("\n{}{lines}", table.render(style))
+}
+
+/// A row of the table over tenants: each figure picked among the trials of a number.
+fn figures(number: &Number<'_>, trials: &str, pick: fn(Vec<f64>) -> Option<f64>, style: &Style) -> Vec<Cell> {
+    let picked = |of: Of| pick(number.results().iter().filter_map(|point| of(point)).collect());
+    let absent = || style.absent().to_owned();
+    let level = outcomes(&number.votes, style);
+    let mut row = vec![Cell::inked(number.tenants.to_string(), Ink::Head), Cell::new(trials), level];
+    row.extend(TIMES.iter().map(|(_, of)| Cell::new(picked(*of).map_or_else(absent, micro))));
+    // The worst rate is the smallest.
+    let rate = picked(|point| Some(-point.achieved)).map_or_else(absent, |rate| achieved(-rate));
+    let faults = picked(|point| point.faults_per_request).map_or_else(absent, |faults| format!("{faults:.2}"));
+    row.extend([Cell::new(rate), Cell::new(faults)]);
+    row
 }
 
 /// Every trial below the phase it belongs to.
@@ -231,7 +277,7 @@ fn trials(trials: &[TrialRecord], style: &Style) -> String {
         let branch = if last { style.glyph("└─", "`-") } else { style.glyph("├─", "|-") };
         let fill = if trial.fresh { "fresh" } else { "added" };
         let cell = outcome(trial.outcome, style);
-        let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.decided_by);
+        let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.reason());
         out.push_str(&hanging(&format!("  {branch} "), &text, Ink::Plain, style));
         let rail = if last { "      " } else { style.glyph("  │   ", "  |   ") };
         out.push_str(&hanging(rail, &trial.why.text, Ink::Dim, style));

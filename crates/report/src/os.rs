@@ -6,6 +6,7 @@ mod kinds;
 mod notes;
 mod points;
 mod tables;
+mod well_known;
 mod words;
 
 use tiermark_model::{Experiment, Finding, Labels, OsGroup, Quantity, Run};
@@ -40,7 +41,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
     let tried = findings.into_iter().filter(|f| !f.verdict.is_refused());
     let tried: Vec<Finding> = tried.cloned().collect();
     let tried: Vec<&Finding> = tried.iter().collect();
-    let (mut out, mut cut) = (String::new(), false);
+    let (mut out, mut cut) = (well_known::well_known(&tried, style), false);
     let mut places = words::places(&tried);
     for group in OsGroup::ALL {
         let here = of(&tried, group);

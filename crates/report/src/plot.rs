@@ -99,8 +99,8 @@ fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &
     for (i, points) in drawn.iter().enumerate() {
         let dots: Vec<(usize, usize)> = points.iter().map(|&(x, y)| scale.dot(x, y)).collect();
         match dots.as_slice() {
-            [only] => canvas.segment(*only, *only, i),
             _ if plot.series[i].scatter => canvas.letters(&dots, i),
+            [only] => canvas.segment(*only, *only, i),
             _ => dots.windows(2).for_each(|pair| canvas.segment(pair[0], pair[1], i)),
         }
         if let Some(&last) = dots.last().filter(|_| !plot.series[i].scatter && (drawn.len() > 1 || !style.unicode)) {

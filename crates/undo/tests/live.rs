@@ -112,7 +112,7 @@ fn a_tenant_on_zram_and_a_file_is_taken_back() {
     journal.note(vec![noted]).unwrap();
     journal.keep();
 
-    assert_eq!(pending(&state, &root)[0].changes.len(), 7);
+    assert_eq!(pending(&state, &root)[0].changes.len(), 6);
     let restored = restore_all(&state, &mut RootWriter::new(root.clone()), &Asked::default()).unwrap();
     // Before anything else: a test that fails must not leave processes either.
     let _ = (inside.kill(), inside.wait(), outside.kill(), outside.wait());

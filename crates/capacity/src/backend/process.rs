@@ -13,10 +13,11 @@ use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::cgroup::{Group, Layout};
 use crate::programs::program;
+use crate::scenario::MemoryLimit;
 use crate::system::System;
 
 /// The programs that tenants on this machine run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerLaunch {
     /// Path or name of the server's program.
     pub server: String,
@@ -27,6 +28,8 @@ pub struct ServerLaunch {
     pub removes: Option<String>,
     /// Words in front of the nodes and the program that put a program's memory on nodes.
     pub placer: Vec<String>,
+    /// When servers evict keys, and which.
+    pub memory: MemoryLimit,
     /// Port of the first tenant; `None` takes free ones.
     pub first_port: Option<u16>,
 }
@@ -71,7 +74,8 @@ impl Processes {
             system.note([removal(removes, number, system.word())])?;
         }
         program.push(self.places.server.clone());
-        let server = Server::start(&Start { program: &program, groups: group.directories(), port, number, stop })?;
+        let (groups, memory) = (group.directories(), self.places.memory);
+        let server = Server::start(&Start { program: &program, groups, memory, port, number, stop })?;
         self.tenants.push((server, group));
         Ok(())
     }
@@ -185,9 +189,8 @@ mod tests {
         let places = |server: &str, wrapper: &[&str], first_port: Option<u16>| ServerLaunch {
             server: server.to_owned(),
             wrapper: wrapper.iter().map(|word| (*word).to_owned()).collect(),
-            removes: None,
-            placer: Vec::new(),
             first_port,
+            ..ServerLaunch::default()
         };
         assert_eq!(places("sh", &[], None).check(), []);
         // A program inside a container cannot be checked from here.

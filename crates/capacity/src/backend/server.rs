@@ -14,6 +14,8 @@ use tiermark_load::{Address, Client, Target};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
 
+use crate::scenario::MemoryLimit;
+
 /// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server ever does
 /// is outside of them. The kernel kills it before anything else that runs here.
 pub(super) const ENTER: &str = "exec 2>&1; echo 1000 > /proc/self/oom_score_adj; \
@@ -23,16 +25,14 @@ const READY: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
 /// One answer of a server that has just started.
 const ANSWER: Duration = Duration::from_secs(5);
-/// Settings of every tenant's server: nothing is written to disk, and nothing is dropped.
-pub(crate) const SETTINGS: [[&str; 2]; 8] = [
+/// Settings of every tenant's server: nothing is written to disk.
+pub(crate) const SETTINGS: [[&str; 2]; 6] = [
     ["--save", ""],
     ["--appendonly", "no"],
     ["--daemonize", "no"],
     ["--dir", "/"],
     ["--logfile", ""],
     ["--loglevel", "warning"],
-    ["--maxmemory", "0"],
-    ["--maxmemory-policy", "noeviction"],
 ];
 /// Ports that are tried where any will do.
 const ATTEMPTS: u32 = 5;
@@ -55,6 +55,8 @@ pub(super) struct Start<'a> {
     pub(super) program: &'a [String],
     /// Its groups' directories below the root.
     pub(super) groups: &'a [String],
+    /// When it evicts keys, and which.
+    pub(super) memory: MemoryLimit,
     /// The port; `None` takes one that is free.
     pub(super) port: Option<u16>,
     /// The tenant's number, from 0.
@@ -171,7 +173,7 @@ fn command(start: &Start<'_>, port: u16) -> Command {
     // The password comes through standard input, where other users do not see it.
     command.arg("--").args(start.program).arg("-");
     // No connections from other machines.
-    command.args(["--port", &port, "--bind", "127.0.0.1"]).args(SETTINGS.iter().flatten());
+    command.args(["--port", &port, "--bind", "127.0.0.1"]).args(SETTINGS.iter().flatten()).args(start.memory.options());
     // A key that ends this program does not reach tenants: they are taken away in an order.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command
@@ -208,6 +210,7 @@ mod tests {
         Server::start(&Start {
             program: &words(program),
             groups: &words(groups),
+            memory: MemoryLimit::default(),
             port,
             number: 4,
             stop: &AtomicBool::new(false),

@@ -33,7 +33,12 @@ fn near(found: f64, wanted: f64, within: f64) {
 }
 
 fn answer(tier: &str, tenants: u32) -> Fitting {
-    Fitting { tier: tier.to_owned(), load: "100 % GET".to_owned(), tenants, is_exact: true }
+    Fitting { tier: tier.to_owned(), load: "100 % GET".to_owned(), tenants: Ok(tenants) }
+}
+
+/// An answer without a number that can be priced.
+fn vague(tier: &str) -> Fitting {
+    Fitting { tenants: Err(messages::no_tenant_to_price(tier, "100 % GET")), ..answer(tier, 0) }
 }
 
 #[test]
@@ -98,7 +103,7 @@ fn a_full_name_goes_before_a_kind() {
 #[test]
 fn what_has_no_cost_is_remarked_on_and_not_made_up() {
     let prices = read(BRIEF).unwrap();
-    let table = prices.table(&[answer("zram:lz4", 40), answer("swap:/x", 0), answer("dram", 31)], "2026-11-21");
+    let table = prices.table(&[answer("zram:lz4", 40), vague("swap:/x"), answer("dram", 31)], "2026-11-21");
     assert_eq!(table.rows.len(), 1);
     let codes: Vec<&str> = table.remarks.iter().map(|remark| remark.code.as_str()).collect();
     assert_eq!(codes, ["prices_old", "tier_without_prices", "no_tenant_to_price"]);
@@ -109,22 +114,20 @@ fn what_has_no_cost_is_remarked_on_and_not_made_up() {
 }
 
 #[test]
-fn nothing_is_held_against_a_base_that_may_be_more() {
+fn nothing_is_compared_with_a_base_without_a_number() {
     let prices = read(BRIEF).unwrap();
-    let vague = |tier, tenants| Fitting { is_exact: false, ..answer(tier, tenants) };
-    let against = |answers: &[Fitting]| {
-        let table = prices.table(answers, "2018-08-01");
-        (table.rows[1].against.map(|against| against.ratio), table.remarks)
-    };
-    let (ratio, remarks) = against(&[vague("dram", 20), answer("swap:/x", 40)]);
-    assert_eq!(ratio, None);
-    assert_eq!(remarks, [messages::base_not_exact("dram", "100 % GET")]);
-    assert_eq!(against(&[vague("dram", 20), vague("swap:/x", 40)]).0, None);
-    // That there are at least so many more is known.
-    assert_eq!(against(&[answer("dram", 20), vague("swap:/x", 40)]), (Some(2.0), Vec::new()));
-    let of_another_load = Fitting { load: "x".into(), ..vague("dram", 20) };
-    assert_eq!(against(&[of_another_load, answer("dram", 20), answer("swap:/x", 40)]).1, []);
-    assert_eq!(prices.table(&[vague("dram", 20)], "2018-08-01").remarks, []);
+    let table = prices.table(&[vague("dram"), answer("swap:/x", 40)], "2018-08-01");
+    assert_eq!((table.rows.len(), table.rows[0].against), (1, None));
+    assert_eq!(
+        table.remarks,
+        [messages::no_tenant_to_price("dram", "100 % GET"), messages::base_not_exact("dram", "100 % GET")]
+    );
+    let of_another_load = Fitting { load: "x".into(), ..vague("dram") };
+    let table = prices.table(&[of_another_load, answer("dram", 20), answer("swap:/x", 40)], "2018-08-01");
+    assert_eq!((table.rows[1].against.unwrap().ratio, table.remarks.len()), (2.0, 1));
+    // Nothing else has a price either.
+    let codes = prices.table(&[vague("dram"), vague("swap:/x")], "2018-08-01").remarks;
+    assert!(codes.iter().all(|remark| remark.code == messages::codes::no_tenant_to_price), "{codes:?}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use tiermark_model::{Note, Refusal};
 use super::protocol::{Job, Lines, Reply, Request, line};
 use super::{MODULES, ORDER, PORT, SERVER};
 use crate::backend::SETTINGS;
+use crate::scenario::MemoryLimit;
 
 /// File systems of the kernel: kind and place.
 const MOUNTS: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
@@ -110,6 +111,7 @@ fn start_server() -> Result<Child, Refusal> {
     let refuse = |why: String| messages::guest_server_failed(&why);
     let mut command = Command::new(SERVER);
     command.args(["--port", "0", "--unixsocket", SOCKET]).args(SETTINGS.iter().flatten());
+    command.args(MemoryLimit::default().options());
     // What it says goes to the console.
     let mut server =
         command.stdin(Stdio::null()).spawn().map_err(|why| refuse(format!("it cannot be started: {why}")))?;

@@ -9,23 +9,22 @@ use std::fmt;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
 use tiermark_model::Note;
 use tiermark_model::capacity::Outcome;
 use tiermark_model::messages::trials as says;
 use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks};
 
+use crate::scenario::table;
 pub use limits::{Limit, Quantity, Scope, time};
 
-/// The service level: limits of response times, and the rate that servers must answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Level {
-    /// All of which must hold.
-    pub limits: Vec<Limit>,
-    /// Scope of the limits: each tenant, a share of them, or all requests.
-    #[serde(default)]
-    pub scope: Scope,
+table! {
+    /// The service level: limits of response times, and the rate that servers must answer.
+    Level {
+        /// Limits, all of which must hold.
+        limits: Vec<Limit> = "list of \"average < 50us\", \"p99 < 300us\", \"max < 1s\", \"rate > 99.5%\"";
+        /// Whom the limits are for: every tenant, a share of them, all requests together, or means over the tenants.
+        scope: Scope = "\"every\", \"quantile:0.95\", \"pooled\" or \"brief\"", serde(default);
+    }
 }
 
 impl fmt::Display for Level {

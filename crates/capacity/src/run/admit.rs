@@ -80,7 +80,7 @@ fn privileged(place: &RunHost<'_>) -> Result<(), Refusal> {
 /// What the client needs beside the tenants' memory: for as many as find room there.
 fn client_bytes(scenario: &Scenario, client: &ClientSetup) -> u64 {
     let held = scenario.dram_budget.0.saturating_add(scenario.tier_bytes());
-    let of_one = scenario.tenant.records.saturating_mul(scenario.tenant.value.0).max(1);
+    let of_one = scenario.tenant.held().max(1);
     let tenants = (held / of_one + 1).min(u64::from(scenario.most_tenants()));
     let requests = Requests { gets: 100.0, keys: scenario.load.keys.first().copied().unwrap_or_default() };
     tiermark_load::client_bytes(tenants, &scenario.asked(requests, 0), client.threads).usual
@@ -120,8 +120,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (state, stop, client) =
             (StateDir::at(dir.path().join("state")), AtomicBool::new(false), ClientSetup::default());
-        let places =
-            ServerLaunch { server: server.into(), wrapper: vec![], removes: None, placer: vec![], first_port: None };
+        let places = ServerLaunch { server: server.into(), ..ServerLaunch::default() };
         let (guest, commands) = (GuestFiles::default(), Commands::default());
         let environment = Environment {
             state: &state,

@@ -41,7 +41,8 @@ pub fn intended(scenario: &Scenario) -> Vec<String> {
         ));
     }
     if scenario.backend != Kind::External {
-        let settings: Vec<String> = SETTINGS.iter().map(|[name, value]| setting(name, value)).collect();
+        let mut settings: Vec<String> = SETTINGS.iter().map(|[name, value]| setting(name, value)).collect();
+        settings.extend(scenario.tenant.memory_limit().options());
         lines.push(format!(
             "for each tenant a server with its own password: {} {}",
             scenario.tenant.server,

@@ -116,7 +116,7 @@ pub fn execute(
     // The lock is held for the whole run: between two searches, too, no other process may change the system under test.
     let changes = scenario.backend != Kind::External || environment.commands.stop.is_some();
     let lock = changes.then(|| environment.state.hold(WHAT)).transpose()?;
-    let mut run = Run { environment, tell, deadline, lock, hypervisor: None, warned: false };
+    let mut run = Run { environment, tell, deadline, until: deadline, lock, hypervisor: None, warned: false };
     if scenario.backend != Kind::External {
         admit::memory(&scenario, &environment.client, &Root::live())?;
         crate::coordinator::outlive_tenants().iter().for_each(|warning| (run.tell)(&Event::Warning(warning)));
@@ -135,14 +135,8 @@ pub fn execute(
         if run.stopped() {
             return Ok(());
         }
-        if run.out_of_time() {
-            // A search that was under way has reported it.
-            if saved.cases[..number].iter().all(|case| case.answer.is_some() || case.refused.is_some()) {
-                (run.tell)(&Event::Warning(&messages::out_of_time()));
-            }
-            return Ok(());
-        }
-        if saved.cases[number].answer.is_none() && saved.cases[number].refused.is_none() {
+        let open = saved.cases[number..].iter().filter(|known| known.is_open()).count();
+        if saved.cases[number].is_open() && run.shares_time(open as u32) {
             run.case(number, case, &scenario, saved)?;
         }
     }
@@ -155,7 +149,10 @@ pub const WHAT: &str = "tiermark capacity";
 struct Run<'a, 'b> {
     environment: &'a Environment<'a>,
     tell: &'b mut dyn FnMut(&Event<'_>),
+    /// End of the time for all searches; `None` without a limit.
     deadline: Option<Instant>,
+    /// End of the time for the search under way.
+    until: Option<Instant>,
     /// The lock of programs that change the system; `None` where the run changes nothing.
     lock: Option<Lock>,
     /// The guests' kernel and files; `None` if tenants are no virtual machines.
@@ -169,8 +166,16 @@ impl Run<'_, '_> {
         self.environment.stop.load(Ordering::Relaxed)
     }
 
+    /// Gives the next search an equal part of the time that is left for so many; `false` if none is left. A search that
+    /// ends early leaves its time to those that follow.
+    fn shares_time(&mut self, searches: u32) -> bool {
+        let now = Instant::now();
+        self.until = self.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / searches.max(1));
+        !self.out_of_time()
+    }
+
     fn out_of_time(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     fn system(&self, saved: &SavedRun, what: &str) -> Result<System, Refusal> {
@@ -291,7 +296,7 @@ impl Run<'_, '_> {
                 Step::Trial(ask) => ask,
             };
             if self.out_of_time() {
-                (self.tell)(&Event::Warning(&messages::out_of_time()));
+                (self.tell)(&Event::Warning(&messages::out_of_time(&case.to_string())));
                 return Ok(None);
             }
             (self.tell)(&Event::TrialBegins(&ask));
@@ -319,7 +324,7 @@ impl Run<'_, '_> {
             let (mut record, point) = record(&ask, result);
             record.fresh &= backend.renews();
             (self.tell)(&Event::TrialEnded(&record, point.as_ref()));
-            search.told(&ask, record.outcome);
+            search.told(&ask, &record);
             saved.trial_ended(number, record, point)?;
         }
     }

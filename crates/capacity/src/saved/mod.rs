@@ -87,6 +87,14 @@ pub struct SearchState {
     pub refused: Option<Refusal>,
 }
 
+impl SearchState {
+    /// Whether the search has no answer yet, and can be made.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.answer.is_none() && self.refused.is_none()
+    }
+}
+
 /// A run and the file that it is saved in.
 #[derive(Debug)]
 pub struct SavedRun {
@@ -180,7 +188,7 @@ impl SavedRun {
     #[must_use]
     pub fn pending(&self) -> Pending<'_> {
         let searches = self.begun.scenario.searches();
-        let open = searches.iter().zip(&self.cases).filter(|(_, case)| case.answer.is_none() && case.refused.is_none());
+        let open = searches.iter().zip(&self.cases).filter(|(_, case)| case.is_open());
         let mut tiers: Vec<&Tier> = Vec::new();
         for (case, _) in open {
             if !tiers.contains(&case.tier) {
@@ -205,7 +213,7 @@ impl SavedRun {
     /// Whether every search has an answer, or cannot be made.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.cases.iter().all(|case| case.answer.is_some() || case.refused.is_some())
+        !self.cases.iter().any(SearchState::is_open)
     }
 
     pub(crate) fn footprint_is(&mut self, footprint: Option<Footprint>) -> Result<(), Refusal> {

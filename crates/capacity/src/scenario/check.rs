@@ -6,7 +6,7 @@ use tiermark_model::messages::{files, scenario as says};
 use tiermark_model::{Bytes, Note};
 use tiermark_stats::{BEYOND, quantile_ranks};
 
-use super::{Backend, Requests, Scenario, Tier};
+use super::{Backend, Eviction, MaxMemory, Requests, Scenario, Tier};
 use crate::level::{EVALUATIONS, Quantity};
 use crate::trial::LONGER;
 
@@ -98,7 +98,26 @@ impl Scenario {
         found.unless_beside(reserve < budget, "reserve", &["dram-budget"], || {
             says::reserve_too_large(Bytes(reserve.0), Bytes(budget.0))
         });
-        let data = tenant.records.saturating_mul(tenant.value.0);
+        let data = tenant.held();
+        let evicts = tenant.maxmemory_policy != Eviction::None;
+        found.unless_beside(
+            evicts || tenant.maxmemory == MaxMemory::Off,
+            "tenant.maxmemory",
+            &["tenant.maxmemory-policy"],
+            says::maxmemory_without_policy,
+        );
+        found.unless_beside(
+            !evicts || tenant.maxmemory != MaxMemory::Off,
+            "tenant.maxmemory-policy",
+            &["tenant.maxmemory"],
+            says::policy_without_maxmemory,
+        );
+        found.unless_beside(
+            !evicts || self.backend != Backend::Qemu,
+            "tenant.maxmemory",
+            &["backend"],
+            says::maxmemory_in_guests,
+        );
         let of_guests = [
             ("tenant.vm-memory", tenant.vm_memory.is_some()),
             ("tenant.vm-cpus", tenant.vm_cpus.is_some()),

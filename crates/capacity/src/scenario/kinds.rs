@@ -80,14 +80,82 @@ pub enum Pacing {
     Closed,
 }
 
-/// Memory that is given back when it is full. Only one choice is honest: a server that drops records holds any number of
-/// tenants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// Memory from which on a server evicts keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MaxMemory {
-    /// Nothing is ever dropped.
+    /// It keeps all that fits.
     #[default]
     Off,
+    /// Its own count of memory.
+    At(Size),
+}
+
+/// How a limit is written that is none.
+const OFF: &str = "off";
+
+impl Serialize for MaxMemory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Off => serializer.serialize_str(OFF),
+            Self::At(size) => size.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for MaxMemory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Text(String),
+            Bytes(u64),
+        }
+        match Written::deserialize(deserializer) {
+            Ok(Written::Text(text)) if text == OFF => Ok(Self::Off),
+            Ok(Written::Text(text)) => parse_size(&text).map(|size| Self::At(Size(size.0))).map_err(D::Error::custom),
+            Ok(Written::Bytes(bytes)) => Ok(Self::At(Size(bytes))),
+            Err(_) => Err(D::Error::custom("write \"off\", or a size such as \"512M\"")),
+        }
+    }
+}
+
+/// Which keys a server evicts at its limit. Keys of a run have no time to live, so policies for those that do evict none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Eviction {
+    /// None: it refuses writes.
+    #[default]
+    #[serde(rename = "noeviction")]
+    None,
+    /// Those used longest ago.
+    AllkeysLru,
+    /// Those used least often.
+    AllkeysLfu,
+    /// Any.
+    AllkeysRandom,
+}
+
+/// When a server evicts keys, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryLimit {
+    /// Bytes by its own count; 0 without a limit.
+    pub bytes: u64,
+    /// Which keys.
+    pub policy: Eviction,
+}
+
+impl MemoryLimit {
+    /// The server's options.
+    #[must_use]
+    pub fn options(&self) -> [String; 4] {
+        let policy = match self.policy {
+            Eviction::None => "noeviction",
+            Eviction::AllkeysLru => "allkeys-lru",
+            Eviction::AllkeysLfu => "allkeys-lfu",
+            Eviction::AllkeysRandom => "allkeys-random",
+        };
+        ["--maxmemory".to_owned(), self.bytes.to_string(), "--maxmemory-policy".to_owned(), policy.to_owned()]
+    }
 }
 
 /// The memory that extends DRAM.

@@ -40,6 +40,18 @@ fn mini_fits_a_laptop() {
 }
 
 #[test]
+fn a_cache_is_a_scenario() {
+    let cache = read("cache");
+    assert_eq!(cache.tenant.maxmemory, MaxMemory::At(Size(48 << 20)));
+    assert_eq!(cache.tenant.held(), 48 << 20, "less than its 75,000 values of 1 KiB");
+    assert_eq!(
+        cache.tenant.memory_limit().options(),
+        ["--maxmemory", "50331648", "--maxmemory-policy", "allkeys-lru"].map(str::to_owned)
+    );
+    assert_eq!(read("mini").tenant.memory_limit().options()[1..], ["0", "--maxmemory-policy", "noeviction"]);
+}
+
+#[test]
 fn built_in_scenarios_explain_themselves_and_come_back_from_json() {
     for (name, _) in built_in() {
         let scenario = read(name);
@@ -139,7 +151,16 @@ fn mistakes_are_told_with_line_and_key() {
         ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory", codes::vm_of_another_backend),
         ("maxmemory = \"off\"", "vm-cpus = 2", "tenant.vm-cpus", codes::vm_of_another_backend),
         ("maxmemory = \"off\"", "vm-append = \"nohz=off\"", "tenant.vm-append", codes::vm_of_another_backend),
-        ("\"off\"", "\"1G\"", "tenant.maxmemory", files::choice_unknown),
+        ("\"off\"", "\"1Q\"", "tenant.maxmemory", files::value_refused),
+        ("\"off\"", "true", "tenant.maxmemory", files::value_refused),
+        ("\"off\"", "\"64M\"", "tenant.maxmemory", codes::maxmemory_without_policy),
+        (
+            "\"off\"",
+            "\"off\"\nmaxmemory-policy = \"allkeys-lru\"",
+            "tenant.maxmemory-policy",
+            codes::policy_without_maxmemory,
+        ),
+        ("\"off\"", "\"64M\"\nmaxmemory-policy = \"volatile-lru\"", "tenant.maxmemory-policy", files::choice_unknown),
         ("75_000", "0", "tenant.records", codes::records_out_of_range),
         ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility", files::number_out_of_range),
         ("mixes = [100.0]", "mixes = [101.0]", "load.mixes", files::number_out_of_range),
@@ -158,7 +179,7 @@ fn mistakes_are_told_with_line_and_key() {
         let found = mistakes(from, to);
         let mistake =
             found.iter().find(|mistake| mistake.fault.code == code).unwrap_or_else(|| panic!("{to}: {found:?}"));
-        let is_of_another_line = to == "rate = 0.001";
+        let is_of_another_line = to == "rate = 0.001" || to.contains("maxmemory-policy");
         assert_eq!(mistake.key, key, "{to}");
         assert!(is_of_another_line || mistake.line == line, "{to}: {line} {mistake}");
     }

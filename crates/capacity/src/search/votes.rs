@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_model::Note;
 use tiermark_model::capacity::{Outcome, Votes};
+
+use super::{TrialRequest, Vote};
 
 /// How the trials of one number of tenants voted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// More trials passed than did not.
     Holds,
-    /// More trials did not pass than passed.
+    /// More trials failed than passed.
     Breaks,
-    /// As many passed as did not.
+    /// As many passed as failed: none of both, where all were unclear.
     Tied,
 }
 
@@ -19,17 +22,18 @@ pub(super) enum Standing {
 #[derive(Debug, Clone, Default)]
 struct Row {
     votes: Votes,
-    /// Full trials that passed since the last that did not.
+    /// Full trials that passed since the last that failed.
     in_succession: u32,
     /// Full trials of tenants made anew.
     solid: Votes,
+    /// Why the last unclear trial was unclear.
+    spoilt_by: Option<Note>,
 }
 
 impl Row {
     fn standing(&self) -> Standing {
-        // An unclear trial does not count as a pass.
-        let others = self.votes.failed + self.votes.unclear;
-        match self.votes.passed.cmp(&others) {
+        // An unclear trial says nothing about the server.
+        match self.votes.passed.cmp(&self.votes.failed) {
             std::cmp::Ordering::Greater => Standing::Holds,
             std::cmp::Ordering::Less => Standing::Breaks,
             std::cmp::Ordering::Equal => Standing::Tied,
@@ -52,20 +56,28 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, tenants: u32, outcome: Outcome, full: bool, fresh: bool) {
-        let row = self.rows.entry(tenants).or_default();
+    pub(super) fn add(&mut self, ask: &TrialRequest, vote: &Vote<'_>) {
+        let Vote { outcome, spoilt_by } = *vote;
+        let row = self.rows.entry(ask.tenants).or_default();
         count(&mut row.votes, outcome);
-        if full && fresh {
+        if ask.full && ask.fresh {
             count(&mut row.solid, outcome);
         }
+        row.spoilt_by = spoilt_by.cloned().or(row.spoilt_by.take());
         row.in_succession = match outcome {
-            Outcome::Pass => row.in_succession + u32::from(full),
-            _ => 0,
+            Outcome::Pass => row.in_succession + u32::from(ask.full),
+            Outcome::Fail => 0,
+            Outcome::Unclear => row.in_succession,
         };
     }
 
     pub(super) fn votes(&self, tenants: u32) -> Votes {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.votes)
+    }
+
+    /// Why the last unclear trial of a number was unclear; `None` if none was, or nothing points to a reason.
+    pub(super) fn spoilt_by(&self, tenants: u32) -> Option<&Note> {
+        self.rows.get(&tenants)?.spoilt_by.as_ref()
     }
 
     /// Outcomes of full trials of tenants made anew: only these prove a failure. A short trial may have met a stall,
@@ -84,7 +96,7 @@ impl Tally {
         self.rows.keys().all(|tenants| *tenants == 1)
     }
 
-    /// Full trials of a number that passed since the last that did not.
+    /// Full trials of a number that passed since the last that failed.
     pub(super) fn in_succession(&self, tenants: u32) -> u32 {
         self.rows.get(&tenants).map_or(0, |row| row.in_succession)
     }
@@ -110,11 +122,10 @@ impl Tally {
         self.with(Standing::Holds).filter(|other| *other >= tenants).count() as u32
     }
 
-    /// The most tenants that hold with at most one trial against them and no failure below; and the most that passed at
-    /// all, or that no trial contradicts: `None` where no number failed more often than it passed. Unclear trials bound
-    /// nothing.
+    /// The most tenants that hold with at most one failure and with no number below that does not hold; and the most that
+    /// passed at all, or that no trial contradicts: `None` where no number failed more often than it passed.
     pub(super) fn range(&self) -> (u32, Option<u32>) {
-        let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed + row.votes.unclear > 1;
+        let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed > 1;
         let broken = self.rows.iter().find(|(_, row)| doubtful(row)).map(|(tenants, _)| *tenants);
         let low =
             self.with(Standing::Holds).rfind(|tenants| broken.is_none_or(|broken| *tenants < broken)).unwrap_or(0);

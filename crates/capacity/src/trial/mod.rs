@@ -20,7 +20,7 @@ use crate::dram::Dram;
 use crate::guard::{Abort, Guard, Guards};
 use crate::level::Judgement;
 use crate::resource::ended_by;
-use crate::scenario::{Requests, Scenario};
+use crate::scenario::{MaxMemory, Requests, Scenario};
 use crate::search::TrialRequest;
 use crate::system::System;
 use crate::tier::ActiveTier;
@@ -131,7 +131,11 @@ impl TrialRunner<'_> {
         let time = &self.scenario.time;
         let unwaited = (time.settle <= 0.0).then(says::settling_off);
         let restless = unwaited.or_else(|| monitor.not_steady());
-        let mut seen = Measurements::new(ask.tenants as usize, self.scenario.load.pacing);
+        let mut seen = Measurements::new(
+            ask.tenants as usize,
+            self.scenario.load.pacing,
+            self.scenario.tenant.maxmemory != MaxMemory::Off,
+        );
         // Where the warm-up was ended, what ran out is to be seen in it.
         let early = monitor.abort().is_some();
         warmed.iter().filter(|_| early).for_each(|warmed| seen.add(warmed));

@@ -87,6 +87,10 @@ struct Tenant {
 pub(super) struct Measurements {
     tenants: Vec<Tenant>,
     pacing: Pacing,
+    /// Whether servers evict keys, so that a key may be missing.
+    evicts: bool,
+    gets: u64,
+    misses: u64,
     /// All tenants of a closed loop with the requests that it left out.
     with_omitted: Latencies,
     trouble: Option<Note>,
@@ -102,11 +106,14 @@ pub(super) struct Measurements {
 }
 
 impl Measurements {
-    pub(super) fn new(tenants: usize, pacing: Pacing) -> Self {
+    pub(super) fn new(tenants: usize, pacing: Pacing, evicts: bool) -> Self {
         let tenants = (0..tenants).map(|_| Tenant::default()).collect();
         Self {
             tenants,
             pacing,
+            evicts,
+            gets: 0,
+            misses: 0,
             with_omitted: Latencies::default(),
             trouble: None,
             done: 0,
@@ -133,12 +140,14 @@ impl Measurements {
             sum.scheduled += one.scheduled;
             sum.in_time += one.done_in_time;
             self.done += one.done;
+            self.gets += one.gets;
+            self.misses += one.misses;
             self.scheduled += one.scheduled;
             self.late += one.late;
             self.late_answers += one.late_answers;
             self.late_sum_ns = self.late_sum_ns.saturating_add(one.late_sum_ns);
         }
-        self.trouble = self.trouble.take().or_else(|| trouble(&outcome.tenants));
+        self.trouble = self.trouble.take().or_else(|| trouble(&outcome.tenants, self.evicts));
         self.client_cpu += outcome.thread_cpu.iter().sum::<f64>();
         let busiest = outcome.thread_cpu.iter().copied().fold(0.0, f64::max);
         self.client_share = self.client_share.max(if outcome.wall > 0.0 { busiest / outcome.wall } else { 0.0 });
@@ -219,12 +228,13 @@ impl Measurements {
             link: link.and_then(|link| link.share),
             direct_reclaims: host.direct_reclaims,
             oom_kills: after.oom_kills,
+            hit_share: share(self.gets.saturating_sub(self.misses) as f64, self.gets),
         }
     }
 }
 
 /// The results of an iteration that are no times.
-fn trouble(tenants: &[TenantResult]) -> Option<Note> {
+fn trouble(tenants: &[TenantResult], evicts: bool) -> Option<Note> {
     tenants.iter().enumerate().find_map(|(at, tenant)| {
         let number = at as u32 + 1;
         if let Some(fault) = &tenant.fault {
@@ -233,7 +243,7 @@ fn trouble(tenants: &[TenantResult]) -> Option<Note> {
         if let Some(error) = &tenant.first_error {
             return Some(says::requests_refused(number, tenant.errors, error));
         }
-        (tenant.misses > 0).then(|| says::keys_lost(number, tenant.misses))
+        (tenant.misses > 0 && !evicts).then(|| says::keys_lost(number, tenant.misses))
     })
 }
 

@@ -44,7 +44,7 @@ const BEGUN_WITH: [&str; 9] =
 /// Arguments of `capacity`.
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArgs {
-    /// The scenario: brief, mini, or a file
+    /// The scenario: brief, mini, cache, or a file (`tiermark help scenario`)
     #[arg(long, value_name = "SCENARIO", alias = "plan", required_unless_present_any = ["list", "resume", "dry_run"])]
     pub(crate) scenario: Option<String>,
     /// List the scenarios that are built in
@@ -63,6 +63,9 @@ pub(crate) struct CapacityArgs {
     /// With --resume: accept a file of another user. The run starts the programs that it names: read it first
     #[arg(hide_short_help = true, long, requires = "resume")]
     pub(crate) trust: bool,
+    /// Run although other work keeps more than half of the cpus busy
+    #[arg(long, hide_short_help = true)]
+    pub(crate) force: bool,
     /// Password of the servers of --target; it is never saved. The environment hides it from other users
     #[arg(hide_short_help = true, long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
@@ -259,7 +262,7 @@ pub(crate) struct SearchArgs {
     /// Longest time of one trial, its fill included
     #[arg(hide_short_help = true, long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) trial_time: Option<f64>,
-    /// Longest time of the whole run; unfinished searches can be resumed
+    /// Longest time of the whole run, in equal parts for the searches; unfinished searches can be resumed
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
     /// Memory of the machine that must stay free

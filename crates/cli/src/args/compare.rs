@@ -101,6 +101,7 @@ pub(crate) struct CheckArgs {
 pub(crate) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   tiermark matrix && tiermark explain
+  sudo tiermark capacity --scenario mini && tiermark explain
   tiermark explain last -v
   tiermark explain run.json --json
   tiermark explain --rules
@@ -112,9 +113,9 @@ be judged.";
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The run: `last`, an id or its beginning, a file, or -
-    #[arg(value_name = "RUN", default_value = "last")]
-    pub(crate) run: String,
+    /// The run: `last`, an id or its beginning, a file, or - [default: the newest that has figures to explain]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
     /// Print the rules, or the one of this name: limits, their sources, what to try
     #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "run")]
     pub(crate) rules: Option<Option<String>>,

@@ -12,6 +12,7 @@ use std::path::Path;
 use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
 use tiermark_capacity::saved::SavedRun;
+use tiermark_capacity::scenario::Backend;
 use tiermark_lines::write_whole;
 use tiermark_machine::Root;
 use tiermark_model::capacity::{Answer, Capacity, Outcome};
@@ -24,6 +25,7 @@ use crate::output::{self, Destination, Failure, complain_once, print, style, tel
 use crate::shell;
 use crate::signals::Stop;
 use crate::{target, version};
+use gate::Begun;
 use progress::Bar;
 
 /// Runs the command.
@@ -40,7 +42,7 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     }
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let stop = Stop::listen_to_the_end().map_err(Failure::tool)?;
-    let (mut saved, prices) = gate::begin(args)?;
+    let Begun { mut saved, prices, watch } = gate::begin(args)?;
     let (root, machine) = (Root::live(), target::this_machine()?);
     let health = HealthWatch::begin(&root, &machine);
     let mut warnings = match carry_out(args, &mut saved, &stop) {
@@ -56,12 +58,18 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     let health = health.ended();
     warnings.extend(health.iter().flat_map(health::warnings));
     let about = (version::tool(), target::this_machine()?);
-    let mut document = Capacity { health, ..result::document(&saved, about, warnings) };
+    let programs = watch.filter(|_| has_own_servers(&saved)).map(|watch| watch.programs()).unwrap_or_default();
+    let mut document = Capacity { health, ..result::document(&saved, about, warnings, &programs) };
     if let Some(prices) = prices {
         document.cost =
             Some(result::costs(&prices, &document.cases, saved.begun.started.get(..DAY).unwrap_or_default()));
     }
     finish(args, place, &document, &saved, &stop)
+}
+
+/// Whether all servers are children of this process, so that other programs can be told from them.
+fn has_own_servers(saved: &SavedRun) -> bool {
+    saved.begun.scenario.backend != Backend::External && saved.begun.setup.removes.is_none()
 }
 
 /// Characters of an RFC 3339 time that are its day.

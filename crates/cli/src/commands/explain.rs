@@ -1,11 +1,13 @@
 //! `tiermark explain`: what limits a saved run, what costs, and what is wrong with its machine.
 
-use tiermark_explain::{explain, rules};
-use tiermark_model::{EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit, ExplainRules, nearest};
+use tiermark_explain::{explain, explain_capacity, explain_load, rests_on_figures, rules};
+use tiermark_model::{
+    ComparedRun, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit, ExplainRules, Explanation, count_of, nearest,
+};
 
 use crate::args::compare::ExplainArgs;
-use crate::kept::run_of_probes;
-use crate::output::{Failure, complain, document, print, style};
+use crate::kept::{self, Kept, SavedDocument};
+use crate::output::{Failure, complain, document, print, style, tell};
 
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
@@ -18,15 +20,19 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
         };
         return print(&text).map(|()| Exit::Done);
     }
-    let run = run_of_probes(&args.run)?;
-    let found = explain(&args.run, &run);
+    let found = match &args.run {
+        Some(name) => explained(name)?,
+        None => newest()?,
+    };
     let text = if args.json {
         document(EXPLANATION_SCHEMA, &found)?
     } else {
         tiermark_report::explanation(&found, &style(&args.view))
     };
     let exit = if found.is_empty() {
-        complain("no rule could be judged: measure memory (`tiermark survey`, `tiermark matrix`)");
+        complain(
+            "no rule could be judged: measure memory (`tiermark survey`, `tiermark matrix`) or tenants (`tiermark capacity`)",
+        );
         Exit::Refused
     } else {
         Exit::Done
@@ -36,6 +42,35 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
         Ok(()) | Err(Failure::BrokenPipe) => Ok(exit),
         Err(failure) => Err(failure),
     }
+}
+
+/// A document explained, by what a user calls it.
+fn explained(name: &str) -> Result<Explanation, Failure> {
+    Ok(match SavedDocument::load(name)? {
+        SavedDocument::Run(run) => explain(name, &run),
+        SavedDocument::Other(Kept::Capacity(run)) => explain_capacity(name, &run),
+        SavedDocument::Other(Kept::Load(run)) => explain_load(name, &run),
+    })
+}
+
+/// Runs that are looked at: older ones are of another day.
+const NEWEST: usize = 20;
+
+/// The newest run with figures that rules are about; the last one, where there is none.
+fn newest() -> Result<Explanation, Failure> {
+    let runs = kept::newest(NEWEST)?;
+    for (at, (id, path)) in runs.iter().enumerate() {
+        // A document that cannot be read is no reason to explain none.
+        let Ok(found) = explained(&path.display().to_string()) else { continue };
+        if rests_on_figures(&found) {
+            if at > 0 {
+                let newer = count_of(at as u64, "newer run");
+                tell(format_args!("tiermark: explaining {id}: {newer} have no figures that rules are about"));
+            }
+            return Ok(Explanation { run: ComparedRun { name: id.clone(), ..found.run }, ..found });
+        }
+    }
+    explained("last")
 }
 
 /// The rules of a name, which are alternatives; all of them without a name.

@@ -1,5 +1,6 @@
 //! `tiermark help`: method pages of probes and of primitives of the operating system, the help of commands, words and other tools.
 
+use tiermark_capacity::scenario::{Unnamed, built_in, reference};
 use tiermark_model::{Exit, PrimitiveInfo};
 use tiermark_report::Style;
 
@@ -87,7 +88,7 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
 /// Topics near to an unknown one, and all topics.
 fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
-    let pages = PAGES.iter().map(|(name, _)| *name);
+    let pages = PAGES.iter().map(|(name, _)| *name).chain([SCENARIO]);
     let words = glossary::tools().into_iter().chain(glossary::names());
     let mut all: Vec<&str> = commands.chain(pages).chain(words).collect();
     for name in names::all_of_the_system() {
@@ -96,7 +97,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let near = names::nearest(topic, &all);
     let near = if near.is_empty() { "." } else { &near };
     Failure::usage(format!(
-        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs), tools ({}), primitives of the \
+        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario), tools ({}), primitives of the \
          operating system (`tiermark list primitives`) and words of the glossary; `tiermark tune` explains settings of the system",
         glossary::tools().join(", ")
     ))
@@ -123,7 +124,42 @@ const PAGES: [(&str, &str); 13] = [
 pub(super) fn page(topic: &str) -> Option<String> {
     let of_probe = tiermark_probes::find(topic)
         .map(|probe| format!("{}\n\nMethod version {}.", probe.about().page.trim_end(), probe.about().method));
-    of_probe.or_else(|| PAGES.iter().find(|(name, _)| *name == topic).map(|(_, text)| (*text).to_owned()))
+    let of_file = || (topic == SCENARIO).then(scenario_page);
+    let of_topic = || PAGES.iter().find(|(name, _)| *name == topic).map(|(_, text)| (*text).to_owned());
+    of_probe.or_else(of_topic).or_else(of_file)
+}
+
+/// The topic of the file of a capacity run.
+const SCENARIO: &str = "scenario";
+
+/// The reference of scenario files, as the parser reads them.
+fn scenario_page() -> String {
+    let mut page = String::from(
+        "# scenario: the file of `tiermark capacity --scenario FILE`\n\n\
+         A scenario is a TOML file: tenants, their load, the service level, the tiers to compare. `tiermark capacity --list` lists \
+         the scenarios that are built in; `tiermark capacity --scenario mini --dry-run > mine.toml` writes one as a file. Options of \
+         `capacity` replace single values. A size is a number of bytes, or as \"512M\" (K, M, G are powers of 1024).\n",
+    );
+    let mut table = None;
+    for row in reference() {
+        if table != Some(row.table) {
+            table = Some(row.table);
+            let title = if row.table.is_empty() { "Before all tables".to_owned() } else { format!("[{}]", row.table) };
+            page.push_str(&format!("\n## {title}\n\n"));
+        }
+        let unnamed = match row.unnamed {
+            Unnamed::Required => "required".to_owned(),
+            Unnamed::Value(value) => format!("default {value}"),
+            Unnamed::Unset => "optional".to_owned(),
+        };
+        page.push_str(&format!("* `{}` ({}; {unnamed}): {}\n", row.name, row.form, row.about));
+    }
+    let example = built_in().iter().find(|(name, _)| *name == "cache").map_or("", |(_, text)| *text);
+    page.push_str(&format!(
+        "\n## An example\n\nThe built-in scenario `cache`:\n\n```toml\n{}\n```\n",
+        example.trim_end()
+    ));
+    page
 }
 
 #[cfg(test)]
@@ -157,6 +193,8 @@ mod tests {
             ("idle", "idle latency, idle"),
             ("peak", "peak injection bandwidth"),
             ("loaded", "latency"),
+            ("scenario", "`maxmemory-policy` (\"noeviction\""),
+            ("scenario", "`settle` (seconds, or as \"2m\"; default 120.0)"),
         ] {
             let text = said_of(topic);
             assert!(text.to_lowercase().contains(&said.to_lowercase()), "{topic}: {text}");

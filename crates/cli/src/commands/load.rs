@@ -5,7 +5,7 @@ pub(crate) mod shown;
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::ProgressBar;
 use tiermark_engine::admit::Fresh;
 use tiermark_load::{
     ClientSetup, Latencies, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape, Watch,
@@ -18,6 +18,7 @@ use crate::args::{LoadArgs, Pacing};
 use crate::output::{Destination, Failure, json, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
+use crate::sinks::line_that_moves;
 use crate::target;
 
 /// Default limit of requests under way on a connection of an open loop: more than with any server that keeps up.
@@ -261,9 +262,7 @@ impl Lines {
 
 impl Bar {
     fn new(quiet: bool) -> Self {
-        // It draws nothing where standard error is no terminal, and has no thread of its own.
-        let bar = (!quiet).then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
-        Self { bar, lines: Lines::default() }
+        Self { bar: (!quiet).then(line_that_moves), lines: Lines::default() }
     }
 
     /// Prints progress; returns true to continue.

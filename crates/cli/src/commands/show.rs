@@ -9,7 +9,7 @@ use super::load::shown;
 use crate::again;
 use crate::args::{Format, ShowArgs};
 use crate::harmless;
-use crate::kept::{Kept, SavedDocument};
+use crate::kept::{Kept, SavedDocument, run_of_probes};
 use crate::output::{self, Failure, print, report, style, tell_doubts};
 
 /// Runs the command.
@@ -17,9 +17,13 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.run.ends_with(".csv") {
         return curves(args);
     }
-    let mut run = match SavedDocument::load(&args.run)? {
-        SavedDocument::Run(run) => *run,
-        SavedDocument::Other(kept) => return other(args, &kept),
+    let mut run = match (args.run.as_str(), needs_probes(args)) {
+        // The last run that has what is asked for.
+        ("last", true) => run_of_probes("last")?,
+        (name, _) => match SavedDocument::load(name)? {
+            SavedDocument::Run(run) => *run,
+            SavedDocument::Other(kept) => return other(args, &kept),
+        },
     };
     if args.reanalyse {
         run = again::reanalysed(run, args.view.verbose > 0);
@@ -38,6 +42,11 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Whether options apply to runs of probes alone.
+fn needs_probes(args: &ShowArgs) -> bool {
+    args.reanalyse || args.format != Format::Text || args.part.view.is_some()
+}
+
 /// Curves of latency over bandwidth from a file, measured by any tool.
 fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.json || args.redact || args.reanalyse || args.part.view.is_some() {
@@ -54,7 +63,7 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// A document of tenants or of load, as its command showed it.
 fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
-    if args.reanalyse || args.format != Format::Text || args.part.view.is_some() {
+    if needs_probes(args) {
         let options = format!("--reanalyse, --format, {}", tiermark_report::run_view_options(", "));
         return Err(Failure::usage(format!(
             "'{}' is not a run of probes, and {options} apply only to such runs",

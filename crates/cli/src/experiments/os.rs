@@ -12,8 +12,11 @@ use crate::parse::{self, Chosen};
 pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<OsArgs>(&Os) };
 
 const EXAMPLES: &str = "\
+Takes about 90 s on two cpus (20 s with --quick, 5 minutes with --full), and more on machines with many cpus and nodes.
+The report begins with ten well-known numbers by the names of lmbench.
 Examples:
   tiermark os
+  tiermark os --quick
   tiermark os --only syscalls,pipe          (groups and primitives: tiermark list primitives)
   tiermark os --only fork+exit --full --max-mem 16G
   tiermark os --only fork                   (all whose names begin so)";

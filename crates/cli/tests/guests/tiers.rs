@@ -6,7 +6,7 @@ use crate::checks::guest_with;
 use crate::common::fullest;
 
 /// A search of small tenants, for processors that are emulated: times mean nothing, counts do. Two of some 14 MiB fit.
-const SMALL: &str = "capacity --scenario mini --records 4000 --rps 50 --measure 2s --iterations 1 --warmup 0 --most-tenants 4 \
+const SMALL: &str = "capacity --force --scenario mini --records 4000 --rps 50 --measure 2s --iterations 1 --warmup 0 --most-tenants 4 \
                      --dram-budget 36M --tier-size 96M --memory-floor 64M --level 'rate > 50%' --seed 1 -q";
 
 fn case<'a>(document: &'a Value, tier: &str) -> &'a Value {
@@ -97,7 +97,7 @@ fn pages_are_demoted_to_slower_memory_when_dram_is_full() {
          free=$(cat node0/meminfo node1/meminfo | awk '/MemFree|ctive\\(file\\)/ { sum += $4 } END { print sum }')
          cd /out
          cat /sys/kernel/mm/numa/demotion_enabled > before.txt
-         run demotion tiermark capacity --scenario mini --records 3750 --value-size 8K --rps 50 --measure 2s --iterations 1 --warmup 0 --most-tenants 8 \\
+         run demotion tiermark capacity --force --scenario mini --records 3750 --value-size 8K --rps 50 --measure 2s --iterations 1 --warmup 0 --most-tenants 8 \\
              --dram-budget $(( free - 70 * 1024 ))K --memory-floor 64M --level 'rate > 50%' --seed 1 -q --tiers demotion:2 --json=demotion.json
          cat /sys/kernel/mm/numa/demotion_enabled > after.txt
          awk '/^pgdemote_/ { sum += $2 } END { print sum }' /proc/vmstat > demoted.txt",

@@ -58,18 +58,35 @@ messages! {
         { left.cure.clone() };
 
     /// Searches that have no answer since the run ended before.
-    Warning unfinished(open: &[String]):
-        "the run stopped early", { format!("no answer yet for {}", open.join("; ")) },
+    Warning unfinished(open: &[String], not_begun: &[String]):
+        "the run stopped early",
+        {
+            let part = |what: &str, of: &[String]| (!of.is_empty()).then(|| format!("{what} {}", of.join("; ")));
+            let parts = [part("no answer yet for", open), part("not begun:", not_begun)];
+            parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+        },
         "resume it: tiermark capacity --resume";
 
+    /// A machine whose cpus others keep busy, before a run.
+    Refusal machine_busy(busy: f64, cpus: u64, programs: &str):
+        "the run was not started",
+        {
+            let programs = if programs.is_empty() { String::new() } else { format!(": {programs}") };
+            format!(
+                "other work keeps {busy:.1} of {} busy{programs}; tenants and client would wait for cpus, and trials would be unclear",
+                crate::count_of(cpus, "cpu")
+            )
+        },
+        "stop that work or wait until it ends, or run anyway with --force; `tiermark doctor` shows what is running";
+
     /// Other programs beside the tenants.
-    Warning others_busy(share: f64):
+    Warning others_busy(share: f64, programs: &str):
         {
             let percent = share * 100.0;
             format!("other programs, and the kernel for them, used up to {percent:.0} % of the cpus' time during a trial")
         },
-        "",
-        "measure on a quiet machine: tiermark doctor";
+        { if programs.is_empty() { String::new() } else { format!("cpus busy over the whole run: {programs}") } },
+        "measure on a quiet machine";
 
     /// Requests that the client sent after they were due.
     Warning late(share: f64):
@@ -116,9 +133,9 @@ messages! {
         "a trial after one with too many tenants starts with their pages still \
          swapped out, so it may look too slow; the keys that the run writes stay in the servers", "";
 
-    /// A run whose time is used up.
-    Warning out_of_time():
-        "the time for the whole run is used up (max-time)", "--resume continues the other searches", "";
+    /// A search whose part of the time is used up.
+    Warning out_of_time(search: &str):
+        "{search}: the search has used up its part of the time for the whole run (max-time)", "--resume continues it", "";
 
     /// A trial that could not be made, which ends its search.
     Warning trial_not_run(tier: &str, tenants: u32, refusal: &Refusal):
@@ -140,26 +157,28 @@ messages! {
     /// A tier that holds no tenant.
     Note no_tenant_to_price(tier: &str, load: &str): "{tier} holds no tenant ({load}), so it has no cost per tenant";
 
-    /// A tier that the others cannot be compared with, since its answer is an interval.
-    Note base_not_exact(tier: &str, load: &str): "{tier}, {load}: no single number of tenants, so no tier is compared with it";
+    /// A tier that the others cannot be compared with, since it has no cost per tenant.
+    Note base_not_exact(tier: &str, load: &str): "{tier}, {load}: no cost per tenant, so no tier is compared with it";
 
-    /// A tier whose answer is an interval.
-    Note priced_at_lower_bound(tier: &str, load: &str, tenants: u32):
-        {
-            let tenants = crate::capacity::tenants(tenants);
-            format!("{tier}, {load}: priced with {tenants}, the lower bound of the answer")
-        };
+    /// A tier whose number of tenants is open.
+    Note no_price_of_interval(tier: &str, load: &str, answer: &str):
+        "{tier}, {load}: no cost per tenant, because the number of tenants is open ({answer})";
+
+    /// A tier whose tenants the client limited.
+    Note no_price_of_client(tier: &str, load: &str, why: &Note):
+        "{tier}, {load}: no cost per tenant, because the client limited the run: {why}";
 
     /// A service level that one tenant alone does not meet.
     Note one_tenant_failed(failed: u32, trials: u32): "one tenant alone failed {failed} of {trials} trials";
 
     /// Trials of one number of tenants that do not say whether it fits.
-    Note trials_undecided(tenants: u32, votes: &Votes):
+    Note trials_undecided(tenants: u32, votes: &Votes, spoilt_by: Option<&Note>):
         {
             let Votes { passed, failed, unclear } = *votes;
             let said = if passed > 0 && failed > 0 { "disagree" } else { "are not clear" };
             let unclear = if unclear > 0 { format!(", {unclear} unclear") } else { String::new() };
-            format!("trials of {} {said}: {passed} passed, {failed} failed{unclear}", crate::capacity::tenants(tenants))
+            let why = spoilt_by.map_or_else(String::new, |why| format!(" (the last: {why})"));
+            format!("trials of {} {said}: {passed} passed, {failed} failed{unclear}{why}", crate::capacity::tenants(tenants))
         };
 
     /// A search that made as many trials as it may.

@@ -31,6 +31,16 @@ messages! {
     /// A reserve that leaves no DRAM.
     Note reserve_too_large(reserve: Bytes, budget: Bytes): "{reserve} uses up the dram-budget of {budget}";
 
+    /// A limit at which a server refuses writes.
+    Note maxmemory_without_policy():
+        "needs maxmemory-policy: at its limit the server would refuse writes; write maxmemory-policy = \"allkeys-lru\", or maxmemory = \"off\"";
+
+    /// A policy that nothing applies.
+    Note policy_without_maxmemory(): "needs maxmemory, the size from which on the server evicts: maxmemory = \"64M\"";
+
+    /// A limit of servers in virtual machines.
+    Note maxmemory_in_guests(): "is only for backend = \"process\" and \"external\"";
+
     /// A property of virtual machines, for a backend without them.
     Note vm_of_another_backend(): "is only for backend = \"qemu\"; the other backends start no virtual machine";
 
@@ -69,8 +79,8 @@ messages! {
                 (None, _) => "no number of requests is enough; choose a lower percentile".to_owned(),
                 (Some(needed), None) => format!("{needed} are needed: raise rate, measure or iterations"),
                 (Some(needed), Some(measure)) => format!(
-                    "{needed} are needed, as with measure = {measure} at {rate} requests/s in {iterations} iterations; or \
-                     raise rate or iterations"
+                    "{needed} are needed, as with measure = {measure} at {rate} requests/s in {}; or raise rate or iterations",
+                    crate::count_of(u64::from(iterations), "iteration")
                 ),
             };
             format!("{limit} cannot be judged from {requests} requests of a tenant: {cure}")

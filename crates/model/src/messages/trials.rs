@@ -22,6 +22,13 @@ messages! {
     /// A number of tenants that passed as often as it did not.
     Note votes_tied(tenants: u32): "{tenants} passed as often as it did not: one more trial decides";
 
+    /// A number of tenants of which all trials were unclear.
+    Note votes_unclear(tenants: u32, trials: u32):
+        {
+            let trials = crate::count_of(u64::from(trials), "trial");
+            format!("{trials} of {} did not show whether the level is kept: one more trial", counted(tenants))
+        };
+
     /// The next number on the way up: as many as fill memory and tier by the estimate.
     Note up_to_estimate(passed: u32, next: u32): "{passed} passed: next {next}, which fill memory and tier by arithmetic";
 

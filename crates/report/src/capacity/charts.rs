@@ -2,7 +2,8 @@
 
 use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, Outcome, TenantTimes, tenants as words};
 
-use super::{micro, outcome, word};
+use super::numbers::{Number, OTHERS, numbers};
+use super::{micro, outcome};
 use crate::number::percent;
 use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
 use crate::style::{Ink, Style};
@@ -40,49 +41,43 @@ pub(super) fn side_by_side(cases: &[Case], style: &Style) -> String {
 }
 
 /// The smallest, mean and largest of what tenants had.
-fn spread(each: &[TenantTimes], of: impl Fn(&TenantTimes) -> f64) -> [f64; 3] {
-    let values: Vec<f64> = each.iter().filter(|one| one.requests > 0).map(of).collect();
+fn spread(each: &[&TenantTimes], of: impl Fn(&TenantTimes) -> f64) -> [f64; 3] {
+    let values: Vec<f64> = each.iter().map(|one| of(one)).collect();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     [values.iter().copied().fold(f64::INFINITY, f64::min), mean, values.iter().copied().fold(0.0, f64::max)]
 }
 
-/// How different the tenants of each trial were; empty if none had several, or the document does not have each.
+/// How different tenants were in all trials of a number; empty if none had several, or the document does not have each.
 pub(super) fn over_tenants(case: &Case, style: &Style) -> String {
-    let several = |point: &&CurvePoint| point.each.iter().filter(|one| one.requests > 0).count() > 1;
-    let points = numbers(case);
-    let mut table = Table::new().gap(1).column("", Align::Right);
+    let mut table = Table::new().gap(1).named_by(2).column("N", Align::Right).column("trials", Align::Left);
     for what in ["average, µs", "P99, µs", "maximum, µs"] {
         table = table.columns_under(what, &["least", "mean", "most"], Align::Right);
     }
-    for point in points.into_iter().filter(several) {
-        let figures = [
-            spread(&point.each, |one| one.average_ns),
-            spread(&point.each, |one| one.p99_ns),
-            spread(&point.each, |one| one.max_ns),
-        ];
-        let mut row = vec![Cell::inked(point.tenants.to_string(), Ink::Head)];
+    for number in numbers(case).iter().filter(|number| number.tenants > 1) {
+        let each: Vec<&TenantTimes> = number.tenants_times().collect();
+        if each.len() < 2 {
+            continue;
+        }
+        let figures =
+            [spread(&each, |one| one.average_ns), spread(&each, |one| one.p99_ns), spread(&each, |one| one.max_ns)];
+        let mut row = vec![Cell::inked(number.tenants.to_string(), Ink::Head), Cell::new(number.kind())];
         row.extend(figures.as_flattened().iter().map(|ns| Cell::new(micro(*ns))));
         table.row(row);
     }
     if table.is_empty() {
         return String::new();
     }
-    let what = "each tenant has its own average, P99 and maximum: the least, mean and most over the tenants";
+    let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over tenants and trials (the brief judges the means)";
     format!("\n{}{}", table.render(style), hanging("  ", what, Ink::Dim, style))
-}
-
-/// The last trial of each number of tenants, by rising number.
-fn numbers(case: &Case) -> Vec<&CurvePoint> {
-    let mut points: Vec<&CurvePoint> = case.curve.iter().collect();
-    points.sort_by_key(|point| (point.tenants, std::cmp::Reverse(point.trial)));
-    points.dedup_by_key(|point| point.tenants);
-    points
 }
 
 /// What a closed loop left out, at the most tenants; empty for an open loop.
 pub(super) fn omission(case: &Case, style: &Style) -> String {
-    let points = numbers(case);
-    let Some((point, all)) = points.last().and_then(|point| Some((point, point.with_omitted?))) else {
+    let numbers = numbers(case);
+    let results = numbers.iter().rev().map(Number::results).find(|results| !results.is_empty()).unwrap_or_default();
+    // The worst of several trials.
+    let worst = results.iter().max_by(|a, b| a.p99_ns.total_cmp(&b.p99_ns));
+    let Some((point, all)) = worst.and_then(|point| Some((point, point.with_omitted?))) else {
         return String::new();
     };
     let left_out = all.requests.saturating_sub(point.requests);
@@ -105,8 +100,8 @@ pub(super) fn curves(run: &Capacity, style: &Style) -> String {
     for load in loads(&run.cases) {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| case.load == load).collect();
         for (what, of) in [("P99", p99 as fn(&CurvePoint) -> f64), ("Maximum", max)] {
-            let series = cases.iter().map(|case| series(case, |point| Some(of(point) / 1000.0)));
-            let drawn = drawn("µs", true, series.collect(), style);
+            let series = cases.iter().flat_map(|case| series(case, |point| of(point) / 1000.0)).collect();
+            let drawn = drawn("µs", true, series, style);
             if !drawn.is_empty() {
                 out.push_str(&heading(&format!("{what} over tenants, µs: {load}"), style));
                 out.push_str(&drawn);
@@ -116,20 +111,19 @@ pub(super) fn curves(run: &Capacity, style: &Style) -> String {
     out
 }
 
-/// Cost of a tenant over the number of tenants that met the level.
+/// Cost of a tenant over the number of tenants, up to the number that is priced.
 pub(super) fn cost_curves(run: &Capacity, cost: &CostTable, style: &Style) -> String {
     let mut out = String::new();
     for load in loads(&run.cases) {
-        let total = |case: &Case| {
-            let row = cost.rows.iter().find(|row| row.tier == case.tier && row.load == case.load)?;
-            Some(row.total).filter(|total| total.is_finite())
-        };
-        let meets = |point: &CurvePoint| point.outcome == tiermark_model::capacity::Outcome::Pass && point.tenants > 0;
         let of = |case: &Case| {
-            let total = total(case);
-            series(case, |point| total.filter(|_| meets(point)).map(|total| total / f64::from(point.tenants)))
+            let row = cost.rows.iter().find(|row| row.tier == case.tier && row.load == case.load)?;
+            let total = Some(row.total).filter(|total| total.is_finite())?;
+            let tried = numbers(case).into_iter().map(|number| number.tenants);
+            let priced = tried.filter(|tenants| (1..=row.tenants).contains(tenants));
+            let points = priced.map(|tenants| (f64::from(tenants), total / f64::from(tenants))).collect();
+            Some(Series { name: case.tier.clone(), points, ..Series::default() })
         };
-        let series: Vec<Series> = run.cases.iter().filter(|case| case.load == load).map(of).collect();
+        let series: Vec<Series> = run.cases.iter().filter(|case| case.load == load).filter_map(of).collect();
         let drawn = drawn(&cost.currency, false, series, style);
         if !drawn.is_empty() {
             let title = hanging("  ", &format!("cost of a tenant: {load}"), Ink::Head, style);
@@ -158,18 +152,32 @@ fn loads(cases: &[Case]) -> Vec<&str> {
     loads
 }
 
-fn series(case: &Case, of: impl Fn(&CurvePoint) -> Option<f64>) -> Series {
-    // An unclear trial says little of its number of tenants.
-    let about =
-        |point: &CurvePoint| PointAbout::told(point.outcome == Outcome::Unclear, word(point.outcome).to_owned());
-    let point = |point: &&CurvePoint| Some(((f64::from(point.tenants), of(point)?), about(point)));
-    let (points, about) = numbers(case).iter().filter_map(point).unzip();
-    Series { name: case.tier.clone(), points, about, ..Series::default() }
+/// Every trial of a search as a point: those that decide, and the others by themselves. No line joins them, since trials
+/// of one number may differ by more than those of two.
+fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
+    let numbers = numbers(case);
+    let drawn = |name: String, points: Vec<&CurvePoint>| {
+        let about =
+            |point: &&CurvePoint| PointAbout::told(point.outcome == Outcome::Unclear, point.outcome.to_string());
+        let place = |point: &&CurvePoint| (f64::from(point.tenants), of(point));
+        let (about, points) = (points.iter().map(about).collect(), points.iter().map(place).collect());
+        Series { name, points, about, scatter: true }
+    };
+    [
+        drawn(case.tier.clone(), numbers.iter().flat_map(|number| number.deciding.iter().copied()).collect()),
+        drawn(
+            format!("{} ({OTHERS})", case.tier),
+            numbers.iter().flat_map(|number| number.others.iter().copied()).collect(),
+        ),
+    ]
 }
 
+/// A chart, unless all of it is of one number of tenants.
 fn drawn(unit: &str, log_y: bool, series: Vec<Series>, style: &Style) -> String {
     let series: Vec<Series> = series.into_iter().filter(|one| !one.points.is_empty()).collect();
-    if series.iter().all(|one| one.points.len() < 2) {
+    let mut numbers = series.iter().flat_map(|one| &one.points).map(|(tenants, _)| *tenants);
+    let first = numbers.next();
+    if numbers.all(|tenants| Some(tenants) == first) {
         return String::new();
     }
     plot_over(&Plot { unit, log_y, series: &series, marks: &[], level: None, rows: ROWS }, "tenants", style)

@@ -2,6 +2,7 @@
 
 use tiermark_model::Bytes;
 use tiermark_model::capacity::Evidence;
+use tiermark_model::messages::trials::codes::settling_off;
 
 use crate::number::{nanoseconds, percent};
 
@@ -16,14 +17,21 @@ pub(super) fn words(evidence: &Evidence) -> String {
     // A busy server without a tier has nothing to say of one.
     let some = |n: Option<f64>| n.filter(|n| *n > 0.0);
     let dram = e.dram_budget.zip(e.pool).map(|(budget, pool)| {
-        let used = e.dram_used.map_or_else(String::new, |used| format!("{} in use of ", Bytes(used)));
-        format!("{used}{} of DRAM, {} of it compressed memory", Bytes(budget), Bytes(pool))
+        let of = match e.dram_used.map(|used| (used, used.checked_sub(budget).filter(|over| *over > 0))) {
+            None => Bytes(budget).to_string(),
+            Some((used, None)) => format!("{} in use of {}", Bytes(used), Bytes(budget)),
+            // The pool grows before the limit of the tenants follows.
+            Some((_, Some(over))) => format!("all {} and for a moment {} more", Bytes(budget), Bytes(over)),
+        };
+        format!("{of} of DRAM, {} of it compressed memory", Bytes(pool))
     });
+    let not_steady = e.not_steady.as_ref().filter(|why| why.code != settling_off);
     // Of a few pages tables and fragments are more than what they hold.
     let compression = e.compression.filter(|_| e.pool.is_none_or(|pool| pool >= LEAST_POOL));
     let written_back = e.zswap_written_back.filter(|pages| *pages > 0);
     let parts = [
         dram,
+        share("GETs that found their key", e.hit_share.filter(|share| *share < 0.9995)),
         some(e.faults_per_request).map(|faults| format!("{faults:.2} major faults a request")),
         some(e.swap_bytes_per_request).map(|bytes| format!("{} swapped a request", Bytes(bytes.round() as u64))),
         share("resident memory", e.resident_share.filter(|share| *share < 0.9995)),
@@ -46,14 +54,14 @@ pub(super) fn words(evidence: &Evidence) -> String {
         share("requests sent late", some(e.late_sends)),
         share("answers read late", some(e.late_answers)),
         e.oom_kills.filter(|kills| *kills > 0).map(|kills| format!("{kills} processes killed because memory ran out")),
-        e.not_steady.as_ref().map(|why| format!("not steady: {why}")),
+        not_steady.map(|why| format!("not steady: {why}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::messages::trials::settling_off;
+    use tiermark_model::messages::trials::{self as says, too_few_seconds};
 
     use super::*;
 
@@ -76,13 +84,21 @@ mod tests {
             memory_wait: Some(0.021),
             steal: Some(0.0),
             oom_kills: Some(2),
-            not_steady: Some(settling_off()),
+            not_steady: Some(too_few_seconds(3, 10)),
             ..Evidence::default()
         };
         assert_eq!(
             words(&known),
             "511 MiB in use of 512 MiB of DRAM, 130 MiB of it compressed memory, 0.77 major faults a request, 6 KiB swapped a request, resident memory 43 %, compressed 2.3 : 1, device read 58.0 µs, \
-             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not steady: the run does not wait for it (settle = 0)"
+             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not steady: only 3 of 10 seconds were observed"
         );
+        // More than there is cannot be in use of it; what holds for all trials is said once, above them.
+        let over = Evidence { dram_used: Some(514 << 20), not_steady: Some(says::settling_off()), ..known };
+        let text = words(&over);
+        assert!(
+            text.starts_with("all 512 MiB and for a moment 2 MiB more of DRAM, 130 MiB of it compressed"),
+            "{text}"
+        );
+        assert!(!text.contains("steady"), "{text}");
     }
 }

@@ -104,7 +104,7 @@ fn run() -> Capacity {
         answer: Answer::Between {
             low: 10,
             high: Some(12),
-            why: says::trials_undecided(11, &Votes { passed: 3, failed: 3, unclear: 0 }),
+            why: says::trials_undecided(11, &Votes { passed: 3, failed: 3, unclear: 0 }, None),
         },
         ended_by: Some(Ended { resource: Resource::Cpu, why: note("the tenants' cpus were busy 97 % of the time") }),
         curve: vec![
@@ -183,6 +183,39 @@ fn trials_say_why_they_were_made() {
     insta::assert_snapshot!(capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }));
 }
 
+/// Two of four full trials were seventy times as slow as the others, and a short one on the way up was slower still.
+#[test]
+fn one_number_of_tenants_shows_all_trials_that_decide() {
+    use Outcome::{Fail, Pass};
+    let made = [
+        (1, 5, Phase::Start, Pass, 112.0),
+        (2, 11, Phase::Ramp, Fail, 90_000.0),
+        (3, 11, Phase::Verification, Fail, 37_000.0),
+        (4, 11, Phase::Verification, Fail, 30_600.0),
+        (5, 11, Phase::Verification, Pass, 540.0),
+        (6, 11, Phase::Verification, Pass, 540.0),
+        (7, 11, Phase::Verification, Outcome::Unclear, 70_000.0),
+    ];
+    let mut case = dram();
+    case.curve = made.map(|(number, tenants, _, outcome, p99)| point(number, tenants, p99, outcome)).to_vec();
+    case.trials =
+        made.map(|(number, tenants, phase, outcome, _)| trial(number, tenants, phase, outcome, "", "")).to_vec();
+    let numbers = numbers(&case);
+    let p99 = |points: &[&CurvePoint]| points.iter().map(|point| point.p99_ns / 1e3).collect::<Vec<_>>();
+    assert_eq!(p99(&numbers[1].deciding), [37_000.0, 30_600.0, 540.0, 540.0]);
+    assert_eq!(p99(&numbers[1].others), [90_000.0, 70_000.0]);
+    let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default());
+    let row = |start: &str| {
+        let line = shown.lines().find(|line| line.trim_start().starts_with(start));
+        line.unwrap_or_else(|| panic!("{start}: {shown}")).to_owned()
+    };
+    assert!(row("11 worst of 4").contains(" 37000 "), "{shown}");
+    assert!(row("11 median of 4").contains(" 15570 "), "{shown}");
+    // Of the worst tenant: 1.12 times the P99 of all.
+    assert!(row("11 4 ").contains(" 41440 "), "{shown}");
+    assert!(row("5 ramp").contains(" 112 ") && shown.contains("b dram (ramp or unclear)"), "{shown}");
+}
+
 /// The published comparison: every tier with the same number of tenants, by its own closed loop.
 #[test]
 fn tiers_are_shown_beside_each_other_at_one_number() {
@@ -219,7 +252,7 @@ fn answers_that_are_no_number_are_told() {
     let mut shown = run();
     shown.cases[0].answer = Answer::AtLeast { tenants: 12 };
     shown.cases[1].answer = Answer::None { why: says::one_tenant_failed(2, 2) };
-    let why = says::trials_undecided(18, &Votes { passed: 0, failed: 0, unclear: 3 });
+    let why = says::trials_undecided(18, &Votes { passed: 0, failed: 0, unclear: 3 }, None);
     shown.cases[2].answer = Answer::Between { low: 17, high: None, why };
     insta::assert_snapshot!(format!("{}\n\n{}", capacity_line(&shown), capacity(&shown, &Style::default())));
 }

@@ -69,6 +69,11 @@ impl<'a> PrimitivePoint<'a> {
         self.finding.labels.is_for(Purpose::Os)
     }
 
+    /// Where the other side is, or on which pages, in words; empty where its primitive's name says all of it.
+    pub(super) fn place(&self) -> String {
+        self.kind.told(&self.word)
+    }
+
     pub(super) fn number(&self, dimension: Dimension) -> Option<u64> {
         self.numbers[dimension as usize]
     }

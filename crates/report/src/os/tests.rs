@@ -271,3 +271,29 @@ fn no_two_tables_of_a_group_have_one_title() {
     let text = shown(&all, &Style::default());
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn a_whole_run_begins_with_the_numbers_that_lmbench_made_known() {
+    let one = |op: &str, group: OsGroup, ns: f64| with(latency(op, group, ns), |labels| labels.purpose(Purpose::Os));
+    let pipe = |op: &str, purpose: Purpose, place: &str, ns: f64| {
+        with(latency(op, OsGroup::Channels, ns), |labels| labels.text(Labels::RELATION, place).purpose(purpose))
+    };
+    let all = vec![
+        one("getppid", OsGroup::Syscalls, 104.0),
+        one("open+close", OsGroup::Syscalls, 1200.0),
+        one("signal to itself", OsGroup::Syscalls, 900.0),
+        one("fork+exit", OsGroup::Processes, 80e3),
+        one("fork+exec", OsGroup::Processes, 400e3),
+        pipe("pipe ping-pong", Purpose::OsPoint, "same cpu", 4400.0),
+        pipe("pipe ping-pong", Purpose::Os, "LLC", 34e3),
+    ];
+    let text = shown(&all, &Style::default());
+    assert!(text.trim_start().starts_with("Best known"), "{text}");
+    let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_owned();
+    assert!(line("lat_syscall null  getppid").contains("104 ns"), "{text}");
+    assert!(line("lat_proc fork").contains("80.0 µs"), "{text}");
+    // The first point, and not another place.
+    assert!(line("lat_pipe").contains("34.0 µs") && line("lat_pipe").ends_with("other side LLC"), "{text}");
+    // A few selected primitives have no such list.
+    assert!(!shown(&all[..3], &Style::default()).contains("lat_syscall"));
+}

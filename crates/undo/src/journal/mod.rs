@@ -229,7 +229,14 @@ fn held(path: &Path, root: &Root) -> Option<HeldChanges> {
                 && start_ticks(root, noted.head.pid) == Some(noted.head.start_ticks);
             let swaps = noted.left().filter_map(|(_, change)| change.swap_area()).collect();
             let commands = noted.left().filter_map(|(_, change)| change.command()).collect();
-            (noted.left().map(|(_, change)| change.to_string()).collect(), swaps, commands, at_work)
+            let mut changes: Vec<String> = Vec::new();
+            for change in noted.left().map(|(_, change)| change.to_string()) {
+                // A device is noted before it is made and when it is known.
+                if !changes.contains(&change) {
+                    changes.push(change);
+                }
+            }
+            (changes, swaps, commands, at_work)
         }
         Err(why) => (vec![why], Vec::new(), Vec::new(), false),
     };

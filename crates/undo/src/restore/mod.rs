@@ -190,7 +190,19 @@ impl Journal {
 /// File systems of the kernel: where one is not mounted, its absent files say nothing about what is left.
 const KERNEL_FILES: [&str; 2] = ["proc", "sys"];
 
+/// Takes back the changes of a journal. A change that was noted before it was made and after is one row.
 fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
+    let mut rows: Vec<ChangeRow> = Vec::new();
+    for row in each(journal, writer, how) {
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// Takes back the changes of a journal, with a row for each note.
+fn each(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
     let is_absent = |path: &&str| writer.root().list(path).map_or(true, |names| names.is_empty());
     if let Some(path) = KERNEL_FILES.into_iter().find(is_absent) {
         let all = journal.left(|change| Some(row(change, ChangeOutcome::Left, Some(notes::kernel_files_absent(path)))));

@@ -1,5 +1,6 @@
 //! Swap areas and zram devices.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -242,15 +243,19 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
     });
     // Noted twice is sure once: before it was added, and when it was known.
     let of = |number: u32| noted.iter().filter(move |(_, noted)| noted.0 == number).find_map(|(_, (_, made))| *made);
-    let made: Vec<Option<ZramIdentity>> = noted
-        .iter()
-        .map(|(_, (number, _))| of(*number).map(|(size, sequence)| ZramIdentity { size, sequence }))
-        .collect();
     let mut rows = Vec::new();
-    for ((index, (number, sure)), made) in noted.into_iter().zip(made) {
+    let mut unmade: BTreeMap<u32, ChangeOutcome> = BTreeMap::new();
+    for (index, (number, sure)) in noted.iter().copied() {
+        // A device is noted before it is made and when it is known, and unmade once.
+        if let Some(outcome) = unmade.get(&number) {
+            journal.settle(index, *outcome);
+            continue;
+        }
+        let made = of(number).map(|(size, sequence)| ZramIdentity { size, sequence });
         let (size, sequence) = sure.unwrap_or_default();
         let change = Change::Zram { number, sure: sure.is_some(), size, sequence };
         let (outcome, why) = unmake(number, made, writer);
+        unmade.insert(number, outcome);
         journal.settle(index, outcome);
         rows.push(row(&change, outcome, why));
     }

@@ -10,6 +10,8 @@ mod order;
 mod pending;
 mod unseen;
 
+use std::collections::BTreeSet;
+
 use common::{Fake, GROUP, TENANT};
 use tiermark_model::{ChangeOutcome, ChangeRow, Code};
 use tiermark_undo::{Asked, Change, Journal, Restored, Syntax, restore_all};
@@ -69,6 +71,11 @@ fn run_of_a_tenant() -> Vec<Change> {
         swap_file("var/tmp/tiermark-7.swap"),
         Change::Process { pid: 70, start_ticks: 700, what: "redis-server".into() },
     ]
+}
+
+/// How many things are changed: a device is noted before it is made and when it is known.
+fn names(changes: &[Change]) -> usize {
+    changes.iter().map(ToString::to_string).collect::<BTreeSet<String>>().len()
 }
 
 /// The system after all of that was done.

@@ -66,7 +66,7 @@ fn members_that_proc_does_not_show_survive_and_get_no_signal() {
     leave(&fake, run());
     let restored = force_back(&mut fake);
     assert!(fake.log.is_empty(), "{:?}", fake.log);
-    assert_eq!(kept(&restored).len(), run().len(), "{restored:?}");
+    assert_eq!(kept(&restored).len(), names(&run()), "{restored:?}");
     let tenant = restored.rows.iter().find(|row| row.what.ends_with("t0")).unwrap();
     let why = tenant.why.as_ref().unwrap();
     assert_eq!((code(tenant), &why.data["processes"]), (codes::members_survive, &serde_json::json!([0, 73])));
@@ -85,7 +85,7 @@ fn a_group_whose_processes_cannot_be_read_keeps_everything_and_is_named() {
     leave(&fake, run());
     let restored = force_back(&mut fake);
     assert!(fake.log.is_empty(), "{:?}", fake.log);
-    assert_eq!(kept(&restored).len(), run().len(), "{restored:?}");
+    assert_eq!(kept(&restored).len(), names(&run()), "{restored:?}");
     let row = restored.rows.iter().find(|row| row.what.ends_with("t0")).unwrap();
     assert_eq!((code(row), &row.why.as_ref().unwrap().data["group"]), (codes::group_unreadable, &TENANT.into()));
     fake.put(&procs, "");
@@ -100,9 +100,9 @@ fn groups_are_pending_where_no_hierarchy_is_mounted() {
     let restored = force_back(&mut fake);
     assert!(fake.log.is_empty(), "{:?}", fake.log);
     let kept = kept(&restored);
-    assert_eq!(kept.len(), run().len(), "{restored:?}");
+    assert_eq!(kept.len(), names(&run()), "{restored:?}");
     assert!(kept.iter().all(|row| code(row) == codes::hierarchy_absent), "{kept:?}");
-    assert_eq!(pending(&fake.state(), fake.root())[0].changes.len(), run().len());
+    assert_eq!(pending(&fake.state(), fake.root())[0].changes.len(), names(&run()));
     // Its user knows that they are gone.
     let forget = Asked { forget: vec![format!("/{GROUP}"), format!("/{TENANT}")], ..Asked::default() };
     let restored = restore_all(&fake.state(), &mut fake, &forget).unwrap();
@@ -165,7 +165,7 @@ fn nothing_is_done_where_the_file_systems_of_the_kernel_are_absent() {
         leave(&fake, run_of_a_tenant());
         fake.take_away(absent);
         let restored = force_back(&mut fake);
-        assert_eq!(kept(&restored).len(), run_of_a_tenant().len(), "{absent}: {restored:?}");
+        assert_eq!(kept(&restored).len(), names(&run_of_a_tenant()), "{absent}: {restored:?}");
         assert!(restored.rows.iter().all(|row| code(row) == codes::kernel_files_absent), "{restored:?}");
         assert!(fake.log.is_empty() && fake.journals() == 1);
     }

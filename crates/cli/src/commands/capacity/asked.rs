@@ -137,6 +137,7 @@ pub(super) fn environment<'a>(
         wrapper: setup.wrapper.clone(),
         removes: setup.removes.clone(),
         placer: vec![own, tiermark_primitives::PLACE.to_owned()],
+        memory: scenario.tenant.memory_limit(),
         first_port: setup.first_port,
     };
     Ok(Environment {

@@ -17,11 +17,22 @@ use tiermark_undo::{Restored, RootWriter, StateDir, pending, restore_those};
 use super::asked::{asked, environment, programs, setup};
 use super::scenario;
 use crate::args::CapacityArgs;
+use crate::busy::{Watch, disturbs_tenants};
 use crate::output::{Failure, tell};
-use crate::{restoring, shell};
+use crate::{harmless, restoring, shell, target};
 
-/// A run that can begin, and prices: mistakes in prices are reported before hours of measuring.
-pub(super) fn begin(args: &CapacityArgs) -> Result<(SavedRun, Option<Prices>), Failure> {
+/// A run that can begin.
+pub(super) struct Begun {
+    /// The run and its file.
+    pub(super) saved: SavedRun,
+    /// Prices: mistakes in them are reported before hours of measuring.
+    pub(super) prices: Option<Prices>,
+    /// Other work on the cpus; `None` where the system does not say.
+    pub(super) watch: Option<Watch>,
+}
+
+/// Checks everything, and begins or opens the file of the run.
+pub(super) fn begin(args: &CapacityArgs) -> Result<Begun, Failure> {
     if let Some(file) = &args.resume {
         let file = match file {
             Some(file) => file.clone(),
@@ -34,18 +45,19 @@ pub(super) fn begin(args: &CapacityArgs) -> Result<(SavedRun, Option<Prices>), F
                 tell(format_args!("tiermark: {line}"));
             }
         }
-        let prices = may_begin(args, &saved.pending())?;
-        return Ok((saved, prices));
+        let (prices, watch) = may_begin(args, &saved.pending())?;
+        return Ok(Begun { saved, prices, watch });
     }
     let (scenario, setup) = (asked(args)?, setup(args)?);
-    let prices = may_begin(args, &Pending::all(&scenario, &setup))?;
+    let (prices, watch) = may_begin(args, &Pending::all(&scenario, &setup))?;
     let (started, id) = shell::started_and_id();
     let seed = scenario.seed.unwrap_or_else(shell::random);
-    Ok((SavedRun::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?, prices))
+    let saved = SavedRun::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?;
+    Ok(Begun { saved, prices, watch })
 }
 
-/// Prices, and whether the run can begin on the machine once the changes of a killed run are taken back.
-fn may_begin(args: &CapacityArgs, pending: &Pending<'_>) -> Result<Option<Prices>, Failure> {
+/// Whether the run can begin on the machine once the changes of a killed run are taken back, beside the work of others.
+fn may_begin(args: &CapacityArgs, pending: &Pending<'_>) -> Result<(Option<Prices>, Option<Watch>), Failure> {
     let Pending { scenario, setup, .. } = pending;
     let prices = prices(scenario);
     let changes = scenario.backend != Backend::External || setup.commands.stop.is_some();
@@ -54,10 +66,11 @@ fn may_begin(args: &CapacityArgs, pending: &Pending<'_>) -> Result<Option<Prices
         take_back(&state()?, args.quiet)?;
     }
     let checks = Checks::run(args, pending, prices)?;
-    match checks.wrong() {
-        None => Ok(checks.prices),
-        Some(failure) => Err(failure),
+    if let Some(failure) = checks.wrong() {
+        return Err(failure);
     }
+    let watch = Watch::begin(&target::this_machine()?.allowed_cpus, args.force, disturbs_tenants)?;
+    Ok((checks.prices, watch))
 }
 
 /// The prices of a scenario that names a file of them, or the mistakes in it.
@@ -116,8 +129,11 @@ fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
     let held = pending(state, &root).into_iter().filter(|held| held.what.starts_with(WHAT));
     restoring::announce_commands(&held.collect::<Vec<_>>());
     let restored = restore_those(state, &mut RootWriter::new(root), &|head| head.what.starts_with(WHAT))?;
-    if !quiet && !restored.rows.is_empty() {
-        tell("tiermark: taking back what a killed run changed");
+    // What stays is refused below.
+    let back: Vec<String> =
+        restored.rows.iter().filter(|row| !row.stays()).map(|row| harmless::line(&row.said())).collect();
+    if !quiet && !back.is_empty() {
+        tell(format_args!("tiermark: taken back, left by a killed run: {}", back.join(", ")));
     }
     match left(restored) {
         refused if refused.is_empty() => Ok(()),

@@ -1,10 +1,12 @@
 //! Progress of a capacity run: the trials of each search, and the state of the one under way.
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::ProgressBar;
 use tiermark_capacity::level::time;
 use tiermark_capacity::run::Event;
 use tiermark_model::Bytes;
 use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord, tenants};
+
+use crate::sinks::line_that_moves;
 
 /// Lines on standard error: one that stays for each trial, and on a terminal one that moves.
 pub(super) struct Bar {
@@ -14,9 +16,7 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn new(quiet: bool) -> Self {
-        // It draws nothing where standard error is no terminal, and has no thread of its own.
-        let bar = (!quiet).then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
-        Self { bar, doing: String::new() }
+        Self { bar: (!quiet).then(line_that_moves), doing: String::new() }
     }
 
     /// Prints an event.
@@ -70,11 +70,6 @@ impl Drop for Bar {
 }
 
 fn result(record: &TrialRecord, point: Option<&CurvePoint>) -> String {
-    let outcome = match record.outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "fail",
-        Outcome::Unclear => "unclear",
-    };
     // Most levels apply to each tenant: the deciding figure is then of the worst, and the figures of all requests are
     // shown beside it.
     let all = point.map_or_else(String::new, |point| {
@@ -82,27 +77,23 @@ fn result(record: &TrialRecord, point: Option<&CurvePoint>) -> String {
     });
     let how = if record.fresh { "fresh" } else { "added" };
     let who = format!("{} ({how})", tenants(record.tenants));
-    format!("  {:>2}  {who:<18} {:<12} {outcome}: {}{all}", record.number, record.phase.to_string(), record.decided_by)
+    let TrialRecord { number, phase, outcome, .. } = record;
+    format!("  {number:>2}  {who:<18} {phase:<12} {outcome}: {}{all}", record.reason())
 }
 
 fn answered(answer: &Answer) -> String {
     match answer {
-        Answer::Exactly { tenants: count, .. } => tenants(*count),
-        Answer::Between { low, high: Some(high), why } => format!("{low} to {}: {why}", tenants(*high)),
-        Answer::Between { low, high: None, why } => format!("{} or more: {why}", tenants(*low)),
         Answer::Fixed { tenants: count, outcome: outcome @ (Outcome::Pass | Outcome::Fail) } => {
             let how = if *outcome == Outcome::Pass { "meet" } else { "miss" };
             format!("{}: {how} the service level", tenants(*count))
         }
-        Answer::Fixed { tenants: count, .. } => format!("{}: not clear", tenants(*count)),
-        Answer::AtLeast { tenants: count } => format!("{} or more", tenants(*count)),
-        Answer::None { why } => format!("none: {why}"),
+        other => other.why().map_or_else(|| other.in_words(), |why| format!("{}: {why}", other.in_words())),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::capacity::Phase;
+    use tiermark_model::capacity::{Ended, Phase, Resource};
     use tiermark_model::messages::trials as says;
 
     use super::*;
@@ -122,6 +113,11 @@ mod tests {
         };
         let line = result(&record, None);
         assert_eq!(line, "   3  1 tenant (added)   verification fail: P99 < 1 ms: 1.2 ms of tenant 1 at worst");
+        let ended_by = Some(Ended { resource: Resource::Client, why: says::requests_sent_late(0.021) });
+        let unclear = TrialRecord { outcome: Outcome::Unclear, ended_by, ..record.clone() };
+        let said =
+            "unclear: the load generator sent 2.1 % of the requests late; P99 < 1 ms: 1.2 ms of tenant 1 at worst";
+        assert!(result(&unclear, None).ends_with(said), "{}", result(&unclear, None));
         let point = CurvePoint {
             tenants: 12,
             trial: 3,

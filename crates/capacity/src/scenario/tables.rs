@@ -1,0 +1,173 @@
+//! The tables of a scenario file.
+
+use tiermark_load::{Arrivals, KeyDist, KeyOrder};
+
+use super::table::table;
+use super::{Backend, Eviction, MaxMemory, Pacing, Size, Tier, written};
+use crate::level::Level;
+
+table! {
+    /// A capacity run as data: tenants, their load, the service level, the tiers to compare.
+    Scenario {
+        /// The name in documents.
+        name: String = "text";
+        /// A summary of one line.
+        title: String = "text", serde(default);
+        /// A page of text about the scenario.
+        about: String = "text", serde(default);
+        /// Where tenants run: server processes of this machine, virtual machines, or servers that run already.
+        backend: Backend = "choice", serde(default);
+        /// Servers that run already, for backend = "external"; no other backend has them.
+        targets: Vec<String> = "list of host:port, or paths of unix sockets", serde(default, skip_serializing_if = "Vec::is_empty");
+        /// Kinds of memory to compare, each searched by itself.
+        tiers: Vec<Tier> = "list of dram, swap:PATH, zram[:ALGORITHM], zswap, node:N, demotion:N, or mixes as zram+swap:PATH";
+        /// Memory of all tenants together, in place of the server's DRAM.
+        dram_budget: Size = "size";
+        /// Part of the budget that is reserved for the system and the clients.
+        reserve: Size = "size", serde(default = "nothing");
+        /// Size of zram devices and of swap files; without it four times the budget.
+        tier_size: Option<Size> = "size", serde(default, skip_serializing_if = "Option::is_none");
+        /// Price file, to compute the cost of a tenant.
+        prices: Option<String> = "path", serde(default, skip_serializing_if = "Option::is_none");
+        /// Seed of every random choice; without it drawn anew for each run, and recorded.
+        seed: Option<u64> = "number", serde(default, skip_serializing_if = "Option::is_none");
+        /// One tenant: its server and its keys.
+        tenant: Tenant = "table";
+        /// The requests to each tenant.
+        load: Load = "table";
+        /// How long warming up and measuring take.
+        time: Times = "table", serde(default);
+        /// The service level.
+        level: Level = "table";
+        /// The most that a search may take.
+        limits: SearchLimits = "table", serde(default);
+    }
+}
+
+table! {
+    /// Server and data of a tenant.
+    Tenant {
+        /// The server's program, a name that is looked up or a path.
+        server: String = "text", serde(default = "redis");
+        /// Records that are written to it.
+        records: u64 = "number, or as \"75k\"", serde(deserialize_with = "written::count");
+        /// Size of a record's value.
+        value: Size = "size";
+        /// Share of a value that compression removes: 0 is random, 0.5 halves it. It decides what zram and zswap hold.
+        compressibility: f64 = "share, 0 to 0.99", serde(default);
+        /// Memory from which on the server evicts keys, for backend = "process"; "off" evicts none. An external server
+        /// has its own setting, and the key says that it may lack keys.
+        maxmemory: MaxMemory = "\"off\" or a size", serde(default);
+        /// Which keys the server evicts. A GET of an evicted key counts as answered; the report has the share of GETs
+        /// that found their key.
+        maxmemory_policy: Eviction = "choice", serde(default);
+        /// Memory of each virtual machine, for backend = "qemu"; without it enough for the records and 192 MiB.
+        vm_memory: Option<Size> = "size", serde(default, skip_serializing_if = "Option::is_none");
+        /// Cpus of each virtual machine, for backend = "qemu"; without it 1.
+        vm_cpus: Option<u32> = "number, 1 to 64", serde(default, skip_serializing_if = "Option::is_none");
+        /// Parameters added to the command line of the virtual machines' kernel.
+        vm_append: Option<String> = "text", serde(default, skip_serializing_if = "Option::is_none");
+    }
+}
+
+table! {
+    /// The requests to each tenant.
+    Load {
+        /// Requests a second of each tenant; in a closed loop at most.
+        rate: f64 = "requests/s";
+        /// Whether requests are sent at their times (open loop), or one at a time (closed loop).
+        pacing: Pacing = "choice", serde(default);
+        /// How the times of requests are spread.
+        arrival: Arrivals = "choice", serde(default);
+        /// Percentages of GETs, the others are SETs; each is searched by itself.
+        mixes: Vec<f64> = "list of percentages", serde(default = "reads");
+        /// Draw GETs and SETs as the published test does: one percent of all requests fewer are SETs.
+        brief_mix: bool = "true or false", serde(default);
+        /// Distributions of the requested keys; each is searched by itself.
+        keys: Vec<KeyDist> = "list of uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT, hotspot:SHARE,SHARE", serde(default = "uniform");
+        /// Whether popular keys are neighbours.
+        key_order: KeyOrder = "choice", serde(default);
+        /// Connections to each tenant.
+        connections: u32 = "number, 1 to 1000", serde(default = "one");
+        /// Most requests under way on a connection; beyond it the tenant is overloaded.
+        pipeline: u32 = "number, 1 to 100000", serde(default = "thousand");
+    }
+}
+
+table! {
+    /// How long warming up and measuring take.
+    Times, derive(Copy), serde(default) {
+        /// Load before anything counts, with keys of its own.
+        warm_up: f64 = "seconds, or as \"2m\"", serde(deserialize_with = "written::seconds");
+        /// Longest wait after the warm-up until the system is steady; 0 does not wait.
+        settle: f64 = "seconds, or as \"2m\"", serde(deserialize_with = "written::seconds");
+        /// Length of one iteration.
+        measure: f64 = "seconds, or as \"2m\"", serde(deserialize_with = "written::seconds");
+        /// Iterations of a full trial.
+        iterations: u32 = "number, 1 to 100";
+    }
+}
+
+table! {
+    /// Limits of a search.
+    SearchLimits, derive(Copy), serde(default) {
+        /// The only number of tenants to try on each tier; without it the number is searched for.
+        tenants: Option<u32> = "number", serde(skip_serializing_if = "Option::is_none");
+        /// Most tenants of a trial.
+        most_tenants: u32 = "number";
+        /// Most trials of one search.
+        most_trials: u32 = "number", serde(alias = "most-probes");
+        /// Longest time of one trial, its fill included; a level that is not clear by then stays so.
+        trial_seconds: f64 = "seconds, or as \"2h\"", serde(alias = "probe-seconds", deserialize_with = "written::seconds");
+        /// Longest time of the whole run, in equal parts for its searches; without it no limit.
+        total_seconds: Option<f64> = "seconds, or as \"2h\"", serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds");
+        /// Memory of the machine that stays free: a trial ends that comes near.
+        memory_floor: Size = "size";
+    }
+}
+
+fn nothing() -> Size {
+    Size(0)
+}
+
+fn redis() -> String {
+    "redis-server".to_owned()
+}
+
+fn reads() -> Vec<f64> {
+    vec![100.0]
+}
+
+fn uniform() -> Vec<KeyDist> {
+    vec![KeyDist::Uniform]
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn thousand() -> u32 {
+    1000
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        // Percentiles of 60 s at a few thousand requests a second are known to some percent.
+        Self { warm_up: 30.0, settle: 120.0, measure: 60.0, iterations: 3 }
+    }
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        // 40 trials are what 2 log₂ N + 8 allows of 65,536 tenants.
+        let memory_floor = Size(512 << 20);
+        Self {
+            tenants: None,
+            most_tenants: 1000,
+            most_trials: 40,
+            trial_seconds: 3600.0,
+            total_seconds: None,
+            memory_floor,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Scenes of runs of `capacity` and of `load`: what limited the tenants, and what the client saw of the servers.
+
+use tiermark_model::capacity::{Capacity, Case, Evidence, Outcome, Resource, TrialRecord, tenants as counted};
+use tiermark_model::load::{LoadLoop, LoadRun};
+use tiermark_model::messages::capacity::codes::others_busy;
+use tiermark_model::messages::trials::codes::processes_killed;
+use tiermark_model::{Confidence, Note};
+
+use crate::facts::{Fact, LIMIT, Scene, SceneKind};
+
+/// Scenes of a run at most: a document may have any number of searches.
+const MOST: usize = 256;
+
+/// A scene for each search of a capacity run: the trial that shows its end.
+pub(crate) fn of_capacity(run: &Capacity) -> Vec<Scene> {
+    let busy = run.warnings.iter().find(|warning| warning.code == others_busy);
+    let programs = busy.and_then(|warning| warning.data.get("programs")?.as_str()).unwrap_or_default();
+    run.cases.iter().take(MOST).filter_map(|case| of_case(case, programs)).collect()
+}
+
+/// The trial that shows what ended a search: the one with the resource that ran out, or the failure of the fewest
+/// tenants; of a search without a failure that of the most tenants.
+fn telling(case: &Case) -> Option<&TrialRecord> {
+    let last = || case.trials.iter().rev();
+    let of_end = case.ended_by.as_ref().and_then(|_| last().find(|trial| trial.ended_by == case.ended_by));
+    let failed = || last().filter(|trial| trial.outcome == Outcome::Fail).min_by_key(|trial| trial.tenants);
+    of_end.or_else(failed).or_else(|| last().max_by_key(|trial| trial.tenants))
+}
+
+fn of_case(case: &Case, programs: &str) -> Option<Scene> {
+    let trial = telling(case)?;
+    let limit = match case.ended_by.as_ref().map(|by| by.resource) {
+        Some(Resource::MemoryTier) => "memory",
+        Some(Resource::Cpu) => "cpu",
+        Some(Resource::Link) => "link",
+        Some(Resource::Client) => "client",
+        None if trial.outcome == Outcome::Fail => "unknown",
+        None => "none",
+    };
+    let place = format!("{}, {}, {}", case.tier, case.load, counted(trial.tenants));
+    let others = trial.evidence.as_ref().and_then(|seen| Some(seen.cpu? - seen.tenants_cpu? - seen.client_share?));
+    let named = if programs.is_empty() { String::new() } else { format!(" (busiest over the whole run: {programs})") };
+    let scene = Scene::new(SceneKind::Tenants, Some(place.clone())).word(LIMIT, limit);
+    let mut facts = Facts { scene, rests_on: Confidence::Measured };
+    facts.add(Fact::Tenants, Some(f64::from(trial.tenants)));
+    facts.rests_on = Confidence::Reported;
+    facts.add(Fact::Kills, kills(trial.ended_by.as_ref().map(|by| &by.why), trial.evidence.as_ref()));
+    if let Some(seen) = &trial.evidence {
+        facts.of_system(seen);
+        facts.add(Fact::OthersCpu, others.map(|share| share.max(0.0)));
+        facts.rests_on = Confidence::Measured;
+        facts.add(Fact::LateSends, seen.late_sends);
+        facts.add(Fact::LateAnswers, seen.late_answers);
+        facts.add(Fact::ClientBusy, seen.client_cpu);
+    }
+    if others.is_some_and(|share| share >= OTHERS) {
+        facts.scene.place = Some(place + &named);
+    }
+    Some(facts.scene)
+}
+
+/// Share of the cpus from which other programs are worth a name.
+const OTHERS: f64 = 0.1;
+
+/// Processes that the kernel killed: of the reason of the end, where the trial was ended before it measured.
+fn kills(why: Option<&Note>, seen: Option<&Evidence>) -> Option<f64> {
+    let told = why.filter(|why| why.code == processes_killed).and_then(|why| why.data.get("processes")?.as_f64());
+    told.or_else(|| seen.and_then(|seen| seen.oom_kills).map(|kills| kills as f64))
+}
+
+/// A scene that is being filled.
+struct Facts {
+    scene: Scene,
+    rests_on: Confidence,
+}
+
+impl Facts {
+    fn add(&mut self, fact: Fact, value: Option<f64>) {
+        if let Some(value) = value {
+            self.scene = std::mem::replace(&mut self.scene, Scene::new(SceneKind::Tenants, None)).with(
+                fact,
+                value,
+                self.rests_on,
+                &[],
+            );
+        }
+    }
+
+    fn of_system(&mut self, seen: &Evidence) {
+        for (fact, value) in [
+            (Fact::FaultsPerRequest, seen.faults_per_request),
+            (Fact::SwapPerRequest, seen.swap_bytes_per_request),
+            (Fact::Resident, seen.resident_share),
+            (Fact::MemoryWait, seen.memory_wait),
+            (Fact::DeviceWait, seen.io_wait),
+            (Fact::CpuWait, seen.cpu_wait),
+            (Fact::CpusBusy, seen.cpu),
+            (Fact::TenantsCpu, seen.tenants_cpu),
+            (Fact::ClientShare, seen.client_share),
+            (Fact::LinkUsed, seen.link),
+        ] {
+            self.add(fact, value);
+        }
+    }
+}
+
+/// The scene of a load: all tenants together.
+pub(crate) fn of_load(run: &LoadRun) -> Vec<Scene> {
+    let Some(part) = &run.measured else { return Vec::new() };
+    let all = &part.all;
+    let pacing = match run.workload.pacing {
+        LoadLoop::Open => "open",
+        LoadLoop::Closed => "closed",
+        LoadLoop::Paced => "paced",
+    };
+    let tenants = counted(u32::try_from(part.tenants.len()).unwrap_or(u32::MAX));
+    let scene = Scene::new(SceneKind::Load, Some(tenants)).word("loop", pacing);
+    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let threads = part.client_cpu_seconds.iter().copied().fold(0.0, f64::max);
+    let is_open = run.workload.pacing == LoadLoop::Open;
+    let mut facts = Facts { scene, rests_on: Confidence::Measured };
+    for (fact, value) in [
+        (Fact::Requests, Some(all.done as f64)),
+        (Fact::Achieved, all.achieved_share.filter(|_| is_open)),
+        (Fact::LateSends, share(all.late, all.scheduled).filter(|_| is_open)),
+        (Fact::LateAnswers, share(all.late_answers, all.done)),
+        (Fact::Held, share(all.held, all.scheduled).filter(|_| is_open)),
+        (Fact::ClientBusy, (part.client_wall_seconds > 0.0).then(|| threads / part.client_wall_seconds)),
+        (Fact::Misses, share(all.misses, all.gets)),
+        (Fact::Errors, share(all.errors.saturating_add(all.unanswered), all.done.saturating_add(all.unanswered))),
+    ] {
+        facts.add(fact, value);
+    }
+    vec![facts.scene]
+}

@@ -1,0 +1,248 @@
+//! Runs of tenants and of load: what limited them, from the evidence of their own trials.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+use tiermark_explain::{explain_capacity, explain_load, rests_on_figures};
+use tiermark_model::capacity::{
+    Answer, CAPACITY_SCHEMA, Capacity, Case, Ended, Evidence, Outcome, Phase, Resource, TrialRecord, Votes,
+};
+use tiermark_model::load::{
+    LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadMix, LoadPart, LoadRun, LoadTenant, LoadWorkload, Spin,
+};
+use tiermark_model::messages::capacity as says;
+use tiermark_model::messages::trials;
+use tiermark_model::{Explanation, Machine, Tool};
+
+fn trial(number: u32, tenants: u32, outcome: Outcome, ended_by: Option<Ended>, seen: Option<Evidence>) -> TrialRecord {
+    TrialRecord {
+        number,
+        tenants,
+        phase: Phase::Verification,
+        fresh: true,
+        why: trials::one_tenant_first(),
+        outcome,
+        decided_by: trials::nothing_measured(),
+        ended_by,
+        evidence: seen,
+    }
+}
+
+/// A search whose sixth tenant ended it so.
+fn ended(resource: Resource, why: tiermark_model::Note, outcome: Outcome, seen: Option<Evidence>) -> Case {
+    let by = Ended { resource, why };
+    let quiet = Evidence { cpu: Some(0.3), ..Evidence::default() };
+    Case {
+        tier: "zram".into(),
+        load: "100 % GET, uniform".into(),
+        answer: Answer::Exactly { tenants: 5, votes: Votes::default(), beyond: Votes::default() },
+        over_dram: None,
+        ended_by: Some(by.clone()),
+        settings: Vec::new(),
+        curve: Vec::new(),
+        trials: vec![trial(1, 6, outcome, Some(by), seen), trial(2, 5, Outcome::Pass, None, Some(quiet))],
+    }
+}
+
+fn run(case: Case) -> Capacity {
+    Capacity {
+        schema: CAPACITY_SCHEMA.into(),
+        tool: Tool::default(),
+        started: "2026-11-21T19:14:48Z".into(),
+        seed: 7,
+        machine: Machine::default(),
+        health: None,
+        scenario: "mini".into(),
+        workload: String::new(),
+        level: String::new(),
+        cases: vec![case],
+        cost: None,
+        refused: Vec::new(),
+        warnings: vec![says::others_busy(0.4, "cc 0.8")],
+    }
+}
+
+fn names(found: &Explanation) -> Vec<&str> {
+    found.found.iter().map(|one| one.rule.as_str()).collect()
+}
+
+#[test]
+fn each_end_of_a_search_has_its_explanation_and_no_other() {
+    use Outcome::{Fail, Unclear};
+    use Resource::{Client, Cpu, Link, MemoryTier};
+    let faults = |faults: f64| {
+        let seen = Evidence {
+            faults_per_request: Some(faults),
+            swap_bytes_per_request: Some(4096.0 * faults),
+            memory_wait: Some(0.3),
+            oom_kills: Some(0),
+            ..Evidence::default()
+        };
+        Some(seen)
+    };
+    let cpus = Evidence { cpu: Some(0.97), tenants_cpu: Some(0.6), client_share: Some(0.35), ..Evidence::default() };
+    let late = Evidence { late_sends: Some(0.04), client_cpu: Some(0.95), ..Evidence::default() };
+    for (case, rule) in [
+        // Killed while it was filled: there is no evidence but the reason.
+        (ended(MemoryTier, trials::processes_killed(2), Fail, None), "tenants-memory"),
+        (ended(MemoryTier, trials::waited_for_memory(0.3), Fail, faults(0.4)), "tenants-tier"),
+        (ended(MemoryTier, trials::waited_for_memory(0.3), Fail, faults(0.001)), "tenants-memory-full"),
+        (ended(Cpu, trials::waited_for_cpu(0.6), Fail, Some(cpus)), "tenants-cpu"),
+        (ended(Client, trials::requests_sent_late(0.04), Unclear, Some(late)), "tenants-client"),
+        (ended(Link, trials::link_full(0.95), Fail, None), "tenants-link"),
+    ] {
+        let found = explain_capacity("last", &run(case));
+        assert_eq!(names(&found), [rule], "{found:?}");
+        assert!(rests_on_figures(&found));
+        assert!(found.found[0].place.as_ref().unwrap().starts_with("zram, 100 % GET, uniform, 6 tenants"), "{found:?}");
+        // Rules of memory have no place here.
+        assert!(found.unjudged.iter().all(|one| one.rule.starts_with("tenants-")), "{:?}", found.unjudged);
+    }
+}
+
+#[test]
+fn a_search_without_an_end_says_that_nothing_limited_it_and_a_failure_without_a_cause_that_none_is_known() {
+    let mut case = ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, None);
+    case.ended_by = None;
+    case.trials[0].ended_by = None;
+    assert_eq!(names(&explain_capacity("last", &run(case.clone()))), ["tenants-level"]);
+    case.trials.remove(0);
+    case.answer = Answer::AtLeast { tenants: 5 };
+    let found = explain_capacity("last", &run(case.clone()));
+    assert_eq!(names(&found), ["tenants-not-limited"]);
+    assert!(found.found[0].place.as_ref().unwrap().ends_with("5 tenants"), "{found:?}");
+    case.trials.clear();
+    assert!(explain_capacity("last", &run(case)).is_empty());
+}
+
+#[test]
+fn programs_that_disturbed_are_those_of_the_run() {
+    let seen = |others: f64| Evidence {
+        cpu: Some(0.95),
+        tenants_cpu: Some(0.5),
+        client_share: Some(0.45 - others),
+        ..Evidence::default()
+    };
+    let of = |others| run(ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, Some(seen(others))));
+    let found = explain_capacity("last", &of(0.3));
+    assert_eq!(names(&found), ["tenants-others", "tenants-cpu"]);
+    assert!(found.found[0].place.as_ref().unwrap().contains("cc 0.8"), "{found:?}");
+    assert_eq!(names(&explain_capacity("last", &of(0.05))), ["tenants-cpu"]);
+}
+
+fn latencies() -> LoadLatencies {
+    LoadLatencies {
+        unit: "ns".into(),
+        count: 0,
+        mean: None,
+        min: None,
+        max: None,
+        p50: None,
+        p90: None,
+        p95: None,
+        p99: None,
+        p999: None,
+        p9999: None,
+        histogram: None,
+    }
+}
+
+/// A load that is all as it should be.
+fn load(pacing: LoadLoop) -> LoadRun {
+    let all = LoadTenant {
+        target: "all".into(),
+        fault: None,
+        seconds: 10.0,
+        requests_per_second: 1000.0,
+        achieved_share: Some(1.0),
+        scheduled: 10_000,
+        sent: 10_000,
+        done: 10_000,
+        done_in_time: 10_000,
+        gets: 10_000,
+        sets: 0,
+        errors: 0,
+        first_error: None,
+        misses: 0,
+        mismatches: None,
+        late: 0,
+        max_late_ns: 0,
+        late_answers: 0,
+        held: 0,
+        overloads: 0,
+        starved: 0,
+        unsent: 0,
+        unanswered: 0,
+        windows: Vec::new(),
+        response: latencies(),
+        service: latencies(),
+    };
+    let workload = LoadWorkload {
+        pacing,
+        arrivals: None,
+        requests_per_second: Some(1000.0),
+        seconds: Some(10.0),
+        requests: None,
+        warmup_seconds: 0.0,
+        connections: 1,
+        pipeline_depth: 1,
+        keys: 1000,
+        first_key: 0,
+        key_prefix: String::new(),
+        key_digits: 0,
+        key_dist: "uniform".into(),
+        key_order: "clustered".into(),
+        mix: LoadMix { get_percent: 100.0, brief: false },
+        value_bytes: 64,
+        value_sizes: None,
+        value_mean_bytes: None,
+        value_order: None,
+        value_compressible: 0.0,
+        verify: false,
+        seed: 1,
+    };
+    LoadRun {
+        schema: LOAD_SCHEMA.into(),
+        tool: Tool::default(),
+        command: Vec::new(),
+        started: "2026-11-21T19:14:48Z".into(),
+        complete: true,
+        workload,
+        client: LoadClient {
+            threads: 1,
+            cpus: Vec::new(),
+            spin: Spin::Auto,
+            timeout_seconds: 60.0,
+            late_after_seconds: 1e-3,
+        },
+        fill: None,
+        measured: Some(LoadPart {
+            stopped: false,
+            tenants: vec![all.clone()],
+            all,
+            client_cpu_seconds: vec![1.0],
+            client_wall_seconds: 10.0,
+            client_cpu_seconds_per_request: None,
+        }),
+    }
+}
+
+#[test]
+fn a_load_says_whether_client_or_servers_delayed_it() {
+    let with = |change: fn(&mut LoadTenant)| {
+        let mut run = load(LoadLoop::Open);
+        change(&mut run.measured.as_mut().unwrap().all);
+        explain_load("load.json", &run)
+    };
+    assert_eq!(names(&with(|_| ())), [] as [&str; 0]);
+    assert_eq!(names(&with(|all| all.late = 500)), ["load-client"]);
+    assert_eq!(names(&with(|all| all.late_answers = 500)), ["load-client"]);
+    assert_eq!(names(&with(|all| all.unanswered = 3)), ["load-errors"]);
+    let behind = with(|all| (all.achieved_share, all.held) = (Some(0.8), 5000));
+    assert_eq!(names(&behind), ["load-behind", "load-held"]);
+    assert_eq!(names(&with(|all| all.misses = 5000)), ["load-misses"]);
+    let late_and_behind = with(|all| (all.achieved_share, all.late) = (Some(0.8), 5000));
+    assert_eq!(names(&late_and_behind), ["load-client"], "what the client missed says nothing of the servers");
+    assert_eq!(names(&explain_load("load.json", &load(LoadLoop::Closed))), ["load-closed"]);
+    let unmeasured = LoadRun { measured: None, ..load(LoadLoop::Open) };
+    assert!(explain_load("load.json", &unmeasured).is_empty());
+}
