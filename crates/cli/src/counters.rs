@@ -149,13 +149,15 @@ fn counting<S: CounterSource>(path: &Path, mut source: S) -> Result<S, Refusal> 
 
 /// The outputs of likwid, which come when its program ends, so that an empty file will have some.
 fn likwid(path: &Path) -> Result<LikwidFile<File>, Refusal> {
+    let name = path.display().to_string();
     let mut source = LikwidFile::new(file(path)?);
-    source.read().map_err(|error| says::counts_unreadable(&path.display().to_string(), &error.to_string()))?;
-    match source.groups_without_memory() {
-        Some(groups) => Err(says::likwid_without_memory(&path.display().to_string(), &groups)),
-        None if source.has_tables() => Ok(source),
-        None => known_or_empty(path, source),
+    let read = source.read();
+    // What the tables say is the cause, where they say it.
+    if let Some(refusal) = source.refusal(&name) {
+        return Err(refusal);
     }
+    read.map_err(|error| says::counts_unreadable(&name, &error.to_string()))?;
+    if source.has_tables() { Ok(source) } else { known_or_empty(path, source) }
 }
 
 /// A source without counts, if its file is empty.

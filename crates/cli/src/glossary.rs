@@ -83,14 +83,16 @@ pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
 fn is_named(row: &GlossaryRow, word: &str) -> bool {
     let is_long = |part: &str| part.starts_with("--");
     let long = |text: &str| text.trim_start_matches('-').split('=').next().unwrap_or_default().to_ascii_lowercase();
-    let letters = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    // `-d0` is `-d` with any number, and `-b500m` is `-b` with any size.
+    let letters = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
+    // The case of an option's letter is part of it.
+    let same = |one: &str| if word.starts_with('-') { one == word } else { one.eq_ignore_ascii_case(word) };
     row.cells[0].split(',').map(|part| part.trim().trim_matches('`')).any(|part| {
         let first = part.split(' ').next().unwrap_or_default();
         let has_option = part.split(' ').any(|token| is_long(token) && long(token) == long(word));
         let is_short =
             part.starts_with('-') && !is_long(part) && letters(word) != word && letters(part) == letters(word);
-        !word.is_empty()
-            && (part.eq_ignore_ascii_case(word) || first.eq_ignore_ascii_case(word) || has_option || is_short)
+        !word.is_empty() && (same(part) || same(first) || has_option || is_short)
     })
 }
 
@@ -152,11 +154,18 @@ mod tests {
             (&["bw_mem"], "bandwidth"),
             (&["mlc"], "run full"),
             (&["mlc", "--idle_latency"], "latency"),
+            (&["-X"], "--threads cores"),
+            (&["-b500m"], "--sizes 500M"),
+            (&["-b1g"], "--sizes 500M"),
+            (&["-e"], "latency --quick"),
+            (&["-r"], "--layout random"),
+            (&["-l64"], "--layout stride:128"),
+            (&["mlc", "-X"], "--threads cores"),
         ] {
             let found = here(words).map(|row| row.here).unwrap_or_default();
             assert!(found.contains(command), "{words:?}: {found}");
         }
-        for word in ["frob", "", "0", "mem", "bench", "-t", "-d", "pipe", "--"] {
+        for word in ["frob", "", "0", "mem", "bench", "-t", "-d", "-x", "-E", "pipe", "--"] {
             assert!(here(&[word]).is_none(), "{word}");
         }
     }

@@ -51,6 +51,37 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     }
 }
 
+/// Parses a command line. An option that `help` does not have is a topic, the option of another tool, and needs no `--` before it.
+pub(crate) fn parse_with_topics(
+    mut arguments: Vec<OsString>,
+    parse: impl Fn(&[OsString]) -> Result<Cli, clap::Error>,
+) -> Result<Cli, clap::Error> {
+    loop {
+        let parsed = parse(&arguments);
+        match parsed.as_ref().err().and_then(|error| behind_the_dashes(error, &arguments)) {
+            // One option less stands before the `--`.
+            Some(moved) => arguments = moved,
+            None => return parsed,
+        }
+    }
+}
+
+/// The command line of `help` with the option that it does not have behind `--`.
+fn behind_the_dashes(error: &clap::Error, arguments: &[OsString]) -> Option<Vec<OsString>> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument || arguments.get(1)? != "help" || !word.starts_with('-') {
+        return None;
+    }
+    let dashes = arguments.iter().position(|argument| argument == "--");
+    let before = &arguments[..dashes.unwrap_or(arguments.len())];
+    let at = before.iter().position(|argument| argument.to_str().is_some_and(|a| a.starts_with(word.as_str())))?;
+    let mut moved = arguments.to_vec();
+    let topic = moved.remove(at);
+    moved.extend(dashes.is_none().then(|| OsString::from("--")));
+    moved.push(topic);
+    Some(moved)
+}
+
 /// The mistake of a `-h` that is followed by a host, as generators of load for Redis have it.
 pub(crate) fn meant_by_h(arguments: &[OsString]) -> Option<clap::Error> {
     let arguments: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
@@ -154,6 +185,11 @@ mod tests {
             (&["lat_mem_rd", "-t"], "`tiermark latency --layout stride:128`"),
             (&["--idle_latency"], "`tiermark latency --quick`"),
             (&["mlc", "--idle_latency"], "`tiermark latency --quick`"),
+            (&["mlc", "-X"], "`tiermark bandwidth --threads cores`"),
+            (&["latency", "-b500m"], "`tiermark latency --sizes 500M`"),
+            (&["latency", "-r"], "`tiermark latency --layout random`"),
+            (&["latency", "-l128"], "`tiermark latency --layout stride:128`"),
+            (&["latency", "-e"], "`tiermark latency --quick`"),
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
             (&["latency", "-d0"], "`tiermark loaded-latency --delays 0`"),
             (&["bandwidth", "--op", "Scale"], "--op scale"),
@@ -171,6 +207,27 @@ mod tests {
             let said = said(arguments);
             assert!(!said.contains("--sizes") && !said.contains("equals"), "{arguments:?}: {said}");
         }
+    }
+
+    /// An option of another tool needs no `--` before it, and the options of `help` stay options.
+    #[test]
+    fn an_option_is_a_topic() {
+        for (arguments, topic) in [
+            (&["help", "-X"][..], &["-X"][..]),
+            (&["help", "-b500m"], &["-b500m"]),
+            (&["help", "mlc", "-e", "-r"], &["mlc", "-e", "-r"]),
+            (&["help", "--idle_latency"], &["--idle_latency"]),
+            (&["help", "mlc", "--ascii"], &["mlc"]),
+            (&["help", "--", "-X"], &["-X"]),
+        ] {
+            let all = std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect();
+            let cli = parse_with_topics(all, |arguments| Cli::try_parse_from(arguments)).unwrap();
+            let Some(crate::command_line::Command::Help(help)) = cli.command else { panic!("{arguments:?}") };
+            assert_eq!(help.topic, topic, "{arguments:?}");
+        }
+        // Other commands have no topics.
+        let survey = ["tiermark", "survey", "-X"].map(Into::into).to_vec();
+        assert!(parse_with_topics(survey, |arguments| Cli::try_parse_from(arguments)).is_err());
     }
 
     #[test]

@@ -71,9 +71,10 @@ fn undone_by_panic(run: impl FnOnce() -> Exit) -> Exit {
 }
 
 fn run() -> Exit {
-    let parsed = command_line::command_here()
-        .try_get_matches()
-        .and_then(|matches| command_line::Cli::from_arg_matches(&matches));
+    let parsed = hints::parse_with_topics(std::env::args_os().collect(), |arguments| {
+        let matches = command_line::command_here().try_get_matches_from(arguments)?;
+        command_line::Cli::from_arg_matches(&matches)
+    });
     let cli = match parsed {
         Ok(cli) => cli,
         Err(mut error) => {

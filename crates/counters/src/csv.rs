@@ -12,6 +12,17 @@ pub(crate) fn cells(line: &str) -> Vec<&str> {
     line.split(separator).map(str::trim).collect()
 }
 
+/// The group above each column: one that is not named belongs to the group before it, as PCM wrote until 2021.
+pub(crate) fn groups(cells: &[&str]) -> Vec<String> {
+    let mut last = "";
+    let mut filled = Vec::with_capacity(cells.len());
+    for cell in cells {
+        last = if cell.is_empty() { last } else { cell };
+        filled.push(last.to_owned());
+    }
+    filled
+}
+
 /// A number that is 0 or more; an empty cell is 0, as PCM writes it.
 pub(crate) fn amount(cell: &str) -> Option<f64> {
     if cell.is_empty() {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note, Refusal};
 
 use crate::csv::{Growing, MOST_LINE, Pieces, amount, cells};
 use crate::family::Of;
@@ -18,6 +18,11 @@ const MOST_LINES: usize = 10_000;
 const MOST_METRICS: usize = 1000;
 /// The metric of reads and writes together. Those of a part of the channels, as of the groups MEM1 and MEM2 of EPYC, have other names.
 const BOTH: &str = "Memory data volume [GBytes]";
+/// The metrics of reads and of writes.
+const READ: &str = "Memory read data volume [GBytes]";
+const WRITE: &str = "Memory write data volume [GBytes]";
+/// The metrics without which nothing is counted.
+const VOLUMES: [&str; 3] = [READ, WRITE, BOTH];
 /// Groups of an output that are remembered.
 const MOST_GROUPS: usize = 8;
 /// Bytes of a gigabyte, as likwid counts them.
@@ -92,14 +97,26 @@ impl Likwid {
     }
 }
 
+/// A metric of memory whose value is no number: likwid could not count on all channels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Uncounted {
+    group: String,
+    metric: String,
+    cell: String,
+}
+
 /// Reads the lines of one output after the other.
 #[derive(Debug, Clone, Default)]
 struct Groups {
     metrics: BTreeMap<String, Vec<f64>>,
     /// The group whose metrics are read, and how many of them are to come.
     group: Option<(String, usize)>,
-    /// Whether the output that is read has been counted: its other groups are of other things, or of the same traffic.
-    counted: bool,
+    /// Whether the table belongs to a region of the program (marker API), of which each is counted.
+    is_region: bool,
+    /// The group by which the output that is read was counted: others are of other things, or of the same traffic.
+    counted: Option<String>,
+    /// The first metric of memory of the last output that has no number.
+    uncounted: Option<Uncounted>,
     /// Groups of this output whose metrics were read and that count no memory.
     others: Vec<String>,
     /// Names of the groups of the last complete output; empty if one of them counts memory traffic.
@@ -114,8 +131,11 @@ impl Groups {
             // The line `STRUCT,Info` begins each output.
             if cells.get(1) == Some(&"Info") {
                 self.without = std::mem::take(&mut self.others);
-                self.counted = false;
+                (self.counted, self.uncounted) = (None, None);
             }
+            // With the marker API (`-m`), the name of the region comes first.
+            self.is_region = cells[1].starts_with("Region ");
+            let cells = &cells[usize::from(self.is_region)..];
             // `STAT` tables repeat the sums of some metrics; threads are added up here.
             let is_metrics = cells.get(1).is_some_and(|title| title.ends_with(" Metric"));
             let named = || cells.get(2).copied().unwrap_or_default().to_owned();
@@ -124,12 +144,23 @@ impl Groups {
             self.metrics.clear();
             return None;
         }
-        // Lines are padded with commas to the width of the widest.
-        let values = cells[1..].iter().filter(|cell| !cell.is_empty()).map(|cell| amount(cell)).collect::<Option<_>>();
-        let (group, rows) = self.group.as_mut().filter(|_| !self.counted && self.metrics.len() < MOST_METRICS)?;
+        let (counted, is_region) = (&self.counted, self.is_region);
+        let is_open = |group: &str| counted.as_ref().is_none_or(|counted| is_region && counted == group);
+        let (group, rows) = self.group.as_mut().filter(|(group, _)| is_open(group))?;
+        if self.metrics.len() >= MOST_METRICS {
+            return None;
+        }
         *rows = rows.saturating_sub(usize::from(cells[0] != "Metric"));
-        if let Some(values) = values {
-            self.metrics.insert(cells[0].to_owned(), values);
+        // Lines are padded with commas to the width of the widest.
+        let mut values = cells[1..].iter().filter(|cell| !cell.is_empty());
+        match values.clone().map(|cell| amount(cell)).collect::<Option<_>>() {
+            Some(values) => drop(self.metrics.insert(cells[0].to_owned(), values)),
+            None if VOLUMES.contains(&cells[0]) && self.uncounted.is_none() => {
+                let cell = values.find(|cell| amount(cell).is_none()).copied().unwrap_or_default().to_owned();
+                let metric = cells[0].to_owned();
+                self.uncounted = Some(Uncounted { group: group.clone(), metric, cell });
+            }
+            None => {}
         }
         let Some(found) = whole(&self.metrics, cells[0]) else {
             if *rows == 0 && !self.others.contains(group) && self.others.len() < MOST_GROUPS {
@@ -138,15 +169,22 @@ impl Groups {
             return None;
         };
         self.others.clear();
-        self.counted = true;
+        self.uncounted = None;
+        self.counted = Some(group.clone());
+        // The next region's metrics begin with a table of their own.
+        self.group = None;
         Some(found)
     }
 }
 
-/// The first group of an output that counts memory traffic; `None` if no group does.
+/// The first group of an output that counts memory traffic, of all regions of the program; `None` if no group does.
 pub fn likwid_of(text: &str) -> Option<Likwid> {
     let mut groups = Groups::default();
-    text.lines().take(MOST_LINES).filter(|line| line.len() <= MOST_LINE).find_map(|line| groups.line(line))
+    let lines = text.lines().take(MOST_LINES).filter(|line| line.len() <= MOST_LINE);
+    lines.filter_map(|line| groups.line(line)).reduce(|mut sum, more| {
+        sum.add(&more);
+        sum
+    })
 }
 
 /// A file with outputs, one after the other: those of `likwid-perfctr -O -g MEM -S 1s` in a loop.
@@ -174,6 +212,16 @@ impl<R: Read> LikwidFile<R> {
     /// Whether a table of likwid was read so far: files of other programs contain no such table.
     pub fn has_tables(&self) -> bool {
         self.has_tables
+    }
+
+    /// Why a file with tables has counted nothing so far; `None` if it has counted, or its first output is not complete.
+    pub fn refusal(&self, file: &str) -> Option<Refusal> {
+        match &self.groups.uncounted {
+            Some(found) if self.sum.seconds == 0.0 => {
+                Some(says::likwid_uncounted(file, &found.metric, &found.group, &found.cell))
+            }
+            _ => self.groups_without_memory().map(|groups| says::likwid_without_memory(file, &groups)),
+        }
     }
 
     /// The names of the groups in the file, if none of them counts memory traffic; `None` if one does, or the file is empty.
@@ -213,6 +261,9 @@ impl<R: Read> CounterSource for LikwidFile<R> {
                 }
             });
         })?;
+        if let (0.0, Some(found)) = (self.sum.seconds, &self.groups.uncounted) {
+            return Err(io::Error::other(says::no_number(&found.metric, &found.cell, "likwid-perfctr").text));
+        }
         // A whole output was read: that which follows it has begun.
         if let (0.0, false) = (self.sum.seconds, self.groups.without.is_empty()) {
             return Err(io::Error::other(says::no_memory_group(&self.groups.without.join(", ")).text));
@@ -233,8 +284,8 @@ fn whole(metrics: &BTreeMap<String, Vec<f64>>, last: &str) -> Option<Likwid> {
     let seconds = metrics.get("Runtime (RDTSC) [s]")?.iter().copied().fold(0.0, f64::max);
     // The counters of a socket stand with its first thread, and the other threads have 0.
     let volume = |name: &str| Some(metrics.get(name)?.iter().sum::<f64>() * GB);
-    let read = volume("Memory read data volume [GBytes]");
-    let write = volume("Memory write data volume [GBytes]");
+    let read = volume(READ);
+    let write = volume(WRITE);
     let both = || volume(BOTH).filter(|_| last == BOTH).map(Volume::Both);
     let volume = read.zip(write).map(|(read, write)| Volume::Split { read, write }).or_else(both)?;
     (seconds > 0.0).then_some(Likwid { seconds, volume })

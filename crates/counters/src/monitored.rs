@@ -36,9 +36,13 @@ impl<S: CounterSource> Monitored<S> {
     /// The counts at a time since the source was opened.
     ///
     /// # Errors
-    /// What keeps the file from being read; that it has not grown for a minute.
+    /// What keeps the file from being read; that all its counts are 0; that it has not grown for a minute.
     pub fn read_at(&mut self, now: Duration) -> io::Result<Snapshot> {
         let snapshot = self.source.read()?;
+        // The counts of a file begin at 0 with its first line.
+        if snapshot.counted_nothing() {
+            return Err(io::Error::other(says::all_zero(program(self.source.id())).text));
+        }
         let (line, since) = self.last;
         let quiet = now.saturating_sub(since);
         if line != snapshot.at {

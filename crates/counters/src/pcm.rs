@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
 
-use crate::csv::{Growing, Pieces, cells};
+use crate::csv::{Growing, Pieces, cells, groups};
 use crate::family::Of;
 use crate::snapshot::Snapshot;
 use crate::source::CounterSource;
@@ -29,6 +29,8 @@ pub struct PcmMemory {
     groups: Vec<String>,
     pieces: Pieces,
     sums: Sums,
+    /// Columns of memory that is not DRAM.
+    left_out: Vec<String>,
 }
 
 impl PcmMemory {
@@ -49,14 +51,14 @@ impl PcmMemory {
     fn line(&mut self, line: &str) -> Option<PcmRow> {
         let cells = cells(line);
         if is_groups(&cells) {
-            self.groups = cells.iter().map(ToString::to_string).collect();
+            self.groups = groups(&cells);
             return None;
         }
         if cells.first() == Some(&"Date") {
             self.header(&cells);
             return None;
         }
-        let rates = self.sums.bytes_of(&cells)?;
+        let rates = self.sums.bytes_of(&cells, "pcm-memory")?;
         let row = PcmRow { seconds: time_of_day(cells[1]), rates };
         if let Some(now) = row.seconds {
             self.sums.add(now, |passed| row.rates.iter().map(|rate| rate * passed).collect());
@@ -68,11 +70,21 @@ impl PcmMemory {
     fn header(&mut self, names: &[&str]) {
         let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
         let all = names.iter().enumerate().filter_map(|(at, name)| Some((at, column(group(at), name)?)));
-        let mut columns: Vec<Column> = all.map(|(at, (place, of))| Column { at, place, of, unit: MB }).collect();
+        let column = |(at, (place, of)): (usize, _)| Column {
+            at,
+            name: format!("{} {}", group(at), names[at]),
+            place,
+            of,
+            unit: MB,
+        };
+        let mut columns: Vec<Column> = all.map(column).collect();
         // Sums of sockets count only in files without channels (-nc).
         if columns.iter().any(|column| column.place.kind == BoxKind::Channel) {
             columns.retain(|column| column.place.kind == BoxKind::Channel);
         }
+        let other = |name: &&&str| ["PMM", "CXL"].iter().any(|kind| name.contains(kind));
+        self.left_out = names.iter().filter(other).map(ToString::to_string).collect();
+        self.left_out.dedup();
         self.sums.head(columns, names.len());
     }
 }
@@ -126,7 +138,9 @@ impl<R: Read> CounterSource for PcmFile<R> {
     }
 
     fn notes(&self) -> Vec<Note> {
-        vec![says::counts_come_late("pcm-memory")]
+        let left_out = &self.memory.left_out;
+        let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
+        std::iter::once(says::counts_come_late("pcm-memory")).chain(other).collect()
     }
 
     fn is_immediate(&self) -> bool {
@@ -138,6 +152,6 @@ impl<R: Read> CounterSource for PcmFile<R> {
         self.file.each(|text| {
             memory.feed(text);
         })?;
-        Ok(self.memory.snapshot())
+        self.memory.sums.counts()
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use tiermark_model::messages::counters as says;
 use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note};
 
-use crate::csv::{Growing, Pieces, cells};
+use crate::csv::{Growing, Pieces, cells, groups};
 use crate::family::Of;
 use crate::snapshot::Snapshot;
 use crate::source::CounterSource;
@@ -24,6 +24,8 @@ pub struct PcmCsv {
     pieces: Pieces,
     sums: Sums,
     rows: usize,
+    /// Columns of memory that is not DRAM.
+    left_out: Vec<String>,
 }
 
 impl PcmCsv {
@@ -48,16 +50,18 @@ impl PcmCsv {
     fn line(&mut self, line: &str) -> bool {
         let cells = cells(line);
         if cells[0].starts_with("System") {
-            self.groups = cells.iter().map(ToString::to_string).collect();
+            self.groups = groups(&cells);
             return false;
         }
         if cells[0] == "Date" {
             let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
             let columns = cells.iter().enumerate().filter_map(|(at, name)| column(at, group(at), name)).collect();
+            self.left_out = cells.iter().filter(|name| name.starts_with("PMM")).map(ToString::to_string).collect();
+            self.left_out.dedup();
             self.sums.head(columns, cells.len());
             return false;
         }
-        let Some(bytes) = self.sums.bytes_of(&cells) else { return false };
+        let Some(bytes) = self.sums.bytes_of(&cells, "pcm") else { return false };
         if let Some(now) = cells.get(1).and_then(|cell| time_of_day(cell)) {
             self.sums.add(now, |_| bytes.clone());
         }
@@ -72,7 +76,8 @@ fn column(at: usize, group: &str, name: &str) -> Option<Column> {
         let socket = socket.trim().parse().ok()?;
         Some(BoxPlace { socket: Some(socket), node: None, kind, unit: unit.to_owned() })
     };
-    if let Some(socket) = group.strip_prefix("Socket ") {
+    let called = || format!("{group} {name}");
+    if let Some(socket) = group.strip_prefix("Socket") {
         let (unit, of) = match name {
             "READ" => ("Mem", Of::Read),
             "WRITE" => ("Mem", Of::Write),
@@ -80,12 +85,12 @@ fn column(at: usize, group: &str, name: &str) -> Option<Column> {
             "HBM_WRITE" => ("HBM", Of::Write),
             _ => return None,
         };
-        return Some(Column { at, place: place(socket, BoxKind::Memory, unit)?, of, unit: GB });
+        return Some(Column { at, name: called(), place: place(socket, BoxKind::Memory, unit)?, of, unit: GB });
     }
     let socket = group.strip_prefix("SKT")?.strip_suffix("dataIn")?;
     let is_link = name.starts_with("UPI") || name.starts_with("QPI");
     let place = place(socket, BoxKind::Link, name).filter(|_| is_link)?;
-    Some(Column { at, place, of: Of::Received, unit: MB })
+    Some(Column { at, name: called(), place, of: Of::Received, unit: MB })
 }
 
 /// A file that `pcm -csv=FILE` writes.
@@ -112,7 +117,9 @@ impl<R: Read> CounterSource for PcmCsvFile<R> {
     }
 
     fn notes(&self) -> Vec<Note> {
-        vec![says::counts_come_late("pcm")]
+        let left_out = &self.csv.left_out;
+        let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
+        std::iter::once(says::counts_come_late("pcm")).chain(other).collect()
     }
 
     fn is_immediate(&self) -> bool {
@@ -124,6 +131,6 @@ impl<R: Read> CounterSource for PcmCsvFile<R> {
         self.file.each(|text| {
             csv.feed(text);
         })?;
-        Ok(self.csv.snapshot())
+        self.csv.sums.counts()
     }
 }

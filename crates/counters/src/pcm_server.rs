@@ -100,6 +100,9 @@ impl PcmServer {
         if counts.iter().all(|count| count.place.kind == BoxKind::Link) {
             return Err(says::pcm_server_refused(address, "its page of metrics has no traffic of memory"));
         }
+        if counts.iter().all(|count| count.bytes == 0) {
+            return Err(says::pcm_server_refused(address, &says::all_zero("pcm-sensor-server").text));
+        }
         let known = counts.into_iter().map(|count| (count.place, count.of)).collect();
         Ok(Self { address: address.to_owned(), known, from: Instant::now() })
     }

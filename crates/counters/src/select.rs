@@ -1,7 +1,7 @@
 //! From the event sources of a machine to the events that the kernel opens.
 
 use tiermark_machine::EventSource;
-use tiermark_model::{BoxKind, BoxPlace, Machine, NodeId};
+use tiermark_model::{BoxKind, BoxPlace, Machine, Node, NodeId};
 
 use crate::alias;
 use crate::backend::{OPEN_FLAGS, PerfEvent, READ_FORMAT};
@@ -67,7 +67,7 @@ fn of_source(selection: &mut Selection, unit: &Unit, source: &EventSource, machi
         for copy in 0..unit.copies {
             let name = if unit.copies > 1 { format!("{} {copy}", source.name) } else { source.name.clone() };
             // HBM beside DDR may be a node of its own, without cpus.
-            let has_own_node = source.name.contains("hbm") && machine.nodes.iter().any(|node| node.cpus.is_empty());
+            let has_own_node = source.name.contains("hbm") && machine.nodes.iter().any(Node::is_memory_only);
             let node = match unit.own_node {
                 true => on.node,
                 false => only_node(machine, on.socket).filter(|_| !has_own_node),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_model::BoxPlace;
+use tiermark_model::{BoxKind, BoxPlace};
 
 use crate::family::Of;
 
@@ -31,6 +31,14 @@ impl Reading {
     /// A count of bytes by a source without turns.
     pub(crate) fn of(id: usize, place: BoxPlace, of: Of, bytes: f64) -> Self {
         Self { id, place, of, count: bytes as u64, each: 1.0, bits: u64::BITS, enabled_ns: 0, running_ns: 0 }
+    }
+}
+
+impl Snapshot {
+    /// Whether time has passed since the counts began at 0, and no memory moved a byte: the source opens, and does not count.
+    pub(crate) fn counted_nothing(&self) -> bool {
+        let mut memory = self.readings.iter().filter(|reading| reading.place.kind != BoxKind::Link).peekable();
+        self.at > Duration::ZERO && memory.peek().is_some() && memory.all(|reading| reading.count == 0)
     }
 }
 

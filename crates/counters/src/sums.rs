@@ -1,8 +1,10 @@
 //! The columns of a table that another program writes, added up line by line.
 
+use std::io;
 use std::time::Duration;
 
-use tiermark_model::{BoxPlace, CounterSight};
+use tiermark_model::messages::counters as says;
+use tiermark_model::{BoxPlace, CounterSight, Note};
 
 use crate::csv::amount;
 use crate::family::Of;
@@ -17,6 +19,8 @@ const DAY: f64 = 86_400.0;
 pub(crate) struct Column {
     /// Its place in a line.
     pub(crate) at: usize,
+    /// Its name in the header.
+    pub(crate) name: String,
     pub(crate) place: BoxPlace,
     pub(crate) of: Of,
     /// Bytes of one unit.
@@ -31,7 +35,12 @@ pub(crate) struct Sums {
     last: Option<f64>,
     elapsed: f64,
     bytes: Vec<f64>,
+    /// Lines since the last one that counted that have a cell without a number, and the last of these cells.
+    unusable: Option<(usize, Note)>,
 }
+
+/// Lines without a number in a row after which the program does not count: a single one may be damaged.
+const MOST_UNUSABLE: usize = 3;
 
 impl Sums {
     /// Takes the columns of a header with so many cells. Others than before begin at 0.
@@ -42,13 +51,41 @@ impl Sums {
         (self.columns, self.width) = (columns, width);
     }
 
-    /// Bytes of each column in a line; `None` for a line of another width, which is half or of a header that no longer
-    /// holds, and for cells that are no numbers.
-    pub(crate) fn bytes_of(&self, cells: &[&str]) -> Option<Vec<f64>> {
+    /// Bytes of each column in a line that `program` wrote; `None` for a line of another width, which is half or of a header that no
+    /// longer holds, and for cells that are no numbers, which are remembered.
+    pub(crate) fn bytes_of(&mut self, cells: &[&str], program: &str) -> Option<Vec<f64>> {
         if self.columns.is_empty() || cells.len() != self.width {
             return None;
         }
-        self.columns.iter().map(|column| Some(amount(cells.get(column.at)?)? * column.unit)).collect()
+        let of = |column: &Column| {
+            let cell = cells.get(column.at).copied().unwrap_or_default();
+            let bytes = amount(cell).map(|amount| amount * column.unit);
+            bytes.ok_or_else(|| says::no_number(&column.name, cell, program))
+        };
+        match self.columns.iter().map(of).collect::<Result<Vec<f64>, Note>>() {
+            Ok(bytes) => {
+                self.unusable = None;
+                Some(bytes)
+            }
+            Err(note) => {
+                let lines = self.unusable.as_ref().map_or(0, |(lines, _)| *lines);
+                self.unusable = Some((lines + 1, note));
+                None
+            }
+        }
+    }
+
+    /// The counts so far.
+    ///
+    /// # Errors
+    /// The cell that is no number, if no line counted, or the last ones did not.
+    pub(crate) fn counts(&self) -> io::Result<Snapshot> {
+        match &self.unusable {
+            Some((lines, note)) if self.last.is_none() || *lines >= MOST_UNUSABLE => {
+                Err(io::Error::other(note.text.clone()))
+            }
+            _ => Ok(self.snapshot()),
+        }
     }
 
     /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is known.

@@ -256,7 +256,7 @@ mod tests {
             path: "/a".into(),
             memory_limit: Some(GIB),
             memory_used: Some(GIB / 2),
-            cpu_quota: None,
+            ..Cgroup::default()
         });
         let refusal = fits(&setup(0, GIB, "", PageKind::Thp), &machine).unwrap_err();
         assert!(refusal.why.contains("512 MiB"), "{refusal}");

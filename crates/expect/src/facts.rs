@@ -107,7 +107,7 @@ fn not_measured(name: &Name, machine: &Machine) -> Note {
         Name::Loaded(_, distance) => *distance,
         Name::System(_) => Distance::Local,
     };
-    let with_cpus = machine.nodes.iter().filter(|node| !node.cpus.is_empty()).count();
+    let with_cpus = machine.nodes.iter().filter(|node| !node.is_memory_only()).count();
     let is_there = match distance {
         Distance::Local => true,
         Distance::Remote => with_cpus > 1,

@@ -163,7 +163,7 @@ fn tier(labels: &Labels, from: &IdSet, machine: &Machine) -> Option<(String, Dis
     if labels.is_for(Purpose::Matrix) {
         let node = machine.node(NodeId::try_from(labels.number(Labels::NODE)?).ok()?)?;
         let distance = match () {
-            () if node.cpus.is_empty() => Distance::Far,
+            () if node.is_memory_only() => Distance::Far,
             () if from.contains(node.id) => Distance::Local,
             () => Distance::Remote,
         };

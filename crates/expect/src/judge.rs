@@ -27,6 +27,7 @@ pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Ch
         run: ComparedRun::of(name, run),
         expectations: expectations.to_owned(),
         results: entries.iter().map(|entry| result(entry, &facts, &run.machine)).collect(),
+        contradictions: run.machine.contradictions.clone(),
     }
 }
 

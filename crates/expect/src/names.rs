@@ -64,6 +64,8 @@ pub(crate) enum SystemName {
     ModuleRated,
     ModuleSmallest,
     ModuleLargest,
+    NodeSmallest,
+    NodeLargest,
     ChannelsPopulated,
     Channels,
     Backing,
@@ -113,7 +115,7 @@ const fn errors(kind: ErrorKind, since: Since) -> SystemName {
 }
 
 /// Facts of the system; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 19] = [
+pub(crate) const SYSTEM: [(&str, SystemName); 21] = [
     ("peak", SystemName::Peak),
     ("link", SystemName::Link),
     ("dimms.speed", SystemName::ModuleSpeed),
@@ -121,6 +123,8 @@ pub(crate) const SYSTEM: [(&str, SystemName); 19] = [
     ("rated", SystemName::ModuleRated),
     ("dimms.smallest", SystemName::ModuleSmallest),
     ("dimms.largest", SystemName::ModuleLargest),
+    ("nodes.smallest", SystemName::NodeSmallest),
+    ("nodes.largest", SystemName::NodeLargest),
     ("channels.populated", SystemName::ChannelsPopulated),
     ("channels", SystemName::Channels),
     ("pages.huge", SystemName::Backing),
@@ -175,6 +179,7 @@ impl Name {
             }
             Self::System(SystemName::ModuleSpeed | SystemName::ModuleRated) => CheckUnit::TransfersPerSecond,
             Self::System(SystemName::Clock) => CheckUnit::Hz,
+            Self::System(SystemName::NodeSmallest | SystemName::NodeLargest) => CheckUnit::Bytes,
             Self::PerCycle(_) | Self::System(_) => CheckUnit::Number,
         }
     }

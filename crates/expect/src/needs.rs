@@ -14,15 +14,18 @@ pub enum Need {
     WholeSockets,
     /// One module on each channel: two small ones on a channel may be as much as one large one.
     OneModuleAChannel,
+    /// Sockets of which one has an odd number of channels with modules, or fewer than the others.
+    UnevenChannels,
 }
 
 impl Need {
     /// All, with their names in files.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("two-nodes", Self::TwoNodes),
         ("two-sockets", Self::TwoSockets),
         ("whole-sockets", Self::WholeSockets),
         ("one-module-a-channel", Self::OneModuleAChannel),
+        ("uneven-channels", Self::UnevenChannels),
     ];
 
     /// The need of a name.
@@ -47,6 +50,11 @@ impl Need {
                 let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
                 let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
                 (!is_one).then(says::needs_one_module_a_channel)
+            }
+            Self::UnevenChannels => {
+                let channels = machine.real_peak().and_then(|peak| peak.channels);
+                let is_uneven = channels.is_some_and(|channels| channels.is_uneven(machine.sockets().len()));
+                (!is_uneven).then(says::needs_uneven_channels)
             }
         }
     }

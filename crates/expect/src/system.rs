@@ -23,6 +23,8 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::ModuleRated => modules(machine, "the rated speed", |dimm| dimm.rated_transfers),
         SystemName::ModuleSmallest => sizes(machine, f64::min),
         SystemName::ModuleLargest => sizes(machine, f64::max),
+        SystemName::NodeSmallest => vec![node_size(machine, f64::min)],
+        SystemName::NodeLargest => vec![node_size(machine, f64::max)],
         SystemName::ChannelsPopulated => vec![channels(machine, |channels| Some(channels.populated))],
         SystemName::Channels => vec![channels(machine, |channels| channels.most)],
         SystemName::Backing => backing(run).into_iter().collect(),
@@ -107,6 +109,14 @@ fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
     };
     let all: Vec<At> = kinds.into_iter().map(at).collect();
     if all.is_empty() { vec![At::whole(Err(unknown()))] } else { all }
+}
+
+/// The memory of the smallest or largest node with cpus; nodes without cpus differ by design.
+fn node_size(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
+    let own = machine.nodes.iter().filter(|node| !node.is_memory_only());
+    let sizes: Option<Vec<f64>> = own.map(|node| node.memory_bytes.map(|bytes| bytes as f64)).collect();
+    let size = sizes.and_then(|sizes| sizes.into_iter().reduce(of));
+    At::whole(size.map(Range::exactly).ok_or_else(says::node_sizes_unknown))
 }
 
 fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Option<u32>) -> At {

@@ -223,7 +223,7 @@ fn memory(labels: &Labels, seen: &Observation, cpus: &IdSet, machine: &Machine) 
     let proven = seen.placement.as_ref().map(tiermark_model::PlacementProof::nodes).filter(|nodes| !nodes.is_empty());
     let one = |node: NodeId| -> IdSet { [node].into_iter().collect() };
     let distance = |node: NodeId| match machine.node(node) {
-        Some(there) if there.cpus.is_empty() => Distance::Far,
+        Some(there) if there.is_memory_only() => Distance::Far,
         _ if home.contains(node) || home.is_empty() => Distance::Local,
         _ => Distance::Remote,
     };

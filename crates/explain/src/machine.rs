@@ -217,7 +217,7 @@ fn swaps(run: &Run) -> Vec<(&'static str, Fact, f64)> {
     let system = &run.machine.system;
     let mut found = Vec::new();
     // What is compressed in memory needs no device.
-    let on_devices = system.swaps.iter().filter(|area| !area.path.starts_with("/dev/zram"));
+    let on_devices = system.swaps.iter().filter(|area| area.zram().is_none());
     let used: f64 = on_devices.map(|area| area.used_bytes as f64).sum();
     let memory = system.memory_bytes.filter(|bytes| *bytes > 0);
     found.extend(memory.map(|bytes| ("swap", Fact::ShareOfMemory, used / bytes as f64)));

@@ -34,6 +34,16 @@ fn modules_and_channels() {
         }
     };
     differ("missing-channels", &channels(10), &channels(12));
+    let finding = |populated: u32| {
+        let found = explain("channels", &with(&channels(populated)));
+        by_rule(&found, "missing-channels").unwrap().found.clone()
+    };
+    // Five of six a socket cannot be interleaved evenly, four can.
+    assert!(finding(10).contains("interleaving") && finding(11).contains("interleaving"), "{}", finding(10));
+    assert!(!finding(8).contains("interleaving"), "{}", finding(8));
+    let node = |gib: u64| move |run: &mut Run| run.machine.nodes[1].memory_bytes = Some(gib << 30);
+    let same = healthy().machine.nodes[0].memory_bytes.unwrap() >> 30;
+    differ("uneven-nodes", &node(same / 2), &node(same));
     let speed = |configured: f64| {
         move |run: &mut Run| run.machine.dimms.iter_mut().for_each(|dimm| dimm.configured_transfers = Some(configured))
     };
@@ -386,6 +396,7 @@ fn a_document_without_figures_has_nothing_to_explain() {
     empty.machine = tiermark_model::Machine { cpus: Vec::new(), ..machine() };
     empty.machine.theoretical_peak = None;
     empty.machine.dimms.clear();
+    empty.machine.nodes.clear();
     empty.counters = None;
     empty.experiments.clear();
     let found = explain("empty", &empty);

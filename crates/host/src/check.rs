@@ -4,7 +4,7 @@ use tiermark_engine::region_nodes;
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Bytes, CpuId, IdSet, KernelId, Layout, Machine, Note, Pattern, Refusal, RegionSetup, Role, Setup,
+    Bytes, CpuId, IdSet, KernelId, Layout, Machine, MemPolicy, Note, Pattern, Refusal, RegionSetup, Role, Setup,
 };
 
 use crate::region::{FILE_PIECE, Order};
@@ -137,8 +137,10 @@ fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Orde
     if region.bytes.0 < least {
         return Err(says::region_too_small(region.bytes, streams, Bytes(least)));
     }
-    let target = region_nodes(setup, index, machine);
-    let note = if region.nodes.is_empty() { away(worker.cpu, &target, machine) } else { None };
+    let nodes = region_nodes(setup, index, machine);
+    let note = if region.nodes.is_empty() { away(worker.cpu, &nodes, machine) } else { None };
+    // Weights are those of nodes, not of the parts that the kernel splits one into.
+    let target = if let MemPolicy::Weighted(_) = region.policy { nodes } else { machine.kernel_nodes(&nodes) };
     Ok(Order { setup: region, target, streams, note, offset: 0 })
 }
 
@@ -152,7 +154,7 @@ fn away(cpu: CpuId, target: &IdSet, machine: &Machine) -> Option<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Cpu, MemPolicy, Node, PageKind, ThreadSetup};
+    use tiermark_model::{Cpu, Node, PageKind, ThreadSetup};
 
     fn node(id: u32, memory: u64, distances: &[(u32, u32)]) -> Node {
         Node { id, memory_bytes: Some(memory), distances: distances.iter().copied().collect(), ..Node::default() }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tiermark_engine::admit::{Fresh, Pool};
-use tiermark_model::{KIB, Machine, NodeId};
+use tiermark_model::{KIB, Machine, Node, NodeId};
 
 /// Where the numbers are read.
 #[derive(Debug, Clone)]
@@ -21,25 +21,25 @@ impl FreeMemory {
 
     /// Free memory of this machine.
     pub(crate) fn fresh(&self, machine: &Machine) -> Fresh {
-        let nodes = || machine.nodes.iter().map(|node| node.id);
+        // An emulated node has what its parts have.
+        let free = |node: &Node| node.kernel_ids().iter().map(|part| self.node_free(part)).sum::<Option<u64>>();
         Fresh {
             available: self.available(),
-            nodes: nodes().filter_map(|node| Some((node, self.node_free(node)?))).collect(),
+            nodes: machine.nodes.iter().filter_map(|node| Some((node.id, free(node)?))).collect(),
             group: self.group_room(),
-            pools: self.pools(&nodes().collect::<Vec<_>>()),
+            pools: self.pools(&machine.nodes),
         }
     }
 
     /// Free pages of every pool that the kernel lists.
-    fn pools(&self, nodes: &[NodeId]) -> BTreeMap<u64, Pool> {
+    fn pools(&self, nodes: &[Node]) -> BTreeMap<u64, Pool> {
         let Ok(entries) = fs::read_dir(self.root.join("sys/kernel/mm/hugepages")) else { return BTreeMap::new() };
         let pool = |name: String| {
             let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
             let free = self.number(&format!("sys/kernel/mm/hugepages/{name}/free_hugepages"))?;
-            let of_node = |node: &NodeId| {
-                let file = format!("sys/devices/system/node/node{node}/hugepages/{name}/free_hugepages");
-                Some((*node, self.number(&file)?))
-            };
+            let of_part =
+                |part| self.number(&format!("sys/devices/system/node/node{part}/hugepages/{name}/free_hugepages"));
+            let of_node = |node: &Node| Some((node.id, node.kernel_ids().iter().map(of_part).sum::<Option<u64>>()?));
             Some((kib.checked_mul(KIB)?, Pool { free, nodes: nodes.iter().filter_map(of_node).collect() }))
         };
         entries.flatten().filter_map(|entry| pool(entry.file_name().into_string().ok()?)).collect()
@@ -70,20 +70,18 @@ impl FreeMemory {
         for line in groups.lines() {
             let mut parts = line.splitn(3, ':').skip(1);
             let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-            let (mount, limit, usage) = match controllers {
-                "" => ("sys/fs/cgroup", "memory.max", "memory.current"),
+            // At memory.high the kernel throttles, so that a footprint beyond it is never filled.
+            let (mount, limits, usage): (_, &[&str], _) = match controllers {
+                "" => ("sys/fs/cgroup", &["memory.max", "memory.high"], "memory.current"),
                 c if c.split(',').any(|c| c == "memory") => {
-                    ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes")
+                    ("sys/fs/cgroup/memory", &["memory.limit_in_bytes"], "memory.usage_in_bytes")
                 }
                 _ => continue,
             };
             for group in Path::new(path).ancestors() {
                 let dir = format!("{mount}/{}", group.display().to_string().trim_start_matches('/'));
-                let (Some(limit), Some(used)) =
-                    (self.number(&format!("{dir}/{limit}")), self.number(&format!("{dir}/{usage}")))
-                else {
-                    continue;
-                };
+                let limit = limits.iter().filter_map(|limit| self.number(&format!("{dir}/{limit}"))).min();
+                let Some((limit, used)) = limit.zip(self.number(&format!("{dir}/{usage}"))) else { continue };
                 // Page cache on the inactive list goes before anything else is refused; v1 calls it total_inactive_file.
                 let stat = self.text(&format!("{dir}/memory.stat")).unwrap_or_default();
                 let cache = ["total_inactive_file ", "inactive_file "].iter().find_map(|name| field_plain(&stat, name));
@@ -138,6 +136,18 @@ mod tests {
     }
 
     #[test]
+    fn a_node_in_parts_has_what_all_of_them_have() {
+        let part = |free: &str| format!("Node 0 MemFree: {free} kB\n");
+        let dir = tree(&[
+            ("sys/devices/system/node/node0/meminfo", part("100").as_str()),
+            ("sys/devices/system/node/node1/meminfo", part("200").as_str()),
+        ]);
+        let node = Node { id: 0, emulated: "0-1".parse().unwrap(), ..Node::default() };
+        let machine = Machine { nodes: vec![node], ..Machine::default() };
+        assert_eq!(FreeMemory::new(dir.path()).fresh(&machine).nodes, [(0, 300 * KIB)].into());
+    }
+
+    #[test]
     fn nothing_is_known_of_an_empty_tree() {
         let dir = tree(&[]);
         assert_eq!(FreeMemory::new(dir.path()).fresh(&two_nodes()), Fresh::default());
@@ -182,6 +192,19 @@ mod tests {
         assert_eq!(pools[&(2 * MIB)], Pool { free: 5, nodes: BTreeMap::from([(0, 2), (1, 3)]) });
         assert_eq!(pools[&GIB], Pool { free: 1, nodes: BTreeMap::new() });
         assert_eq!(pools.len(), 2);
+    }
+
+    #[test]
+    fn a_limit_that_throttles_leaves_as_little_room_as_one_that_kills() {
+        let dir = tree(&[
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("sys/fs/cgroup/a/b/memory.current", "5\n"),
+            ("sys/fs/cgroup/a/memory.max", "90000\n"),
+            ("sys/fs/cgroup/a/memory.high", "2000\n"),
+            ("sys/fs/cgroup/a/memory.current", "500\n"),
+        ]);
+        assert_eq!(FreeMemory::new(dir.path()).group_room(), Some((1500, "/a".to_owned())));
     }
 
     #[test]

@@ -183,6 +183,7 @@ fn brief(machine: &Machine) -> Machine {
         theoretical_peak: None,
         theoretical_link: None,
         unseen: Vec::new(),
+        contradictions: Vec::new(),
         ..machine.clone()
     }
 }

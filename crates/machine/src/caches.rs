@@ -1,28 +1,20 @@
 //! Cache instances and the groups of cpus behind one last-level cache.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Bytes, Cache, CacheKind, Cpu, CpuId, IdSet, KIB};
+use tiermark_model::{Bytes, Cache, CacheKind, Cpu, DisputedFact, KIB};
 
 use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
+use crate::sharing::{CacheView, sharers};
 
 /// Caches that one cpu may have: three times as many as any is known to have.
 const MOST_OF_CPU: usize = 16;
 
-/// A cache as one cpu sees it.
-struct View {
-    cpu: CpuId,
-    core: u32,
-    dir: String,
-    level: u8,
-    kind: CacheKind,
-}
-
 /// Reads every cache instance of the online cpus, once each, ordered by level, kind, first cpu.
 pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
-    let views: Vec<View> = cpus.iter().flat_map(|cpu| views(reader, cpu)).collect();
+    let views: Vec<CacheView> = cpus.iter().flat_map(|cpu| views(reader, cpu)).collect();
     if views.is_empty() {
         reader.refuse(messages::caches_not_described(&format!("/{CPU_DIR}")));
     }
@@ -47,7 +39,13 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
         caches.push(Cache { level: view.level, kind: view.kind, bytes, line_bytes, ways, sets, cpus });
     }
     for (level, ways, sets, line, size) in contradictions {
-        reader.refuse(messages::ways_contradict(level, ways, sets, line, Bytes(size)));
+        // Which of the factors is wrong is not known: the ways, which nothing else needs, are left out.
+        let product = format!("{ways} ways x {sets} sets x {line} bytes");
+        reader.contradict(
+            DisputedFact::CacheSize { level },
+            ("size", &Bytes(size)),
+            ("ways, sets and lines", &product),
+        );
     }
     caches.sort_by_key(|cache: &Cache| (cache.level, cache.kind, cache.cpus.first()));
     caches
@@ -59,7 +57,7 @@ fn multiply_to(size: u64, factors: [u32; 4]) -> bool {
     product.abs_diff(u128::from(size)) < u128::from(KIB)
 }
 
-fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<View> {
+fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<CacheView> {
     let dir = format!("{CPU_DIR}/cpu{}/cache", cpu.id);
     let indices = reader.numbered(&dir, "index").into_iter().take(MOST_OF_CPU);
     indices
@@ -67,46 +65,9 @@ fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<View> {
             let dir = format!("{dir}/index{index}");
             let level = reader.number(&format!("{dir}/level"))?;
             let kind = kind(reader, &format!("{dir}/type"))?;
-            Some(View { cpu: cpu.id, core: cpu.core, dir, level, kind })
+            Some(CacheView { cpu: cpu.id, core: cpu.core, socket: cpu.socket, dir, level, kind })
         })
         .collect()
-}
-
-/// The cpus that share each cache: the mask if all its members report the same, else the list likewise, else (some
-/// firmware shows empty sets) the threads of the core.
-///
-/// The mask comes first: it is older than the list, and kernels before 5.16 cut long lists at one page.
-fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[View]) -> Vec<IdSet> {
-    let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
-    let mut cores: BTreeMap<u32, IdSet> = BTreeMap::new();
-    for cpu in cpus {
-        cores.entry(cpu.core).or_default().insert(cpu.id);
-    }
-    let mut settled: Vec<Option<IdSet>> = vec![None; views.len()];
-    for read in [
-        (|reader: &Reader<'_>, dir: &str| reader.id_mask(&format!("{dir}/shared_cpu_map")))
-            as fn(&Reader<'_>, &str) -> _,
-        |reader, dir| reader.id_list(&format!("{dir}/shared_cpu_list")),
-    ] {
-        let mut claims: BTreeMap<(u8, CacheKind, CpuId), IdSet> = BTreeMap::new();
-        for (view, _) in views.iter().zip(&settled).filter(|(_, settled)| settled.is_none()) {
-            if let Some(claim) = read(reader, &view.dir) {
-                claims.insert((view.level, view.kind, view.cpu), reader.among(&claim, &online));
-            }
-        }
-        // Every member of a set needs the same comparison; its result is kept.
-        let mut answers: HashMap<(u8, CacheKind, &IdSet), bool> = HashMap::new();
-        for (view, settled) in views.iter().zip(&mut settled).filter(|(_, settled)| settled.is_none()) {
-            let of = |cpu: CpuId| claims.get(&(view.level, view.kind, cpu));
-            let Some(claim) = of(view.cpu).filter(|claim| claim.contains(view.cpu)) else { continue };
-            let all_agree = || claim.iter().all(|cpu| of(cpu) == Some(claim));
-            if *answers.entry((view.level, view.kind, claim)).or_insert_with(all_agree) {
-                *settled = Some(claim.clone());
-            }
-        }
-    }
-    let threads = |view: &View| cores.get(&view.core).cloned().unwrap_or_default();
-    views.iter().zip(settled).map(|(view, cpus)| cpus.unwrap_or_else(|| threads(view))).collect()
 }
 
 fn kind(reader: &Reader<'_>, path: &str) -> Option<CacheKind> {

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tiermark_model::Machine;
+use tiermark_model::{IdSet, Machine};
 
 use crate::discover::discover;
 use crate::error::DiscoverError;
@@ -73,13 +73,26 @@ fn redact(recording: &mut Recording, machine: &Machine, live: &LiveFacts) -> Vec
     for mounts in ["proc/self/mountinfo", "proc/mounts"] {
         if let Some(mounts) = files.get_mut(mounts) {
             *mounts = keep(mounts, &|line| {
-                [" cgroup ", " cgroup2 ", " cpuset ", " - overlay "].iter().any(|kind| line.contains(kind))
+                [" cgroup ", " cgroup2 ", " cpuset ", " - overlay ", " - fuse.lxcfs "]
+                    .iter()
+                    .any(|kind| line.contains(kind))
             });
         }
     }
     redacted.push("mounts other than control groups left out");
-    let allowed = [("Cpus_allowed_list", &machine.allowed_cpus), ("Mems_allowed_list", &machine.allowed_nodes)];
-    let status: String = allowed.iter().map(|(name, ids)| format!("{name}:\t{ids}\n")).collect();
+    // As the process has them: what discovery sets aside must be set aside again.
+    let status = files.get("proc/self/status").map(|text| String::from_utf8_lossy(text).into_owned());
+    let allowed = [
+        ("Cpus_allowed_list", &live.allowed_cpus, &machine.allowed_cpus),
+        ("Mems_allowed_list", &live.allowed_nodes, &machine.allowed_nodes),
+    ];
+    let line = |(name, live, found): (&str, &Option<IdSet>, &IdSet)| {
+        let own =
+            status.as_deref().unwrap_or_default().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let stated = live.as_ref().map(ToString::to_string).or_else(|| Some(own?.trim().to_owned()));
+        format!("{name}:\t{}\n", stated.unwrap_or_else(|| found.to_string()))
+    };
+    let status: String = allowed.into_iter().map(line).collect();
     files.insert("proc/self/status".to_owned(), status.into_bytes());
     let mut facts = format!("page_bytes {}\n", machine.page_bytes);
     if let Some(signature) = &live.hypervisor {

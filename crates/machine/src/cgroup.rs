@@ -69,17 +69,7 @@ pub(crate) fn read(reader: &Reader<'_>) -> Limits {
     let memory = place(&mounts, &groups, "memory");
     let cpu = place(&mounts, &groups, "cpu");
     let cpuset = place(&mounts, &groups, "cpuset");
-    let quota = cpu.as_ref().and_then(|place| cpu_quota(reader, place));
-    let cgroup = memory.or(cpu).map(|place| {
-        let (memory_limit, memory_used) = memory_limit(reader, &place).unzip();
-        Cgroup {
-            version: place.version,
-            path: place.path,
-            memory_limit,
-            memory_used: memory_used.flatten(),
-            cpu_quota: quota,
-        }
-    });
+    let cgroup = memory.as_ref().or(cpu.as_ref()).map(|place| group(reader, place, cpu.as_ref()));
     let ids = |what: &str| cpuset.as_ref().and_then(|place| cpuset_ids(reader, place, what));
     Limits { cgroup, cpus: ids("cpus"), nodes: ids("mems") }
 }
@@ -192,23 +182,54 @@ fn dirs(mount: &Mount, path: &str) -> Vec<String> {
         .collect()
 }
 
-/// The smallest limit along the path, with the memory used in that group.
-fn memory_limit(reader: &Reader<'_>, place: &Membership<'_>) -> Option<(u64, Option<u64>)> {
-    let (limit, used) = match place.version {
-        2 => ("memory.max", "memory.current"),
-        _ => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+/// A limit of memory, and the directory of the group that has it.
+struct MemoryLimit<'a> {
+    bytes: u64,
+    throttles: bool,
+    dir: &'a str,
+}
+
+/// The smallest limit along the path: one at which the kernel kills (`memory.max`), or slows allocations down (`memory.high`).
+fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<MemoryLimit<'a>> {
+    let files: &[(&str, bool)] = match place.version {
+        2 => &[("memory.max", false), ("memory.high", true)],
+        _ => &[("memory.limit_in_bytes", false)],
     };
-    let limits = place.dirs.iter().filter_map(|dir| {
-        let path = format!("{dir}/{limit}");
+    let limit = |dir: &'a String, (file, throttles): (&str, bool)| {
+        let path = format!("{dir}/{file}");
         let text = reader.word(&path).filter(|text| text != "max")?;
         let bytes = text.parse::<u64>().ok();
         if bytes.is_none() {
             reader.malformed(&path, &text, "is not a memory limit");
         }
-        Some((bytes.filter(|bytes| *bytes < NO_LIMIT)?, dir))
-    });
-    let (bytes, dir) = limits.min_by_key(|(bytes, _)| *bytes)?;
-    Some((bytes, reader.number(&format!("{dir}/{used}"))))
+        Some(MemoryLimit { bytes: bytes.filter(|bytes| *bytes < NO_LIMIT)?, throttles, dir })
+    };
+    let limits = place.dirs.iter().flat_map(|dir| files.iter().filter_map(move |file| limit(dir, *file)));
+    limits.min_by_key(|limit| (limit.bytes, limit.throttles))
+}
+
+/// A count in a file of `name 123` lines, such as `memory.events` and `cpu.stat`.
+fn count(reader: &Reader<'_>, path: &str, name: &str) -> Option<u64> {
+    let text = reader.lines(path)?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+/// The group of this process, with its limits and what the kernel did because of them.
+fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_>>) -> Cgroup {
+    let limit = memory_limit(reader, place);
+    let usage = if place.version == 2 { "memory.current" } else { "memory.usage_in_bytes" };
+    let own = |place: &Membership<'_>| place.dirs.first().cloned().unwrap_or_default();
+    let limited = limit.as_ref().map_or_else(|| own(place), |limit| limit.dir.to_owned());
+    Cgroup {
+        version: place.version,
+        path: place.path.clone(),
+        memory_limit: limit.as_ref().map(|limit| limit.bytes),
+        limit_throttles: limit.as_ref().is_some_and(|limit| limit.throttles),
+        memory_throttled: count(reader, &format!("{limited}/memory.events"), "high"),
+        memory_used: limit.and_then(|limit| reader.number(&format!("{}/{usage}", limit.dir))),
+        cpu_quota: cpu.and_then(|cpu| cpu_quota(reader, cpu)),
+        cpu_throttled: cpu.and_then(|cpu| count(reader, &format!("{}/cpu.stat", own(cpu)), "nr_throttled")),
+    }
 }
 
 /// The smallest quota along the path, in cpus.
@@ -268,6 +289,7 @@ mod tests {
             ("sys/fs/cgroup/a/b/memory.max", "max\n"),
             ("sys/fs/cgroup/a/memory.max", "1048576\n"),
             ("sys/fs/cgroup/a/memory.current", "4096\n"),
+            ("sys/fs/cgroup/a/memory.high", "max\n"),
             ("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"),
             ("sys/fs/cgroup/a/cpu.max", "max 100000\n"),
             ("sys/fs/cgroup/a/cpuset.cpus.effective", "0-3\n"),
@@ -279,6 +301,30 @@ mod tests {
         assert_eq!((cgroup.memory_limit, cgroup.memory_used), (Some(1 << 20), Some(4096)));
         assert_eq!(cgroup.cpu_quota, Some(1.5));
         assert_eq!((limits.cpus.unwrap().to_string(), limits.nodes.unwrap().to_string()), ("0-3".into(), "1".into()));
+    }
+
+    #[test]
+    fn a_limit_that_throttles_is_a_limit_as_one_that_kills() {
+        let files = |max: &str, high: &str| {
+            limits(&[
+                ("proc/self/cgroup", "0::/a/b\n"),
+                ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+                ("sys/fs/cgroup/a/b/memory.max", max),
+                ("sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 1\nmax 0\n"),
+                ("sys/fs/cgroup/a/memory.high", high),
+                ("sys/fs/cgroup/a/memory.current", "4096\n"),
+                ("sys/fs/cgroup/a/memory.events", "low 0\nhigh 18233\nmax 0\n"),
+                ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_usec 7\n"),
+            ])
+            .cgroup
+            .unwrap()
+        };
+        let of =
+            |group: &Cgroup| (group.memory_limit, group.limit_throttles, group.memory_used, group.memory_throttled);
+        assert_eq!(of(&files("max\n", "2048\n")), (Some(2048), true, Some(4096), Some(18233)));
+        assert_eq!(of(&files("1024\n", "2048\n")), (Some(1024), false, None, Some(1)));
+        assert_eq!(of(&files("max\n", "max\n")), (None, false, None, Some(1)));
+        assert_eq!(files("max\n", "max\n").cpu_throttled, Some(4));
     }
 
     #[test]

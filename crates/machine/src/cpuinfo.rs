@@ -18,6 +18,8 @@ pub(crate) struct CpuInfo {
     pub(crate) cores: BTreeMap<CpuId, u32>,
     /// The first processor's identity.
     pub(crate) model: CpuModel,
+    /// The name of each processor's core, where several are named.
+    pub(crate) names: BTreeMap<CpuId, String>,
 }
 
 /// Different lines of one processor, and features of it, at most: x86 has 28 and some two hundred.
@@ -31,6 +33,7 @@ pub(crate) fn read(reader: &Reader<'_>) -> CpuInfo {
 fn parse(text: &str) -> CpuInfo {
     let mut info = CpuInfo::default();
     let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut cores: BTreeMap<CpuId, ArmCore> = BTreeMap::new();
     let mut current = None;
     for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
         let (key, value) = (key.trim(), value.trim());
@@ -43,6 +46,8 @@ fn parse(text: &str) -> CpuInfo {
             match (key, value.parse()) {
                 ("physical id", Ok(socket)) => drop(info.sockets.insert(cpu, socket)),
                 ("core id", Ok(core)) => drop(info.cores.insert(cpu, core)),
+                ("CPU implementer", _) => cores.entry(cpu).or_default().implementer = hex(value),
+                ("CPU part", _) => cores.entry(cpu).or_default().part = hex(value),
                 _ => {}
             }
         }
@@ -51,15 +56,47 @@ fn parse(text: &str) -> CpuInfo {
         }
     }
     info.model = model(&fields);
+    let names: BTreeMap<CpuId, String> = cores.iter().filter_map(|(cpu, core)| Some((*cpu, core.name()?))).collect();
+    let mut distinct: Vec<&str> = Vec::new();
+    for name in names.values().filter(|_| names.len() == info.processors.len()) {
+        if !distinct.contains(&name.as_str()) && distinct.len() < MOST_KINDS {
+            distinct.push(name);
+        }
+    }
+    if distinct.len() > 1 {
+        info.model.name = Some(distinct.join(" + "));
+        info.names = names;
+    }
     info
+}
+
+/// Names of cores that one machine's name is made of: three kinds are known.
+const MOST_KINDS: usize = 4;
+
+/// The core of one processor on Arm, which names it by numbers.
+#[derive(Default)]
+struct ArmCore {
+    implementer: Option<u32>,
+    part: Option<u32>,
+}
+
+impl ArmCore {
+    fn name(&self) -> Option<String> {
+        let (implementer, part) = self.implementer.zip(self.part)?;
+        let known = arm::IMPLEMENTERS.iter().find(|(id, ..)| *id == implementer);
+        let name = known.and_then(|(_, _, parts)| parts.iter().find(|(id, _)| *id == part));
+        Some(name.map_or_else(|| format!("part 0x{part:03x}"), |(_, name)| (*name).to_owned()))
+    }
+}
+
+fn hex(value: &str) -> Option<u32> {
+    u32::from_str_radix(value.strip_prefix("0x").unwrap_or(value), 16).ok()
 }
 
 fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
     let get = |name: &str| fields.get(name).copied().filter(|value| !value.is_empty());
     let decimal = |name: &str| get(name).and_then(|value| value.parse().ok());
-    let hex = |name: &str| {
-        get(name).and_then(|value| u32::from_str_radix(value.strip_prefix("0x").unwrap_or(value), 16).ok())
-    };
+    let hex = |name: &str| get(name).and_then(hex);
     let owned = |name: &str| get(name).map(str::to_owned);
     let flags =
         get("flags").or(get("Features")).or(get("features")).unwrap_or_default().split_whitespace().map(str::to_owned);

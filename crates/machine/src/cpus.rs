@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tiermark_model::{Cpu, CpuId, IdSet};
+use tiermark_model::{Cpu, CpuId, DisputedFact, IdSet};
 
 use crate::cpuinfo::CpuInfo;
 use crate::reader::Reader;
@@ -19,39 +19,43 @@ pub(crate) struct CpuSets {
     pub(crate) offline: IdSet,
 }
 
-/// Finds the online cpus: sysfs's list, else the `cpuN` directories, else `/proc/cpuinfo`.
-pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo) -> CpuSets {
+/// Finds the online cpus: each cpu's own files, else sysfs's list, else `/proc/cpuinfo`.
+///
+/// A cpu's own switch is the kernel's word for it, and so is the affinity that the scheduler enforces (`running`, of a live system). The
+/// list is mounted over in some containers (lxcfs), where it names the cpus of the container.
+pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo, running: Option<&IdSet>) -> CpuSets {
     let dirs: IdSet = reader.numbered(CPU_DIR, "cpu").into_iter().collect();
     let present = reader.id_list(&format!("{CPU_DIR}/present")).unwrap_or_default();
     let list_path = format!("{CPU_DIR}/online");
-    let online = match reader.id_list(&list_path).filter(|list| !list.is_empty()) {
-        Some(list) if dirs.is_empty() => {
-            let cut: IdSet = list.iter().filter(|id| *id < MAX_BARE_CPUS).collect();
-            if cut != list {
-                reader.malformed(&list_path, &list.to_string(), "names more cpus than any kernel has");
-            }
-            cut
-        }
-        Some(list) => {
-            let extra = list.difference(&dirs);
-            if !extra.is_empty() {
-                reader.malformed(&list_path, &list.to_string(), "names cpus that have no directory");
-            }
-            list.intersection(&dirs)
-        }
-        None => IdSet::new(),
+    let list = reader.id_list(&list_path).filter(|list| !list.is_empty());
+    let online: IdSet = if dirs.is_empty() {
+        list.clone().unwrap_or_default().iter().filter(|id| *id < MAX_BARE_CPUS).collect()
+    } else {
+        let is_online =
+            |id: &CpuId| running.is_some_and(|cpus| cpus.contains(*id)) || says_online(reader, *id, list.as_ref());
+        dirs.iter().filter(is_online).collect()
     };
-    let online = if online.is_empty() { from_dirs(reader, &dirs) } else { online };
     let online = if online.is_empty() { info.processors.clone() } else { online };
+    if let Some(list) = list.filter(|list| *list != online) {
+        let used = if dirs.is_empty() { "the largest number of cpus of any kernel" } else { "the files of each cpu" };
+        reader.contradict(DisputedFact::OnlineCpus, (used, &online), (&format!("/{list_path}"), &list));
+    }
     // Some kernels make directories for cpus that could be plugged in but are not there.
     let known = if present.is_empty() { dirs } else { dirs.intersection(&present) };
     CpuSets { offline: known.difference(&online), online }
 }
 
-/// The directories of cpus that are not switched off. Kernels before 2.6.26 have no `online` list, and the first
-/// cpu often has no switch; an offline cpu has no topology either.
-fn from_dirs(reader: &Reader<'_>, dirs: &IdSet) -> IdSet {
-    dirs.iter().filter(|id| reader.word(&format!("{CPU_DIR}/cpu{id}/online")).as_deref() != Some("0")).collect()
+/// Whether a cpu with a directory is online: by its switch; else, as the first cpu often has none, by the list, or because the kernel
+/// describes its topology, which it does of online cpus only. Kernels before 2.6.26 have no list.
+fn says_online(reader: &Reader<'_>, id: CpuId, list: Option<&IdSet>) -> bool {
+    match reader.word(&format!("{CPU_DIR}/cpu{id}/online")).as_deref() {
+        Some("0") => false,
+        Some("1") => true,
+        _ => {
+            let listed = list.is_none_or(|list| list.contains(id));
+            listed || !reader.list(&format!("{CPU_DIR}/cpu{id}/topology")).is_empty()
+        }
+    }
 }
 
 /// One cpu's position by sysfs; `None` if sysfs does not have it.
@@ -69,6 +73,7 @@ struct CpuTopology {
 pub(crate) fn topology(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo) -> Vec<Cpu> {
     let places: BTreeMap<CpuId, CpuTopology> = online.iter().map(|id| (id, place(reader, online, info, id))).collect();
     let sockets = sockets(&places);
+    dispute_packages(reader, &places, &sockets, info);
     let cores = cores(&places, &sockets);
     let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
     places
@@ -138,6 +143,52 @@ fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
             (id, *numbers.entry((package, first)).or_insert(next))
         })
         .collect()
+}
+
+/// Names the first cpu whose package has several views: the kernel's number, its set of cpus, and the number in `/proc/cpuinfo`.
+fn dispute_packages(
+    reader: &Reader<'_>,
+    places: &BTreeMap<CpuId, CpuTopology>,
+    sockets: &BTreeMap<CpuId, u32>,
+    info: &CpuInfo,
+) {
+    const NUMBER: &str = "physical_package_id";
+    const SET: &str = "package_cpus";
+    let mut members: BTreeMap<u32, IdSet> = BTreeMap::new();
+    let mut numbered: BTreeMap<i64, IdSet> = BTreeMap::new();
+    for (id, place) in places {
+        members.entry(sockets.get(id).copied().unwrap_or_default()).or_default().insert(*id);
+        // The kernel's word for "unknown" is -1.
+        if let Some(number) = place.package.filter(|number| *number >= 0) {
+            numbered.entry(number).or_default().insert(*id);
+        }
+    }
+    let dispute = |(id, place): (&CpuId, &CpuTopology)| {
+        let fact = DisputedFact::Package { cpu: *id };
+        let own = members.get(sockets.get(id)?)?;
+        let by_number = place.package.and_then(|number| numbered.get(&number)).filter(|set| *set != own);
+        let by_set = place.package_cpus.as_ref().filter(|set| *set != own);
+        match (by_number, by_set) {
+            (_, Some(set)) => reader.contradict(fact, (NUMBER, &of_cpus(own)), (SET, &of_cpus(set))),
+            (Some(set), None) => reader.contradict(fact, (SET, &of_cpus(own)), (NUMBER, &of_cpus(set))),
+            (None, None) => return None,
+        }
+        Some(())
+    };
+    let by_cpuinfo = |(id, place): (&CpuId, &CpuTopology)| {
+        let (number, other) = (place.package?, i64::from(*info.sockets.get(id)?));
+        let is_other = number != other;
+        is_other.then(|| {
+            let fact = DisputedFact::Package { cpu: *id };
+            reader.contradict(fact, (NUMBER, &number), ("/proc/cpuinfo", &other));
+        })
+    };
+    // One of each is enough: a wrong number contradicts the sets of all its neighbours.
+    let _ = (places.iter().find_map(dispute), places.iter().find_map(by_cpuinfo));
+}
+
+fn of_cpus(cpus: &IdSet) -> String {
+    format!("that of cpus {cpus}")
 }
 
 /// The machine-wide core number of each cpu, in order of socket, die, core id.

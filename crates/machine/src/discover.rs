@@ -1,7 +1,7 @@
 //! Putting a machine together from all readers.
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{CpuModel, IdSet, Machine, TheoreticalPeak};
+use tiermark_model::{CpuModel, DisputedFact, IdSet, Machine, Node, TheoreticalPeak};
 
 use crate::error::DiscoverError;
 use crate::identity::Identity;
@@ -30,7 +30,7 @@ pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError>
 fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let reader = Reader::new(root);
     let mut info = cpuinfo::read(&reader);
-    let found = cpus::find(&reader, &info);
+    let found = cpus::find(&reader, &info, live.allowed_cpus.as_ref());
     if found.online.is_empty() {
         return Err(DiscoverError::NoCpus { path: root.label().to_owned() });
     }
@@ -40,6 +40,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     }
     let online = found.online;
     let mut cpus = cpus::topology(&reader, &online, &info);
+    cpus.iter_mut().for_each(|cpu| cpu.core_name = info.names.get(&cpu.id).cloned());
     let caches = caches::read(&reader, &cpus);
     caches::assign_groups(&mut cpus, &caches);
     kinds::assign(&reader, &mut cpus, &caches);
@@ -51,26 +52,26 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let mut system = system::read(&reader, live, &info.model, &board, &online);
     system.cgroup = limits.cgroup;
 
+    nodes::settle_memory(&reader, &nodes, &board.dimms, &mut system);
+
     let status = Status::read(&reader);
-    let allowed_cpus =
-        allowed(&reader, "cpus", &online, live.allowed_cpus.as_ref().or(status.cpus.as_ref()), limits.cpus.as_ref());
-    let node_ids: IdSet = nodes.iter().map(|node| node.id).collect();
-    let allowed_nodes = allowed(
-        &reader,
-        "nodes",
-        &node_ids,
-        live.allowed_nodes.as_ref().or(status.nodes.as_ref()),
-        limits.nodes.as_ref(),
-    );
+    let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());
+    let allowed_cpus = allowed(&reader, DisputedFact::AllowedCpus, &online, own, limits.cpus.as_ref());
+    let kernel_nodes: IdSet = IdSet::union_of(&nodes.iter().map(Node::kernel_ids).collect::<Vec<_>>());
+    let own = live.allowed_nodes.as_ref().or(status.nodes.as_ref());
+    let allowed_nodes = allowed(&reader, DisputedFact::AllowedNodes, &kernel_nodes, own, limits.nodes.as_ref());
+    let is_allowed = |node: &&Node| !node.kernel_ids().intersection(&allowed_nodes).is_empty();
+    let allowed_nodes = nodes.iter().filter(is_allowed).map(|node| node.id).collect();
     let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, info.model.arch.as_deref(), &system));
     // Sockets whose cpus are offline still hold memory: firmware counts them.
     let kernel = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
     let sockets = kernel.max(board.sockets);
-    let theoretical_peak = peak(&reader, &board, &info.model, sockets);
+    let theoretical_peak = peak(&reader, &board, &info.model, sockets, system.hypervisor.as_deref());
     let theoretical_link = processors::link(&info.model, sockets);
     Ok(Machine {
         // The processor's model is that of its first core.
-        core_limits: core_limits::of(&info.model).filter(|_| cpus.iter().all(|cpu| cpu.kind.is_none())),
+        core_limits: core_limits::of(&info.model)
+            .filter(|_| cpus.iter().all(|cpu| cpu.kind.is_none() && cpu.core_name.is_none())),
         cpu_model: info.model,
         cpus,
         offline_cpus: found.offline,
@@ -83,6 +84,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         theoretical_peak,
         theoretical_link,
         system,
+        contradictions: reader.contradictions(),
         unseen: reader.into_refusals(),
     })
 }
@@ -111,7 +113,19 @@ fn arch(reader: &Reader<'_>, model: &CpuModel) -> Option<String> {
 }
 
 /// The theoretical peak of the memory channels; if `None`, the reason is noted.
-fn peak(reader: &Reader<'_>, board: &Identity, model: &CpuModel, sockets: usize) -> Option<TheoreticalPeak> {
+fn peak(
+    reader: &Reader<'_>,
+    board: &Identity,
+    model: &CpuModel,
+    sockets: usize,
+    hypervisor: Option<&str>,
+) -> Option<TheoreticalPeak> {
+    if let Some(hypervisor) = hypervisor {
+        if board.dimms.iter().any(|dimm| dimm.populated) {
+            reader.refuse(messages::modules_made_up(hypervisor));
+        }
+        return None;
+    }
     let peak = dmi::theoretical_peak(&board.dimms, dmi::Channels::of(model, sockets).as_ref());
     if peak.is_none() && board.dimms.iter().any(|dimm| dimm.populated) {
         reader.refuse(messages::peak_unknown());
@@ -143,18 +157,24 @@ impl Status {
     }
 }
 
-/// What is there ∩ what the process may use ∩ what its group may use. A limit that leaves nothing is misread (a path
-/// of another namespace), for this process does run somewhere: it is set aside and said.
-fn allowed(reader: &Reader<'_>, what: &str, all: &IdSet, process: Option<&IdSet>, group: Option<&IdSet>) -> IdSet {
-    let mut allowed = all.clone();
-    for (limit, from) in [(process, "this process's affinity"), (group, "its control group's cpuset")] {
-        let Some(limit) = limit else { continue };
-        let cut = allowed.intersection(limit);
-        if cut.is_empty() {
-            reader.refuse(messages::limit_set_aside(what, from, limit, &allowed));
-        } else {
-            allowed = cut;
-        }
+/// What this process may use: its own affinity, which the kernel enforces and which lies within the group's; else what the group may
+/// use; else all there is. A view that leaves nothing is misread (a path of another namespace), for this process does run somewhere.
+fn allowed(
+    reader: &Reader<'_>,
+    fact: DisputedFact,
+    all: &IdSet,
+    process: Option<&IdSet>,
+    group: Option<&IdSet>,
+) -> IdSet {
+    const PROCESS: &str = "this process's affinity";
+    const GROUP: &str = "its control group's cpuset";
+    let views = [(PROCESS, process), (GROUP, group)].into_iter().filter_map(|(name, ids)| Some((name, ids?)));
+    let views: Vec<(&str, &IdSet, IdSet)> = views.map(|(name, ids)| (name, ids, ids.intersection(all))).collect();
+    let used = views.iter().find(|(_, _, here)| !here.is_empty());
+    let (source, used) = used.map_or(("the system", all), |(name, _, here)| (*name, here));
+    // The mask of a process may hold cpus that are only possible, and a group may allow more than the process.
+    for (name, ids, _) in views.iter().filter(|(_, _, here)| !used.is_subset(here)) {
+        reader.contradict(fact, (source, used), (name, ids));
     }
-    allowed
+    used.clone()
 }

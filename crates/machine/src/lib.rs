@@ -32,6 +32,7 @@ mod pressure;
 mod processors;
 mod reader;
 mod root;
+mod sharing;
 mod stat;
 mod swaps;
 pub mod synth;

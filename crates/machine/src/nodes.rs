@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Bytes, CacheIndexing, Cpu, HmatAccess, HugePool, IdSet, Node, NodeId, SideCache, WritePolicy};
+use tiermark_model::{
+    Bytes, CacheIndexing, Cpu, Dimm, DisputedFact, HmatAccess, HugePool, IdSet, Node, NodeId, SideCache, System,
+    WritePolicy,
+};
 
-use crate::reader::Reader;
+use crate::dmi;
+use crate::reader::{Reader, Says};
 
 const NODE_DIR: &str = "sys/devices/system/node";
 const TIER_DIR: &str = "sys/devices/virtual/memory_tiering";
@@ -21,9 +25,10 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     if ids.is_empty() {
         return vec![whole_machine(reader, online)];
     }
-    let mut nodes: Vec<Node> = ids.iter().map(|id| node(reader, &ids, &online, id)).collect();
+    let nodes = ids.iter().map(|id| node(reader, &ids, &online, id)).collect();
+    let mut nodes = join_emulated(reader, nodes);
     keep_apart(reader, &mut nodes);
-    check_sum(reader, &nodes);
+    unclaimed(reader, &mut nodes, &online);
     for node in &nodes {
         for cpu in cpus.iter_mut().filter(|cpu| node.cpus.contains(cpu.id)) {
             cpu.node = Some(node.id);
@@ -58,9 +63,19 @@ fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
     let at = |name: &str| format!("{dir}/{name}");
     let meminfo = reader.lines(&at("meminfo"));
     let bytes = |name: &str| meminfo.as_deref().and_then(|text| reader.kilobytes(&at("meminfo"), text, name));
+    let (list, mask) = (reader.id_list(&at("cpulist")), reader.id_mask(&at("cpumap")));
+    let here = |cpus: &IdSet| reader.among(cpus, online);
+    if let Some((list, mask)) = list.as_ref().map(here).zip(mask.as_ref().map(here)).filter(|(list, mask)| list != mask)
+    {
+        reader.contradict(DisputedFact::NodeCpus { node: id }, ("cpulist", &list), ("cpumap", &mask));
+    }
+    let stated = list.or(mask).unwrap_or_default();
+    let cpus = here(&stated);
     Node {
         id,
-        cpus: reader.ids(&at("cpulist"), &at("cpumap"), online).unwrap_or_default(),
+        hides_cpus: cpus.is_empty() && !stated.is_empty(),
+        cpus,
+        emulated: IdSet::new(),
         memory_bytes: bytes("MemTotal"),
         free_bytes: free(&bytes),
         distances: distances(reader, &at("distance"), ids),
@@ -136,30 +151,102 @@ fn hmat(reader: &Reader<'_>, node_dir: &str, class: u32) -> Option<HmatAccess> {
     (access != empty).then_some(access)
 }
 
-/// Where nodes claim the same cpus, firmware is wrong; the first claim holds, so that every cpu has one node.
-fn keep_apart(reader: &Reader<'_>, nodes: &mut [Node]) {
-    let mut claimed = IdSet::new();
-    let mut wrong = IdSet::new();
+/// The distance of a node to itself (LOCAL_DISTANCE).
+const LOCAL: u32 = 10;
+
+/// Joins nodes that are parts of one memory (`numa=fake`): they are as near to each other as to themselves, and list the same cpus, which
+/// the kernel gives to one node otherwise. Where the command line asks for such nodes, the distance alone shows them.
+fn join_emulated(reader: &Reader<'_>, nodes: Vec<Node>) -> Vec<Node> {
+    let command_line = reader.lines("proc/cmdline").unwrap_or_default();
+    let is_fake = command_line.split_whitespace().any(|word| word.starts_with("numa=fake"));
+    let mut joined: Vec<Node> = Vec::new();
     for node in nodes {
-        if !node.cpus.intersection(&claimed).is_empty() {
-            wrong.insert(node.id);
-            node.cpus = node.cpus.difference(&claimed);
+        let is_part = |whole: &&mut Node| {
+            let has_same_cpus = whole.cpus == node.cpus && !node.cpus.is_empty();
+            (is_fake || has_same_cpus) && whole.distances.get(&node.id) == Some(&LOCAL)
+        };
+        match joined.iter_mut().find(is_part) {
+            Some(whole) => join(reader, whole, node),
+            None => joined.push(node),
         }
-        claimed = claimed.union(&node.cpus);
     }
-    if !wrong.is_empty() {
-        reader.refuse(messages::cpus_of_two_nodes(&wrong));
+    let ids: IdSet = joined.iter().map(|node| node.id).collect();
+    joined.iter_mut().for_each(|node| node.distances.retain(|id, _| ids.contains(*id)));
+    joined
+}
+
+fn join(reader: &Reader<'_>, whole: &mut Node, part: Node) {
+    if whole.cpus != part.cpus {
+        let (fact, cpus) = (DisputedFact::NodeCpus { node: part.id }, whole.cpus.union(&part.cpus));
+        let parts = "all parts of its memory";
+        let other = if part.cpus == cpus { &whole.cpus } else { &part.cpus };
+        reader.contradict(fact, (parts, &cpus), ("the cpulist of one part", other));
+        whole.cpus = cpus;
+    }
+    let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+    whole.emulated = whole.kernel_ids().union(&IdSet::from_iter([part.id]));
+    whole.memory_bytes = sum(whole.memory_bytes, part.memory_bytes);
+    whole.free_bytes = sum(whole.free_bytes, part.free_bytes);
+    for pool in part.huge_pages {
+        match whole.huge_pages.iter_mut().find(|own| own.page_bytes == pool.page_bytes) {
+            Some(own) => (own.total, own.free) = (own.total + pool.total, own.free + pool.free),
+            None => whole.huge_pages.push(pool),
+        }
     }
 }
 
-/// Nodes that do not add up to the machine's memory: seen where a hypervisor adds memory to a running guest.
-fn check_sum(reader: &Reader<'_>, nodes: &[Node]) {
-    let meminfo = reader.lines("proc/meminfo").unwrap_or_default();
-    let Some(total) = reader.kilobytes("proc/meminfo", &meminfo, "MemTotal") else { return };
-    let Some(sum) = nodes.iter().map(|node| node.memory_bytes).sum::<Option<u64>>() else { return };
-    // Rounding and memory that belongs to no node stay far below a tenth.
-    if sum.abs_diff(total) > total / 10 {
-        reader.refuse(messages::node_memory_differs(Bytes(sum), Bytes(total)));
+/// Where nodes claim the same cpus, firmware is wrong; the first claim holds, so that every cpu has one node.
+fn keep_apart(reader: &Reader<'_>, nodes: &mut [Node]) {
+    let mut claimed = IdSet::new();
+    for node in nodes {
+        let rest = node.cpus.difference(&claimed);
+        if rest != node.cpus {
+            let fact = DisputedFact::NodeCpus { node: node.id };
+            reader.contradict(fact, ("the nodes before", &rest), ("its cpulist", &node.cpus));
+            (node.cpus, node.hides_cpus) = (rest, true);
+        }
+        claimed = claimed.union(&node.cpus);
+    }
+}
+
+/// Cpus that no node lists: a node without cpus may be theirs.
+fn unclaimed(reader: &Reader<'_>, nodes: &mut [Node], online: &IdSet) {
+    let claimed = IdSet::union_of(nodes.iter().map(|node| &node.cpus));
+    if claimed != *online {
+        reader.contradict(DisputedFact::CpusOfNodes, ("the nodes' cpulist", &claimed), ("the cpus online", online));
+        nodes.iter_mut().filter(|node| node.cpus.is_empty()).for_each(|node| node.hides_cpus = true);
+    }
+}
+
+/// Settles the memory of the machine where its views differ: a container's `/proc/meminfo` shows the container's limit, and the node of
+/// a guest may not count memory that was added while it ran. Memory can be hidden, but not invented: the larger sum holds.
+pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm], system: &mut System) {
+    let sum = |of: fn(&Node) -> Option<u64>| nodes.iter().map(of).sum::<Option<u64>>();
+    if let Some((by_node, total)) = sum(|node| node.memory_bytes).zip(system.memory_bytes)
+        // Rounding and memory that belongs to no node stay far below a tenth.
+        && by_node.abs_diff(total) > total / 10
+    {
+        const MEMINFO: &str = "/proc/meminfo";
+        let (by_nodes, by_machine) = (Bytes(by_node), Bytes(total));
+        let (node, whole): (Says<'_>, Says<'_>) = (("the nodes' meminfo", &by_nodes), (MEMINFO, &by_machine));
+        let (used, set_aside) = if by_node > total { (node, whole) } else { (whole, node) };
+        reader.contradict(DisputedFact::Memory, used, set_aside);
+        if by_node > total {
+            system.memory_bytes = Some(by_node);
+            system.available_bytes = sum(|node| node.free_bytes);
+        }
+    }
+    let is_guest = system.hypervisor.is_some();
+    let own_only = nodes.iter().all(|node| !node.is_memory_only());
+    if let Some((modules, total)) = dmi::bytes_of_dram(dimms).zip(system.memory_bytes).filter(|_| own_only && !is_guest)
+        && (modules < total || modules / 3 * 2 > total)
+    {
+        let modules = Bytes(modules);
+        reader.contradict(
+            DisputedFact::Memory,
+            ("the kernel", &Bytes(total)),
+            ("the memory modules (SMBIOS)", &modules),
+        );
     }
 }
 

@@ -1,10 +1,11 @@
 //! Typed reading with a memory for what made no sense.
 
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::str::FromStr;
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{IdSet, Refusal};
+use tiermark_model::{Contradiction, DisputedFact, IdSet, Refusal, View};
 
 use crate::error::DiscoverError;
 use crate::files::{self, Malformed};
@@ -12,6 +13,9 @@ use crate::root::Root;
 
 /// Refusals kept one by one; a tree full of garbage must not yield one a file.
 const MAX_REFUSALS: usize = 40;
+
+/// Contradictions kept: there is one for each kind of fact, and level of cache, that damage or invention can reach.
+const MAX_CONTRADICTIONS: usize = 40;
 
 /// Bytes of a file that holds one value. Lists of cpus are the longest: 16,384 cpus of which every other one is left out take 96 KiB.
 const MAX_VALUE_BYTES: usize = 128 << 10;
@@ -22,16 +26,20 @@ const RANGE: usize = 128;
 /// No figure of a cache, node or pool is that large (4 PiB), and a thousand of them still add up in 64 bits.
 const MAX_BYTES: u64 = 1 << 52;
 
+/// A source, and what it says of a fact.
+pub(crate) type Says<'a> = (&'a str, &'a dyn Display);
+
 /// Reads files of a root. Absent files are `None`; malformed ones are `None` too and leave a refusal behind.
 pub(crate) struct Reader<'a> {
     root: &'a Root,
     refusals: RefCell<Vec<Refusal>>,
     dropped: RefCell<usize>,
+    contradictions: RefCell<Vec<Contradiction>>,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(root: &'a Root) -> Self {
-        Self { root, refusals: RefCell::default(), dropped: RefCell::default() }
+        Self { root, refusals: RefCell::default(), dropped: RefCell::default(), contradictions: RefCell::default() }
     }
 
     pub(crate) fn root(&self) -> &Root {
@@ -51,6 +59,33 @@ impl<'a> Reader<'a> {
     /// Notes a file that makes no sense.
     pub(crate) fn malformed(&self, path: &str, text: &str, why: impl Into<String>) {
         self.refuse(DiscoverError::malformed(path, text, why).into_refusal());
+    }
+
+    /// Notes two views of a fact that exclude each other: source and value of the one that is used, and of the other.
+    pub(crate) fn contradict(&self, fact: DisputedFact, used: Says<'_>, set_aside: Says<'_>) {
+        let mut all = self.contradictions.borrow_mut();
+        let (used, set_aside) = (self.view(used), self.view(set_aside));
+        let found = Contradiction { fact, used, set_aside };
+        if all.len() < MAX_CONTRADICTIONS && !all.contains(&found) {
+            all.push(found);
+        }
+    }
+
+    /// A view; a file that a container's runtime mounts over the kernel's own is named as that.
+    fn view(&self, (source, says): Says<'_>) -> View {
+        let mounts = if source.starts_with('/') { self.lines("proc/self/mountinfo") } else { None };
+        let is_made_up = mounts
+            .unwrap_or_default()
+            .lines()
+            .any(|line| line.split(' ').nth(4) == Some(source) && line.contains(" - fuse.lxcfs "));
+        let source = if is_made_up { format!("{source}, which lxcfs makes up") } else { source.to_owned() };
+        let says = says.to_string();
+        View { source, says: if says.is_empty() { "none".to_owned() } else { says } }
+    }
+
+    /// The contradictions so far.
+    pub(crate) fn contradictions(&self) -> Vec<Contradiction> {
+        self.contradictions.borrow().clone()
     }
 
     /// Everything that could not be seen.

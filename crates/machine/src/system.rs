@@ -31,6 +31,7 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         .word(&format!("{CLOCK_DIR}/available_clocksource"))
         .map(|text| text.split_whitespace().map(str::to_owned).collect())
         .unwrap_or_default();
+    let (damon_running, damon_by) = damon(reader);
     System {
         hostname: uname.map(|u| u.nodename.clone()).or_else(|| reader.word(HOSTNAME)),
         distribution: distribution(reader),
@@ -48,7 +49,8 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         mthp: mthp(reader),
         numa_balancing: reader.number("proc/sys/kernel/numa_balancing"),
         ksm: reader.number("sys/kernel/mm/ksm/run"),
-        damon_running: damon(reader),
+        damon_running,
+        damon_by,
         swaps: swaps(reader),
         zswap: zswap(reader),
         governor: governor(reader, online),
@@ -81,11 +83,22 @@ fn mthp(reader: &Reader<'_>) -> BTreeMap<u64, String> {
     sizes.filter_map(|(bytes, name)| Some((bytes, reader.selected(&format!("{THP_DIR}/{name}/enabled"))?))).collect()
 }
 
-fn damon(reader: &Reader<'_>) -> Option<bool> {
-    let threads = reader.numbered(DAMON_DIR, "");
-    let known = !threads.is_empty() || reader.number::<u32>(&format!("{DAMON_DIR}/nr_kdamonds")).is_some();
-    let on = |n: &u32| reader.word(&format!("{DAMON_DIR}/{n}/state")).as_deref() == Some("on");
-    known.then(|| threads.iter().any(on))
+/// Whether DAMON runs, and the files that started it: its own directory of threads, modules that run it by themselves (`damon_reclaim`,
+/// `damon_lru_sort`, `damon_stat` and others), and debugfs of older kernels.
+fn damon(reader: &Reader<'_>) -> (Option<bool>, Vec<String>) {
+    let threads = reader.numbered(DAMON_DIR, "").into_iter().take(MOST_NAMED).map(|n| format!("{DAMON_DIR}/{n}/state"));
+    let modules = reader.list("sys/module").into_iter().filter(|name| name.starts_with("damon_")).take(MOST_NAMED);
+    let modules = modules.map(|name| format!("sys/module/{name}/parameters/enabled"));
+    let debug = ["monitor_on", "monitor_on_DEPRECATED"].map(|name| format!("sys/kernel/debug/damon/{name}"));
+    let is_on = |word: &str| matches!(word, "on" | "Y" | "y" | "1");
+    let states: Vec<(String, bool)> = threads
+        .chain(modules)
+        .chain(debug)
+        .filter_map(|path| reader.word(&path).map(|word| (format!("/{path}"), is_on(&word))))
+        .collect();
+    let known = !states.is_empty() || reader.number::<u32>(&format!("{DAMON_DIR}/nr_kdamonds")).is_some();
+    let on: Vec<String> = states.into_iter().filter(|(_, on)| *on).map(|(path, _)| path).collect();
+    (known.then_some(!on.is_empty()), on)
 }
 
 fn swaps(reader: &Reader<'_>) -> Vec<Swap> {

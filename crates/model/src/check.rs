@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::ComparedRun;
+use crate::machine::Contradiction;
 use crate::refusal::Note;
 
 /// Schema of a run judged against expectations ([`Check`]).
@@ -18,6 +19,9 @@ pub struct Check {
     pub expectations: String,
     /// Every expectation, in the order of the file.
     pub results: Vec<CheckResult>,
+    /// Facts of the machine of which two views exclude each other: what is judged by them rests on the view that is used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// An expectation with its result.

@@ -2,7 +2,9 @@
 //!
 //! `None` means "the system does not say", never zero.
 
+mod contradiction;
 mod core_limits;
+mod system;
 mod topology;
 
 use std::collections::BTreeMap;
@@ -11,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
+pub use contradiction::{Contradiction, DisputedFact, View};
 pub use core_limits::CoreLimits;
+pub use system::{Cgroup, Idle, IdleState, Swap, System};
 pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
@@ -49,6 +53,9 @@ pub struct Machine {
     pub system: System,
     /// Parts that could not be read, with reason and cure.
     pub unseen: Vec<Refusal>,
+    /// Facts of which two views exclude each other, and which view is used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// Processor identity, from `/proc/cpuinfo` and CPUID where they say.
@@ -108,6 +115,9 @@ pub struct Cpu {
     pub llc: Option<u32>,
     /// The kind of core on hybrids; `None` where all are alike.
     pub kind: Option<CoreKind>,
+    /// The name of its core, where the machine has cores of several names; `None` where all are alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_name: Option<String>,
 }
 
 /// Contents of a cache.
@@ -149,8 +159,14 @@ pub struct Cache {
 pub struct Node {
     /// The kernel's id.
     pub id: NodeId,
-    /// Its online cpus; empty for memory-only nodes (CXL, HBM, persistent memory).
+    /// Its online cpus; empty for memory-only nodes (CXL, HBM, persistent memory), see [`Node::is_memory_only`].
     pub cpus: IdSet,
+    /// Whether it has, or may have, cpus that the system does not show here: it is no memory without cpus then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hides_cpus: bool,
+    /// The kernel's ids of the emulated nodes (`numa=fake`) that this memory is split into; empty for a node that is not split.
+    #[serde(default, skip_serializing_if = "IdSet::is_empty")]
+    pub emulated: IdSet,
     /// Bytes of memory; `Some(0)` for memory-less nodes, `None` where the tree does not say.
     pub memory_bytes: Option<u64>,
     /// Memory available without swapping at discovery, bytes: free pages and clean file cache.
@@ -169,6 +185,16 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether its memory has no cpus of its own, as CXL, HBM and persistent memory.
+    pub fn is_memory_only(&self) -> bool {
+        self.cpus.is_empty() && !self.hides_cpus
+    }
+
+    /// The ids by which the kernel knows it: its own, or those of its emulated parts.
+    pub fn kernel_ids(&self) -> IdSet {
+        if self.emulated.is_empty() { IdSet::from_iter([self.id]) } else { self.emulated.clone() }
+    }
+
     /// Bytes of all caches in front of its memory. At most a PiB, so that it can be multiplied.
     pub fn side_cache_bytes(&self) -> u64 {
         crate::units::total(self.side_caches.iter().filter_map(|cache| cache.bytes)).min(topology::MOST_CACHE_BYTES)
@@ -296,6 +322,16 @@ pub struct TheoreticalPeak {
     pub channels: Option<MemoryChannels>,
 }
 
+impl MemoryChannels {
+    /// Whether its sockets have different numbers of channels with modules, or an odd number: accesses cannot be interleaved over all
+    /// of them evenly then. One channel needs no interleaving.
+    pub fn is_uneven(&self, sockets: usize) -> bool {
+        let (filled, sockets) = (self.populated as usize, sockets.max(1));
+        let of_socket = filled / sockets;
+        self.most != Some(self.populated) && (!filled.is_multiple_of(sockets) || of_socket > 1 && of_socket % 2 == 1)
+    }
+}
+
 /// Memory channels of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -304,121 +340,4 @@ pub struct MemoryChannels {
     pub populated: u32,
     /// Channels that the processors have; `None` for families that are not known.
     pub most: Option<u32>,
-}
-
-/// Settings of the system that affect measurements.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct System {
-    /// Host name; redacted on request.
-    pub hostname: Option<String>,
-    /// Distribution (`PRETTY_NAME` of os-release).
-    pub distribution: Option<String>,
-    /// Kernel release.
-    pub kernel: Option<String>,
-    /// Product name and vendor from DMI, where readable.
-    pub product: Option<String>,
-    /// BIOS version from DMI.
-    pub bios: Option<String>,
-    /// Hypervisor the machine is a guest of (`KVM`, …); `None` on bare metal or where unknown.
-    pub hypervisor: Option<String>,
-    /// Container runtime this process is in.
-    pub container: Option<String>,
-    /// cgroup version this process's limits come from (1, 2), and its path.
-    pub cgroup: Option<Cgroup>,
-    /// Total memory in bytes (`MemTotal`).
-    pub memory_bytes: Option<u64>,
-    /// Available memory in bytes (`MemAvailable`) at discovery.
-    pub available_bytes: Option<u64>,
-    /// Transparent huge page mode: the selected word (`always`, `madvise`, `never`).
-    pub thp: Option<String>,
-    /// THP defrag mode.
-    pub thp_defrag: Option<String>,
-    /// Bytes of a PMD-sized huge page, from `hpage_pmd_size`.
-    pub thp_bytes: Option<u64>,
-    /// Mode of each multi-size THP, by bytes (`inherit`, `always`, `never`, `madvise`).
-    pub mthp: BTreeMap<u64, String>,
-    /// Automatic NUMA balancing (0 off, 1 on, 2 tiering).
-    pub numa_balancing: Option<u32>,
-    /// KSM run state (0 stopped, 1 running, 2 unmerging).
-    pub ksm: Option<u32>,
-    /// DAMON kernel threads running.
-    pub damon_running: Option<bool>,
-    /// Swap areas.
-    pub swaps: Vec<Swap>,
-    /// Whether zswap is enabled.
-    pub zswap: Option<bool>,
-    /// cpufreq governor, when the same on all cpus, else the list of those in use.
-    pub governor: Option<String>,
-    /// SMT control (`on`, `off`, `forceoff`, `notsupported`, `notimplemented`).
-    pub smt_control: Option<String>,
-    /// Current clocksource.
-    pub clocksource: Option<String>,
-    /// Clock sources available.
-    pub clocksources: Vec<String>,
-    /// One-minute load average at discovery.
-    pub load1: Option<f64>,
-    /// `perf_event_paranoid`.
-    pub perf_event_paranoid: Option<i32>,
-    /// CPU vulnerability mitigations, by name.
-    pub mitigations: BTreeMap<String, String>,
-    /// Idle states of the cpus; a guest's system may leave them to the hypervisor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle: Option<Idle>,
-}
-
-/// Idle states, as the kernel chooses among them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Idle {
-    /// The driver (`intel_idle`, `acpi_idle`, `haltpoll`).
-    pub driver: Option<String>,
-    /// The governor that chooses a state (`menu`, `teo`, `haltpoll`).
-    pub governor: Option<String>,
-    /// States of the first cpu, lightest first; none where the driver has none of its own.
-    pub states: Vec<IdleState>,
-}
-
-/// An idle state of the cpus, from cpuidle.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct IdleState {
-    /// Its name (`POLL`, `C1`, `C6`).
-    pub name: String,
-    /// Declared time to leave the state, microseconds.
-    pub latency_us: Option<u64>,
-    /// Whether it is switched off.
-    pub disabled: bool,
-}
-
-/// Control group limits that apply to this process.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cgroup {
-    /// 1 or 2.
-    pub version: u32,
-    /// Path of the process in the (memory) hierarchy.
-    pub path: String,
-    /// The smallest memory limit along the path, in bytes; `None` means no limit.
-    pub memory_limit: Option<u64>,
-    /// Memory used in the group that carries the limit.
-    pub memory_used: Option<u64>,
-    /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
-    pub cpu_quota: Option<f64>,
-}
-
-/// A swap area.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Swap {
-    /// Device or file.
-    pub path: String,
-    /// `partition`, `file`, …
-    pub kind: String,
-    /// Size, bytes.
-    pub bytes: u64,
-    /// Bytes in use.
-    pub used_bytes: u64,
-    /// Priority: areas of a higher one are filled first.
-    pub priority: i32,
 }

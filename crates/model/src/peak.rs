@@ -21,10 +21,10 @@ impl Machine {
     pub fn memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let whole = self.real_peak()?.bytes_per_second;
         let with_memory = |node: &&Node| node.memory_bytes.is_some_and(|bytes| bytes > 0);
-        let own: Vec<&Node> = self.nodes.iter().filter(with_memory).filter(|node| !node.cpus.is_empty()).collect();
+        let own: Vec<&Node> = self.nodes.iter().filter(with_memory).filter(|node| !node.is_memory_only()).collect();
         let named = self.nodes.iter().filter(with_memory).filter(|node| nodes.contains(node.id));
         let named: Vec<&Node> = named.collect();
-        if named.is_empty() || named.iter().any(|node| node.cpus.is_empty()) {
+        if named.is_empty() || named.iter().any(|node| node.is_memory_only()) {
             return None;
         }
         let even = is_even(&own, &self.dimms, whole);
@@ -35,7 +35,7 @@ impl Machine {
     pub fn own_memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let peak = self.memory_peak(nodes)?;
         let whole = self.real_peak()?.bytes_per_second;
-        let is_other = |n: &Node| !nodes.contains(n.id) && !n.cpus.is_empty() && n.memory_bytes != Some(0);
+        let is_other = |n: &Node| !nodes.contains(n.id) && !n.is_memory_only() && n.memory_bytes != Some(0);
         (peak < whole || !self.nodes.iter().any(is_other)).then_some(peak)
     }
 }

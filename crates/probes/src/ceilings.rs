@@ -41,7 +41,7 @@ impl Stated {
             return ceiling(whole.bytes_per_second, &whole.how, false, 1);
         };
         let peak = machine.memory_peak(&[node].into_iter().collect())?;
-        let others = |n: &&Node| n.id != node && !n.cpus.is_empty() && n.memory_bytes != Some(0);
+        let others = |n: &&Node| n.id != node && !n.is_memory_only() && n.memory_bytes != Some(0);
         let parts = 1 + machine.nodes.iter().filter(others).count();
         if parts > 1 && peak >= whole.bytes_per_second {
             return None;

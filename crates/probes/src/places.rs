@@ -47,7 +47,7 @@ impl Placement {
         let own: IdSet = cpus.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
         match machine.node(node) {
             _ if own.contains(node) => Distance::Local,
-            Some(target) if target.cpus.is_empty() => Distance::Far,
+            Some(target) if target.is_memory_only() => Distance::Far,
             _ => Distance::Remote,
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn quiet_cpu(machine: &Machine, cpus: &IdSet) -> Option<CpuId> {
 pub(crate) fn memory_name(machine: &Machine, cpu: CpuId, node: NodeId) -> String {
     match machine.node(node) {
         _ if machine.node_of(cpu) == Some(node) => "DRAM".to_owned(),
-        Some(bare) if bare.cpus.is_empty() => format!("far node {node}"),
+        Some(bare) if bare.is_memory_only() => format!("far node {node}"),
         _ => format!("DRAM node {node}"),
     }
 }
@@ -59,7 +59,7 @@ impl MemoryKind {
     pub(crate) fn of(node: &Node, distance: Option<u32>) -> Self {
         let best = node.hmat.iter().min_by_key(|access| access.class);
         Self {
-            without_cpus: node.cpus.is_empty(),
+            without_cpus: node.is_memory_only(),
             distance,
             tier: node.memory_tier,
             hmat: best.map(|best| {

@@ -108,6 +108,10 @@ pub fn warnings(machine: &Machine) -> Vec<Warning> {
     if let Some(quota) = system.cgroup.as_ref().and_then(|c| c.cpu_quota) {
         warnings.push(says::cpu_quota(quota));
     }
+    if !machine.contradictions.is_empty() {
+        let facts: Vec<String> = machine.contradictions.iter().map(|found| found.fact.to_string()).collect();
+        warnings.push(says::facts_contradict(&facts));
+    }
     warnings.extend(side_caches(machine));
     if system.numa_balancing.is_some_and(|m| m != 0) && machine.nodes.len() > 1 {
         warnings.push(says::numa_balancing());

@@ -5,6 +5,7 @@ use tiermark_model::{
 };
 
 use crate::compare::{described, simulated};
+use crate::machine::contradictions;
 use crate::number::{nanoseconds, percent, rate};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -43,7 +44,7 @@ pub fn check(check: &Check, style: &Style) -> String {
             out.push_str(&results.into_iter().map(|result| one(result, style)).collect::<String>());
         }
     }
-    out
+    out + &contradictions(&check.contradictions, style)
 }
 
 /// An expectation with its mark, its worst value, and why it matters where it did not pass.
@@ -190,7 +191,7 @@ mod tests {
             result("latency.dram.remote <= 120 ns", CheckOutcome::Failed, Some(value(156.0, 120.0)), [1, 1, 0]),
             result("edac.corrected <= 0", CheckOutcome::Unjudged, None, [0, 0, 1]),
         ];
-        let made = Check { run, expectations: "server.toml".to_owned(), results };
+        let made = Check { run, expectations: "server.toml".to_owned(), results, contradictions: Vec::new() };
         insta::assert_snapshot!(check(&made, &Style::default()));
         let plain = check(&made, &Style { unicode: false, ..Style::default() });
         let mut open = made.clone();

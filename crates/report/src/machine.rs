@@ -5,14 +5,14 @@ mod nodes;
 mod settings;
 mod topology;
 
-use tiermark_model::{Bytes, Machine};
+use tiermark_model::{Bytes, Contradiction, Grade, Machine};
 
 pub(crate) use modules::kinds_of_modules;
 pub(crate) use topology::many;
 
 use crate::refusals::trouble;
 use crate::style::{Ink, Style};
-use crate::text::{hanging, items, labelled};
+use crate::text::{bullet, hanging, heading, items, labelled};
 
 /// Renders a machine. Alike things are counted instead of listed, so that large machines fit one screen too.
 pub fn machine(machine: &Machine, style: &Style) -> String {
@@ -26,8 +26,18 @@ pub fn machine(machine: &Machine, style: &Style) -> String {
     out.push('\n');
     out.push_str(&modules::modules(machine, style));
     out.push_str(&settings::settings(machine, style));
+    out.push_str(&contradictions(&machine.contradictions, style));
     out.push_str(&trouble("Not seen", &machine.unseen.iter().collect::<Vec<_>>(), style));
     out
+}
+
+/// Facts of which two views exclude each other, in every report that draws on them.
+pub(crate) fn contradictions(found: &[Contradiction], style: &Style) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let one = |found: &Contradiction| bullet(style.mark(Grade::Suspect), Ink::Warn, &found.to_string(), None, style);
+    heading("Facts that contradict each other", style) + &found.iter().map(one).collect::<String>()
 }
 
 /// Name and kernel of the machine, and the limits of this process on it.
@@ -74,7 +84,8 @@ fn limits(machine: &Machine, style: &Style) -> String {
     let mut parts = Vec::new();
     if let Some(limit) = group.memory_limit {
         let used = group.memory_used.map_or(String::new(), |used| format!("{} of ", Bytes(used)));
-        parts.push(format!("memory {used}{}", Bytes(limit)));
+        let throttles = if group.limit_throttles { ", above which it is throttled (memory.high)" } else { "" };
+        parts.push(format!("memory {used}{}{throttles}", Bytes(limit)));
     }
     parts.extend(group.cpu_quota.map(|quota| format!("{quota:.2} cpus of time")));
     if parts.is_empty() {

@@ -150,7 +150,7 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         Some(shades) => cell.followed_by(value.map_or(" ", |value| shades.glyph(value))),
         None => cell,
     };
-    let memory_only = |node: NodeId| machine.node(node).is_some_and(|n| n.cpus.is_empty());
+    let memory_only = |node: NodeId| machine.node(node).is_some_and(tiermark_model::Node::is_memory_only);
     let mut table = Table::new().column("", Align::Left);
     for column in &columns {
         let kind = if memory_only(*column) { "no cpus |" } else { "" };

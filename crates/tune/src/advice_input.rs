@@ -43,7 +43,7 @@ impl<'a> AdviceInput<'a> {
 
     /// Whether pages are swapped to compressed memory.
     pub(crate) fn swaps_to_memory(&self) -> bool {
-        let zram = self.machine.system.swaps.iter().any(|swap| swap.path.starts_with("/dev/zram"));
+        let zram = self.machine.system.swaps.iter().any(|swap| swap.zram().is_some());
         zram || self.machine.system.zswap == Some(true)
     }
 

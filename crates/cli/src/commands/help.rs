@@ -13,8 +13,9 @@ use crate::{glossary, names};
 /// Runs the command.
 pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let mut command = command_line::command();
-    // Names of primitives have spaces; quotes are not required.
-    let topic = args.topic.join(" ").trim().to_lowercase();
+    // Names of primitives have spaces; quotes are not required. The case of an option's letter is part of it.
+    let words = args.topic.iter().map(|word| if word.starts_with('-') { word.clone() } else { word.to_lowercase() });
+    let topic = words.collect::<Vec<_>>().join(" ").trim().to_owned();
     if topic.is_empty() {
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
     }
@@ -190,6 +191,10 @@ mod tests {
             ("state", "state"),
             ("knee", "knee"),
             ("drift", "drift"),
+            ("-X", "tiermark bandwidth --threads cores"),
+            ("-b500m", "tiermark latency --sizes 500M"),
+            ("mlc -e", "tiermark latency --quick"),
+            ("--loaded_latency", "tiermark loaded-latency"),
             ("idle", "idle latency, idle"),
             ("peak", "peak injection bandwidth"),
             ("loaded", "latency"),

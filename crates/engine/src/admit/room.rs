@@ -114,7 +114,8 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
         fits(total, available, "the machine", "available (MemAvailable)", cure)?;
     }
     if let Some((left, path)) = &fresh.group {
-        let cure = "raise memory.max of the group (docker run --memory), or use less: --sizes, --max-mem";
+        let cure =
+            "raise memory.max or memory.high of the group (docker run --memory), or use less: --sizes, --max-mem";
         fits(total, *left, &format!("the control group {path}"), "below its memory limit", cure)?;
     }
     // Memory available on a machine with one node is available on that node, with caches that only the machine counts.

@@ -18,6 +18,7 @@ fn machine() -> Machine {
             node: Some(0),
             llc: Some(0),
             kind: Some(CoreKind::Performance),
+            core_name: None,
         })
         .collect();
     let cache = |level, kind, bytes, cpus: &str| Cache {
@@ -54,6 +55,8 @@ fn machine() -> Machine {
         nodes: vec![Node {
             id: 0,
             cpus: "0-1".parse().unwrap(),
+            hides_cpus: false,
+            emulated: IdSet::new(),
             memory_bytes: Some(16 * GIB),
             free_bytes: Some(12 * GIB),
             distances: BTreeMap::from([(0, 10)]),
@@ -94,6 +97,7 @@ fn machine() -> Machine {
             channels: None,
         }),
         system: system(),
+        contradictions: Vec::new(),
         unseen: vec![Refusal::new("DIMM details", "EDAC has no driver here", "load the EDAC driver of this chipset")],
     }
 }
@@ -113,6 +117,9 @@ fn system() -> System {
             memory_limit: Some(8 * GIB),
             memory_used: Some(GIB),
             cpu_quota: Some(1.5),
+            limit_throttles: false,
+            memory_throttled: None,
+            cpu_throttled: None,
         }),
         memory_bytes: Some(16 * GIB),
         available_bytes: Some(13 * GIB),
@@ -123,6 +130,7 @@ fn system() -> System {
         numa_balancing: Some(0),
         ksm: Some(0),
         damon_running: Some(false),
+        damon_by: Vec::new(),
         swaps: vec![Swap {
             path: "/dev/vda2".into(),
             kind: "partition".into(),

@@ -8,6 +8,8 @@ mod peak;
 mod strings;
 mod table;
 
+use std::collections::BTreeSet;
+
 use tiermark_model::Dimm;
 
 pub use peak::{Channels, theoretical_peak};
@@ -83,6 +85,28 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
         }
     }
     Ok(dmi)
+}
+
+/// Whether a module is persistent memory, which shares a channel with DRAM.
+pub fn is_non_volatile(dimm: &Dimm) -> bool {
+    dimm.kind.as_deref() == Some(memory::NON_VOLATILE)
+}
+
+/// Bytes of all modules of DRAM; `None` if there is none, or firmware does not state the size of one.
+pub fn bytes_of_dram(dimms: &[Dimm]) -> Option<u64> {
+    let is_dram = |dimm: &&Dimm| dimm.populated && !is_non_volatile(dimm);
+    let mut sizes = dimms.iter().filter(is_dram).map(|dimm| dimm.bytes);
+    sizes.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?))).filter(|sum| *sum > 0)
+}
+
+/// A slot of each memory channel without a module, by the board's names; none where slot names do not show the channels.
+pub fn empty_channels(dimms: &[Dimm]) -> Vec<String> {
+    let Some(channels) = channels::by_slot(dimms) else { return Vec::new() };
+    let slots = || channels.iter().zip(dimms);
+    let filled: BTreeSet<&String> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
+    let mut met = BTreeSet::new();
+    let empty = slots().filter(|(channel, _)| !filled.contains(channel) && met.insert(*channel));
+    empty.filter_map(|(_, dimm)| dimm.locator.clone()).collect()
 }
 
 /// Whether a processor of type 4 is a central one (3) and its socket populated (bit 6 of the status).

@@ -198,13 +198,14 @@ fn limits_of_control_groups_and_live_facts_meet() {
     assert_eq!(found(&root).allowed_cpus, ids("0-3"));
     let live = LiveFacts { allowed_cpus: Some(ids("2-9")), page_bytes: Some(65536), ..LiveFacts::default() };
     let m = discover(&root, &live).unwrap();
-    assert_eq!((m.allowed_cpus, m.page_bytes), (ids("2-3"), 65536));
+    assert_eq!((&m.allowed_cpus, m.page_bytes), (&ids("2-7"), 65536), "the kernel enforces the affinity");
+    assert_eq!(m.contradictions[0].set_aside.says, "0-3");
     let cgroup = m.system.cgroup.unwrap();
     assert_eq!((cgroup.memory_limit, cgroup.cpu_quota), (Some(1 << 30), Some(2.5)));
     let elsewhere = LiveFacts { allowed_cpus: Some(ids("6")), ..LiveFacts::default() };
     let m = discover(&root, &elsewhere).unwrap();
     assert_eq!(m.allowed_cpus, ids("6"), "a cpuset that leaves nothing was misread");
-    assert_eq!(unseen(&m, &codes::limit_set_aside).text("source"), Some("its control group's cpuset"));
+    assert_eq!(m.contradictions[0].set_aside.source, "its control group's cpuset");
 }
 
 #[test]

@@ -37,6 +37,16 @@ impl Machine {
         self.nodes.iter().find(|n| n.id == id)
     }
 
+    /// The kernel's ids of some nodes: of an emulated one, those of all its parts.
+    pub fn kernel_nodes(&self, nodes: &IdSet) -> IdSet {
+        nodes
+            .iter()
+            .flat_map(|id| {
+                self.node(id).map_or_else(|| IdSet::from_iter([id]), Node::kernel_ids).iter().collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
     /// All online cpus.
     pub fn online(&self) -> IdSet {
         self.cpus.iter().map(|c| c.id).collect()

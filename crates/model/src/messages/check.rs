@@ -138,6 +138,13 @@ messages! {
     Note needs_one_module_a_channel():
         "which modules share a memory channel is not known: the sum of each channel counts, not the size of a module";
 
+    /// A limit that holds where channels are filled unevenly.
+    Note needs_uneven_channels():
+        "each socket has an even number of memory channels with modules, or their number is not known";
+
+    /// Nodes whose memory is not known.
+    Note node_sizes_unknown(): "the memory of each node is not reported";
+
     /// Modules whose data are not known.
     Note modules_unknown(what: &str): "{what} of the memory modules is not reported (only root can read SMBIOS, and guests have no real modules)";
 

@@ -177,6 +177,25 @@ messages! {
     Note file_does_not_grow(file: &str, seconds: u64, program: &str):
         { format!("no new line in {file} for {}; is {program} still running?", ago(seconds)) };
 
+    /// Outputs of likwid whose metrics of memory are no numbers.
+    Refusal likwid_uncounted(source: &str, metric: &str, group: &str, cell: &str):
+        "{source}", "likwid could not count all channels: '{metric}' of the group {group} is '{cell}'",
+        "run likwid-perfctr as root with the access daemon or direct access, and only one program that counts; `likwid-perfctr -i` says which \
+         counters the processor has";
+
+    /// A column of another program's output without a number.
+    Note no_number(column: &str, cell: &str, program: &str):
+        "'{column}' is '{cell}', which is no count: {program} could not read all its counters; run it as root, and only one program that counts";
+
+    /// Counts that are all zero.
+    Note all_zero(program: &str):
+        "{program} counted nothing at all: every count of memory is 0, which no running system has; in a virtual machine, or without the \
+         rights to program the counters, {program} writes zeros";
+
+    /// Columns of memory that is not DRAM.
+    Note other_memory_left_out(columns: &[String]):
+        { format!("figures are of DRAM: the traffic of other memory ({}) is left out", listed(columns)) };
+
     /// Outputs of likwid whose groups do not count memory.
     Refusal likwid_without_memory(source: &str, groups: &str):
         "{source}", "its groups ({groups}) do not count all bytes that memory read and wrote", "run likwid-perfctr with `-g MEM`, or name another source";

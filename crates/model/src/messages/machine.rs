@@ -1,7 +1,6 @@
 //! The description of a machine: files that cannot be read or parsed.
 
 use super::rows::messages;
-use crate::{Bytes, IdSet};
 
 const MODULES: &str = "memory modules (SMBIOS)";
 const TREATED_AS_ABSENT: &str = "check the file; it is treated as absent";
@@ -32,21 +31,6 @@ messages! {
         "cache sizes and sharing", "the kernel describes no cache in {directory}/cpu*/cache",
         "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured";
 
-    /// Ways, sets and lines of a cache that do not multiply to its size.
-    Refusal ways_contradict(level: u8, ways: u32, sets: u32, line: u32, size: Bytes):
-        "the ways of L{level}", "{ways} ways x {sets} sets x {line} bytes are not its {size}",
-        "the ways are left out; `tiermark geometry` measures those of a core's own caches";
-
-    /// Cpus that two NUMA nodes claim.
-    Refusal cpus_of_two_nodes(nodes: &IdSet):
-        "the cpus of nodes {nodes}", "some of them also belong to a node before, so the firmware's NUMA tables are wrong",
-        "update the firmware; each cpu is counted for the first node that claims it";
-
-    /// NUMA nodes that do not add up to the machine's memory.
-    Refusal node_memory_differs(nodes: Bytes, machine: Bytes):
-        "the memory of each node", "the nodes add up to {nodes}, and the machine has {machine}",
-        "footprints are planned from the nodes' sizes; if these are too small, set --max-mem";
-
     /// Huge pages of several nodes of which only the sum is known.
     Refusal node_huge_pages_unknown():
         "huge page pools of each node", "the kernel reports only the totals of the machine", "the totals are shown with the first node";
@@ -68,15 +52,15 @@ messages! {
     Refusal modules_malformed(path: &str, error: &str):
         { MODULES }, "{path}: {error}", { TREATED_AS_ABSENT };
 
+    /// Memory modules of a guest.
+    Refusal modules_made_up(hypervisor: &str):
+        "the theoretical peak of the memory channels", "the memory modules of a {hypervisor} guest are its hypervisor's invention",
+        "run `tiermark machine` on the host; shares of the peak are left out";
+
     /// Memory modules without a speed.
     Refusal peak_unknown():
         "the theoretical peak of the memory channels", "not every memory module states its speed, as on virtual boards",
         "shares of the peak are left out";
-
-    /// A limit on the cpus or nodes of this process that names none that exist here.
-    Refusal limit_set_aside(what: &str, source: &str, limit: &IdSet, present: &IdSet):
-        "the {what} this process may use", "{source} allows {limit}, and this machine has only {present}",
-        "that limit is ignored";
 
     /// A tree that states no base page size, of an architecture that has several; without the architecture where that is unknown too.
     Refusal page_size_unknown(architecture: Option<&str>):

@@ -22,6 +22,11 @@ messages! {
     Warning ksm():
         "KSM is merging pages", "", "as root: echo 0 > /sys/kernel/mm/ksm/run";
 
+    /// Facts of the machine with several views; `found` are the facts.
+    Warning facts_contradict(found: &[String]):
+        { format!("this system contradicts itself: {}", found.join("; ")) }, "figures rest on the view that is used",
+        "`tiermark machine` lists both views of each fact";
+
     /// A running kdamond.
     Warning damon():
         "DAMON is sampling page accesses", "it clears accessed bits, which costs page walks",

@@ -156,7 +156,7 @@ impl<'a> C2cPlanner<'a> {
         let others: Vec<_> = usable.filter(|n| n.id != first && Some(n.id) != second).collect();
         // One third node with cpus and one without, the nearest of each.
         let third = |bare: bool| {
-            let of_kind = others.iter().filter(|n| n.cpus.is_empty() == bare);
+            let of_kind = others.iter().filter(|n| n.is_memory_only() == bare);
             of_kind.min_by_key(|n| (distance(n.id), n.id)).map(|n| ("third", n.id))
         };
         second.map(|node| ("second", node)).into_iter().chain(third(false)).chain(third(true)).collect()

@@ -77,7 +77,7 @@ pub(super) fn of_each_kind(groups: Vec<Group>, targets: &IdSet, machine: &Machin
 
 /// Whether a node has memory and no cpus: CXL, HBM beside DRAM, persistent memory.
 pub(super) fn memory_only(node: NodeId, machine: &Machine) -> bool {
-    machine.node(node).is_some_and(|n| n.cpus.is_empty())
+    machine.node(node).is_some_and(tiermark_model::Node::is_memory_only)
 }
 
 /// The given cpus in groups, in order of their ids; cpus whose group the system does not report are omitted.

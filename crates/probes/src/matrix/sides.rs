@@ -22,7 +22,7 @@ pub(super) fn rows(
         if here.is_empty() {
             let why = match lab.machine.node(node) {
                 None => "this machine has no such node",
-                Some(node) if node.cpus.is_empty() => {
+                Some(node) if node.is_memory_only() => {
                     "the node has no cpus; --mem-node measures its memory from other nodes"
                 }
                 Some(_) => "no cpu of the node is in scope",

@@ -34,7 +34,8 @@ pub(super) fn by_kind(machine: &Machine, cpu: CpuId) -> Vec<(NodeId, NodeId)> {
     for other in nodes.into_iter().filter(|other| *other != own) {
         let node = machine.node(other);
         let far = distances.and_then(|known| known.get(&other).copied());
-        let (bare, tier) = (node.is_some_and(|node| node.cpus.is_empty()), node.and_then(|node| node.memory_tier));
+        let (bare, tier) =
+            (node.is_some_and(tiermark_model::Node::is_memory_only), node.and_then(|node| node.memory_tier));
         kinds.entry((far, bare, tier)).or_insert(other);
     }
     kinds.into_values().flat_map(|other| [(own, other), (other, own)]).collect()

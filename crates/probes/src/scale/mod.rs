@@ -160,7 +160,7 @@ impl<'a> ScalePlanner<'a> {
         ramps.extend(self.readers_elsewhere(target, &beside).and_then(|cpus| place(cpus, target)));
         if chosen.is_none() {
             let far = beside.first().map_or_else(Vec::new, |cpu| far_nodes(machine, cpu)).into_iter();
-            let far = far.filter(|id| machine.node(*id).is_some_and(|n| n.cpus.is_empty()));
+            let far = far.filter(|id| machine.node(*id).is_some_and(tiermark_model::Node::is_memory_only));
             ramps.extend(far.filter_map(|id| place(beside.clone(), id)));
         }
         ramps

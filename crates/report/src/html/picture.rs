@@ -157,7 +157,7 @@ impl Drawing<'_> {
             y += 28.0;
         }
         let machine = self.machine;
-        for node in machine.nodes.iter().filter(|node| node.cpus.is_empty()) {
+        for node in machine.nodes.iter().filter(|node| node.is_memory_only()) {
             let figures = self.of_node(node, false);
             y += self.cell(0.0, y, WIDTH, "far", &node_words(node, "memory without cpus"), &figures);
         }

@@ -17,7 +17,8 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
     if !dimms.is_empty() {
         let (filled, empty): (Vec<&Dimm>, Vec<&Dimm>) = dimms.iter().partition(|d| d.populated);
         let bytes: u64 = filled.iter().filter_map(|d| d.bytes).fold(0, u64::saturating_add);
-        let text = format!("{} of {} slots filled, {}", filled.len(), dimms.len(), Bytes(bytes));
+        let invented = if machine.system.hypervisor.is_some() { ", by the hypervisor's word" } else { "" };
+        let text = format!("{} of {} slots filled, {}{invented}", filled.len(), dimms.len(), Bytes(bytes));
         out.push_str(&labelled("modules", &text, style));
         for (kind, group) in &kinds_of_modules(dimms) {
             out.push_str(&labelled("", &format!("{} {} {kind}", group.len(), style.times()), style));
@@ -25,7 +26,7 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
         }
         out.push_str(&slots("empty:", &empty, dimms, style));
     }
-    if let Some(peak) = &machine.theoretical_peak {
+    if let Some(peak) = machine.real_peak() {
         let value = rate(peak.bytes_per_second, style);
         let text = format!("{value} {} in theory: {}", style.rate_unit(), peak.how);
         out.push_str(&labelled("peak", &text, style));

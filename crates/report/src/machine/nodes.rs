@@ -27,6 +27,14 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> String {
         title.push_str(&format!("; memory allowed from {}", short_list(&machine.allowed_nodes)));
     }
     let mut out = labelled("nodes", &title, style);
+    for node in machine.nodes.iter().filter(|node| !node.emulated.is_empty()) {
+        let text = format!(
+            "node {}: one memory, which the kernel splits into the emulated nodes {} (numa=fake)",
+            node.id,
+            short_list(&node.emulated)
+        );
+        out.push_str(&labelled("", &text, style));
+    }
     if count > LISTED {
         out.push_str(&summary(machine, style));
     } else if count > 0 {
@@ -41,7 +49,11 @@ fn bytes(bytes: Option<u64>, style: &Style) -> String {
 
 /// What a node without cpus or memory is worth a word.
 fn cpus(node: &Node) -> String {
-    if node.cpus.is_empty() { "none".to_owned() } else { short_list(&node.cpus) }
+    match (node.cpus.is_empty(), node.hides_cpus) {
+        (false, _) => short_list(&node.cpus),
+        (true, true) => "not shown".to_owned(),
+        (true, false) => "none".to_owned(),
+    }
 }
 
 /// Sizes of the huge page pools that hold pages on any node.

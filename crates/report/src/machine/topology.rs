@@ -78,24 +78,24 @@ fn core_limits(machine: &Machine, style: &Style) -> String {
     labelled("core", &text, style) + &labelled("", &format!("source: {}", limits.source), style)
 }
 
-/// The kinds of cores of a hybrid.
+/// The kinds of cores of a hybrid, with their names where these differ.
 fn kinds(machine: &Machine, style: &Style) -> String {
-    let mut kinds: BTreeMap<CoreKind, (IdSet, IdSet)> = BTreeMap::new();
-    for cpu in &machine.cpus {
-        if let Some(kind) = cpu.kind {
-            let (cpus, cores) = kinds.entry(kind).or_default();
-            cpus.insert(cpu.id);
-            cores.insert(cpu.core);
-        }
+    type Kind<'a> = (Option<CoreKind>, Option<&'a str>);
+    let mut kinds: BTreeMap<Kind<'_>, (IdSet, IdSet)> = BTreeMap::new();
+    for cpu in machine.cpus.iter().filter(|cpu| cpu.kind.is_some() || cpu.core_name.is_some()) {
+        let (cpus, cores) = kinds.entry((cpu.kind, cpu.core_name.as_deref())).or_default();
+        cpus.insert(cpu.id);
+        cores.insert(cpu.core);
     }
     let mut out = String::new();
-    for (i, (kind, (cpus, cores))) in kinds.iter().enumerate() {
-        let name = match kind {
+    for (i, ((kind, name), (cpus, cores))) in kinds.iter().enumerate() {
+        let kind = kind.map(|kind| match kind {
             CoreKind::Performance => "performance",
             CoreKind::Efficiency => "efficiency",
             CoreKind::LowPower => "low-power",
-        };
-        let text = format!("{} {name}: cpus {}", many(cores.len(), "core"), short_list(cpus));
+        });
+        let called: Vec<&str> = [kind, *name].into_iter().flatten().collect();
+        let text = format!("{} {}: cpus {}", many(cores.len(), "core"), called.join(", "), short_list(cpus));
         out.push_str(&labelled(if i == 0 { "kinds" } else { "" }, &text, style));
     }
     out

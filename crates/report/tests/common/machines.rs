@@ -67,6 +67,9 @@ pub(crate) fn vm() -> Machine {
                 memory_limit: Some(4 * GIB),
                 memory_used: Some(300 * MIB),
                 cpu_quota: Some(1.5),
+                limit_throttles: false,
+                memory_throttled: None,
+                cpu_throttled: None,
             }),
             memory_bytes: Some(8_348_000_000),
             available_bytes: Some(7_000_000_000),
@@ -131,6 +134,8 @@ pub(crate) fn cxl() -> Machine {
         distances: distances(row),
         memory_tier: Some(tier),
         side_caches: Vec::new(),
+        hides_cpus: false,
+        emulated: IdSet::new(),
         huge_pages: vec![
             HugePool { page_bytes: 2 * MIB, total: 512, free: 500 },
             HugePool { page_bytes: GIB, total: 4, free: 4 },

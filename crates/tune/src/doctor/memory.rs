@@ -106,7 +106,14 @@ fn ksm(input: &CheckInput<'_>) -> CheckResult {
 fn damon(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.damon_running {
         None => input.none(),
-        Some(true) => CheckResult::note("running", "stop DAMON for the run, if you started it"),
+        Some(true) => {
+            let files = &input.machine.system.damon_by;
+            let off = |file: &String| format!("echo {} > {file}", if file.ends_with("/enabled") { "N" } else { "off" });
+            CheckResult::note(
+                format!("running, by {}", files.join(", ")),
+                format!("for the time of a run: {}", files.iter().map(off).collect::<Vec<_>>().join("; ")),
+            )
+        }
         Some(false) => CheckResult::ok("not running"),
     }
 }
@@ -170,7 +177,7 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
 fn tiers(input: &CheckInput<'_>) -> CheckResult {
     let nodes = &input.machine.nodes;
     let tiers: IdSet = nodes.iter().filter_map(|node| node.memory_tier).collect();
-    let bare = nodes.iter().filter(|node| node.cpus.is_empty() && node.memory_bytes != Some(0)).count();
+    let bare = nodes.iter().filter(|node| node.is_memory_only() && node.memory_bytes != Some(0)).count();
     let nodes = format!("{} node{}", nodes.len(), if nodes.len() == 1 { "" } else { "s" });
     let bare = if bare > 0 { format!(", {bare} without cpus") } else { String::new() };
     match tiers.len() {

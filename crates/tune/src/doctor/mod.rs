@@ -3,6 +3,7 @@
 mod cpus;
 mod kernel;
 mod memory;
+mod modules;
 mod place;
 mod work;
 
@@ -72,10 +73,11 @@ struct Check {
 }
 
 /// Every check, in groups.
-const GROUPS: [(&str, &[Check]); 5] = [
+const GROUPS: [(&str, &[Check]); 6] = [
     ("Other work", work::CHECKS),
     ("Cpus", cpus::CHECKS),
     ("Memory", memory::CHECKS),
+    ("Modules and nodes", modules::CHECKS),
     ("Kernel", kernel::CHECKS),
     ("Place", place::CHECKS),
 ];

@@ -1,6 +1,6 @@
 //! Guest or not, container or not, limits of this process, what can be seen of the board, programs that are needed.
 
-use tiermark_model::Bytes;
+use tiermark_model::{Bytes, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -33,9 +33,9 @@ pub(super) const CHECKS: &[Check] = &[
         examine: bios,
     },
     Check {
-        name: "memory modules",
-        why: "without them neither the theoretical peak nor an empty memory channel can be determined",
-        examine: modules,
+        name: "facts of the machine",
+        why: "where two views of one fact exclude each other, every number that rests on it is open to doubt",
+        examine: facts,
     },
     Check { name: "redis-server", why: "tenants of capacity runs are real servers", examine: redis },
     Check { name: "zram", why: "compressed memory can be tried as a tier where the kernel has it", examine: zram },
@@ -56,29 +56,51 @@ fn container(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn quota(input: &CheckInput<'_>) -> CheckResult {
-    match input.machine.system.cgroup.as_ref().map(|group| group.cpu_quota) {
-        None => CheckResult::not_here("no control groups seen"),
-        Some(None) => CheckResult::ok("none"),
-        Some(Some(cpus)) => {
-            let cure =
-                "lift it for the run: cpu.max of the group to max, docker run without --cpus, or a pod with whole cpus";
-            CheckResult::problem(format!("{cpus:.2} cpus"), cure)
-        }
-    }
+    let Some(group) = &input.machine.system.cgroup else { return CheckResult::not_here("no control groups seen") };
+    let Some(cpus) = group.cpu_quota else { return CheckResult::ok("none") };
+    let stopped = group.cpu_throttled.filter(|times| *times > 0);
+    let stopped = stopped.map_or_else(String::new, |times| format!("; stopped {} so far", times_of(times)));
+    let cure = "lift it for the run: cpu.max of the group to max, docker run without --cpus, or a pod with whole cpus";
+    CheckResult::problem(format!("{cpus:.2} cpus{stopped}"), cure)
 }
 
 fn limit(input: &CheckInput<'_>) -> CheckResult {
     let system = &input.machine.system;
-    match system.cgroup.as_ref().map(|group| (group.memory_limit, group.memory_used)) {
-        None => CheckResult::not_here("no control groups seen"),
-        Some((Some(limit), used)) if system.memory_bytes.is_none_or(|all| limit < all) => {
-            let used = used.map_or_else(String::new, |used| format!(", {} used", Bytes(used)));
-            CheckResult::note(
-                format!("{}{used}", Bytes(limit)),
-                "a run uses at most half of the rest; --max-mem sets another limit",
-            )
-        }
-        Some(_) => CheckResult::ok("none"),
+    let Some(group) = &system.cgroup else { return CheckResult::not_here("no control groups seen") };
+    let throttled = group.memory_throttled.filter(|times| *times > 0);
+    let throttled = throttled.map(|times| format!("throttled {} so far", times_of(times)));
+    let Some(limit) = group.memory_limit.filter(|limit| system.memory_bytes.is_none_or(|all| *limit < all)) else {
+        return match throttled {
+            None => CheckResult::ok("none"),
+            Some(throttled) => CheckResult::note(format!("none now; {throttled}"), "memory.high of the group was set"),
+        };
+    };
+    let file = if group.limit_throttles { " (memory.high, which throttles)" } else { "" };
+    let used = group.memory_used.map(|used| format!("{} used", Bytes(used)));
+    let parts = [Some(format!("{}{file}", Bytes(limit))), used, throttled.clone()];
+    let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let cure = "a run uses at most half of the rest; --max-mem sets another limit";
+    match throttled {
+        None => CheckResult::note(value, cure),
+        Some(_) => CheckResult::problem(
+            value,
+            "raise memory.high of the group for the run, or keep footprints small with --max-mem",
+        ),
+    }
+}
+
+fn times_of(times: u64) -> String {
+    count_of(times, "time")
+}
+
+fn facts(input: &CheckInput<'_>) -> CheckResult {
+    let found: Vec<String> = input.machine.contradictions.iter().map(ToString::to_string).collect();
+    match found.is_empty() {
+        true => CheckResult::ok("agree"),
+        false => CheckResult::problem(
+            format!("contradict each other: {}", found.join("; ")),
+            "numbers rest on the view that is used; in a container, run tiermark on the host, in a guest, compare with the host",
+        ),
     }
 }
 
@@ -102,18 +124,6 @@ fn microcode(input: &CheckInput<'_>) -> CheckResult {
 
 fn bios(input: &CheckInput<'_>) -> CheckResult {
     input.machine.system.bios.as_ref().map_or_else(CheckResult::not_reported, CheckResult::ok)
-}
-
-fn modules(input: &CheckInput<'_>) -> CheckResult {
-    let populated = input.machine.dimms.iter().filter(|dimm| dimm.populated).count();
-    if populated > 0 {
-        return CheckResult::ok(format!("{populated} of {} slots filled", input.machine.dimms.len()));
-    }
-    // The table is there for root only, and in many guests not at all.
-    match input.root.read_bytes("sys/firmware/dmi/tables/DMI") {
-        Err(_) => CheckResult::note("not readable", "sudo tiermark machine shows them"),
-        Ok(_) => CheckResult::not_reported(),
-    }
 }
 
 /// Where programs are.

@@ -100,8 +100,8 @@ fn each_setting_has_its_verdict() {
         ),
         ("swap", &[("proc/swaps", "F T S U P\n/dev/sda2 partition 1024 0 -2")], Ok),
         ("swap", &[("proc/swaps", "F T S U P\n/dev/sda2 partition 1024 512 -2")], Note),
-        ("available memory", &[("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 9 kB")], Problem),
-        ("available memory", &[("proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 90 kB")], Ok),
+        ("available memory", &[("proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 1500000 kB")], Problem),
+        ("available memory", &[("proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 9000000 kB")], Ok),
         ("memory errors", &[], NotHere),
         ("memory errors", &[(EDAC, "0")], Ok),
         ("memory errors", &[(EDAC, "many")], NotHere),
@@ -155,6 +155,110 @@ fn control_groups_that_limit_are_told() {
         [files[0], files[1], ("sys/fs/cgroup/box/cpu.max", "max 100000"), ("sys/fs/cgroup/box/memory.max", "max")];
     let checks = examined(&free, None);
     assert!(["cpu quota", "memory limit"].iter().all(|name| checks[*name].health == Health::Ok));
+}
+
+#[test]
+fn limits_that_throttle_are_told_with_their_throttlings() {
+    let files = [
+        ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+        ("proc/self/cgroup", "0::/box"),
+        ("sys/fs/cgroup/box/memory.high", "1048576"),
+        ("sys/fs/cgroup/box/memory.events", "low 0\nhigh 18233\nmax 0"),
+        ("sys/fs/cgroup/box/cpu.max", "50000 100000"),
+        ("sys/fs/cgroup/box/cpu.stat", "nr_periods 10\nnr_throttled 4"),
+    ];
+    let checks = examined(&files, None);
+    let said = |name: &str| (checks[name].health, checks[name].value.clone());
+    let memory = "1 MiB (memory.high, which throttles), throttled 18233 times so far";
+    assert_eq!(said("memory limit"), (Health::Problem, memory.to_owned()));
+    assert_eq!(said("cpu quota"), (Health::Problem, "0.50 cpus; stopped 4 times so far".to_owned()));
+}
+
+#[test]
+fn facts_that_contradict_each_other_are_a_problem() {
+    assert_eq!(examined(&[], None)["facts of the machine"].health, Health::Ok);
+    let check = examined(&[("sys/devices/system/cpu/online", "0")], None)["facts of the machine"].clone();
+    assert_eq!(check.health, Health::Problem);
+    assert!(check.value.contains("online cpus: 0-15 by the files of each cpu (used), 0 by"), "{check:?}");
+}
+
+#[test]
+fn damon_is_named_with_the_files_that_stop_it() {
+    let module = ("sys/module/damon_reclaim/parameters/enabled", "Y");
+    let own = ("sys/kernel/mm/damon/admin/kdamonds/0/state", "on");
+    let check = examined(&[module, own, ("sys/module/damon_stat/parameters/enabled", "N")], None)["DAMON"].clone();
+    assert_eq!(check.health, Health::Note);
+    let cure = check.cure.unwrap();
+    assert!(cure.contains("echo off > /sys/kernel/mm/damon/admin/kdamonds/0/state"), "{cure}");
+    assert!(cure.contains("echo N > /sys/module/damon_reclaim/parameters/enabled"), "{cure}");
+    assert!(!cure.contains("damon_stat"), "{cure}");
+}
+
+/// A server of one socket of 8 channels, with modules of some speeds and sizes in the first channels.
+fn with_modules(modules: &[(f64, u64)]) -> BTreeMap<String, CheckRow> {
+    let slot = |n: usize| {
+        let module = modules.get(n);
+        tiermark_model::Dimm {
+            locator: Some(format!("DIMM_{}1", (b'A' + n as u8) as char)),
+            populated: module.is_some(),
+            bytes: module.map(|(_, gib)| gib << 30),
+            kind: Some("DDR4".to_owned()),
+            rated_transfers: module.map(|_| 3200e6),
+            configured_transfers: module.map(|(mega, _)| mega * 1e6),
+            ..tiermark_model::Dimm::default()
+        }
+    };
+    let root = Root::from_files("test", Synth::default().files());
+    let mut machine = Synth::default().machine().unwrap();
+    machine.dimms = (0..8).map(slot).collect();
+    let channels = tiermark_machine::dmi::Channels { count: 8, whose: "8 of each".to_owned() };
+    machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&machine.dimms, Some(&channels));
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+    checkup.checks.into_iter().map(|check| (check.name.clone(), check)).collect()
+}
+
+#[test]
+fn channels_speeds_and_sizes_of_modules_are_judged() {
+    let said = |modules: &[(f64, u64)], name: &str| {
+        let check = with_modules(modules)[name].clone();
+        (check.health, check.value, check.cure.unwrap_or_default())
+    };
+    let (health, value, cure) = said(&[(3200.0, 32); 7], "memory channels");
+    assert_eq!(
+        (health, value.as_str()),
+        (Health::Problem, "7 of 8 channels filled: interleaving breaks; reads may lose a third")
+    );
+    assert!(cure.ends_with(": DIMM_H1"), "{cure}");
+    assert_eq!(said(&[(3200.0, 32); 4], "memory channels").0, Health::Note);
+    assert_eq!(said(&[(3200.0, 32); 8], "memory channels").0, Health::Ok);
+    let mut slow = [(3200.0, 32); 8];
+    slow[3].0 = 2933.0;
+    let (health, value, _) = said(&slow, "module speed");
+    assert_eq!((health, value.as_str()), (Health::Note, "1 of 8 modules at 2933 of 3200 MT/s"));
+    let mut mixed = [(3200.0, 32); 8];
+    mixed[0].1 = 16;
+    let (health, value, _) = said(&mixed, "module sizes");
+    assert_eq!((health, value.as_str()), (Health::Note, "16 GiB, 32 GiB"));
+    assert_eq!(said(&[(3200.0, 32); 8], "module sizes").1, "32 GiB each");
+    assert_eq!(said(&[], "module speed").0, Health::NotHere);
+}
+
+#[test]
+fn nodes_of_different_sizes_and_emulated_nodes_are_named() {
+    let node = |id: u32| format!("sys/devices/system/node/node{id}/meminfo");
+    let half = "Node 1 MemTotal: 4194304 kB\nNode 1 MemFree: 4194304 kB";
+    let check = examined(&[(&node(1), half), ("proc/meminfo", "MemTotal: 12582912 kB")], None)["node sizes"].clone();
+    assert_eq!((check.health, check.value.as_str()), (Health::Note, "node 1 4 GiB, node 0 8 GiB"));
+    assert_eq!(examined(&[], None)["node sizes"].health, Health::Ok);
+    let all = "0-15";
+    let same = [
+        ("sys/devices/system/node/node0/cpulist", all),
+        ("sys/devices/system/node/node1/cpulist", all),
+        ("sys/devices/system/node/node0/distance", "10 10"),
+        ("sys/devices/system/node/node1/distance", "10 10"),
+    ];
+    let check = examined(&same, None)["emulated nodes"].clone();
+    assert_eq!((check.health, check.value.as_str()), (Health::Note, "2 nodes of 1 memory"));
 }
 
 #[test]

@@ -1,0 +1,278 @@
+//! The machines of `shared/fixtures/field`, and the same with one view of one fact changed: `machine`, `doctor` and `check` agree, and
+//! name what contradicts itself. Where the fixtures are missing, the test says so and passes.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use tiermark_expect::{AUTO, check, read};
+use tiermark_machine::{LiveFacts, Root, discover};
+use tiermark_model::{Bench, Checkup, DisputedFact, Machine, RUN_SCHEMA, Run, Tool};
+use tiermark_report::Style;
+use tiermark_tune::doctor::{CheckInput, checkup};
+
+const CPU: &str = "sys/devices/system/cpu";
+const NODE: &str = "sys/devices/system/node";
+
+/// The captured machines.
+fn fixtures() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/field");
+    let Ok(entries) = std::fs::read_dir(&dir) else {
+        common::skipped(format_args!("{} is not here", dir.display()));
+        return Vec::new();
+    };
+    let mut all: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    all.retain(|path| path.to_string_lossy().ends_with(".tar.gz"));
+    all.sort();
+    assert!(!all.is_empty());
+    all
+}
+
+/// A tree: the text of each file below its root. Tables of the firmware are no text and stay out.
+type Tree = BTreeMap<String, String>;
+
+fn tree(archive: &Path) -> Tree {
+    let bytes = flate2::read::GzDecoder::new(std::fs::File::open(archive).unwrap());
+    let mut archive = tar::Archive::new(bytes);
+    let mut files = Tree::new();
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let path = entry.path().unwrap().to_string_lossy().trim_start_matches("./").to_owned();
+        let mut text = String::new();
+        if entry.header().entry_type().is_file() && std::io::Read::read_to_string(&mut entry, &mut text).is_ok() {
+            files.insert(path, text);
+        }
+    }
+    files
+}
+
+/// A run on a machine that measured nothing.
+fn run(machine: Machine) -> Run {
+    Run {
+        schema: RUN_SCHEMA.to_owned(),
+        id: "made".to_owned(),
+        title: "survey".to_owned(),
+        tool: Tool::default(),
+        command: Vec::new(),
+        started: String::new(),
+        seconds: 1.0,
+        complete: true,
+        seed: 1,
+        plan: None,
+        simulated: None,
+        machine,
+        health: None,
+        counters: None,
+        bench: Bench::default(),
+        experiments: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// What the three commands say of a tree.
+struct Said {
+    machine: Machine,
+    shown: String,
+    doctor: Checkup,
+    checked: String,
+    check: tiermark_model::Check,
+}
+
+fn said(files: &Tree) -> Said {
+    let root = Root::from_files("test", files.iter().map(|(path, text)| (path.clone(), text.clone())));
+    let machine = discover(&root, &LiveFacts::default()).unwrap();
+    let style = Style { width: 120, ..Style::default() };
+    let run = run(machine.clone());
+    let check = check("last", &run, "auto", &read(AUTO).unwrap());
+    Said {
+        shown: tiermark_report::machine(&machine, &style),
+        doctor: checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] }),
+        checked: tiermark_report::check(&check, &style),
+        check,
+        machine,
+    }
+}
+
+impl Said {
+    fn row(&self, name: &str) -> &str {
+        &self.doctor.checks.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no check {name}")).value
+    }
+
+    /// Every command has every contradiction, and none has another number than the description.
+    fn agrees(&self, what: &str) {
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let machine = &self.machine;
+        for found in machine.contradictions.iter().map(ToString::to_string) {
+            for (command, text) in [("machine", plain(&self.shown)), ("check", plain(&self.checked))] {
+                assert!(text.contains(&found), "{what}: {command} does not name '{found}': {text}");
+            }
+            assert!(self.row("facts of the machine").contains(&found), "{what}: doctor does not name '{found}'");
+        }
+        assert_eq!(self.check.contradictions, machine.contradictions, "{what}");
+        // Cpus: allowed ones are online, offline ones are neither, and each has at most one node.
+        assert!(machine.allowed_cpus.is_subset(&machine.online()), "{what}");
+        assert!(machine.offline_cpus.intersection(&machine.online()).is_empty(), "{what}");
+        assert_eq!(self.row("cpus offline") == "none", machine.offline_cpus.is_empty(), "{what}");
+        let of_nodes: usize = machine.nodes.iter().map(|node| node.cpus.len()).sum();
+        assert!(of_nodes <= machine.cpus.len(), "{what}");
+        // Memory without cpus is what no node's cpus are missing for.
+        let bare = machine.nodes.iter().filter(|node| node.is_memory_only()).count();
+        assert_eq!(self.row("memory tiers").contains("without cpus"), bare > 0, "{what}: {}", self.row("memory tiers"));
+        let homeless = machine.cpus.iter().any(|cpu| machine.node_of(cpu.id).is_none());
+        assert!(!(homeless && bare > 0), "{what}: memory without cpus beside cpus without a node");
+        // One total of memory in both.
+        if let Some(total) = machine.system.memory_bytes {
+            let total = tiermark_model::Bytes(total).to_string();
+            assert!(self.row("available memory").ends_with(&format!("of {total}")), "{what}: {total}");
+        }
+        // Caches: every cpu is in one of each level and kind.
+        let mut met = BTreeSet::new();
+        for cache in &machine.caches {
+            assert!(cache.cpus.iter().all(|cpu| met.insert((cache.level, cache.kind, cpu))), "{what}: {cache:?}");
+        }
+    }
+}
+
+/// A change of one view of one fact, and what it contradicts; `None` where the changed view has no other to contradict.
+struct Flip {
+    path: String,
+    text: String,
+    contradicts: Option<fn(&DisputedFact) -> bool>,
+}
+
+/// Everything that can be changed in a tree: `online`, affinity, cpuset, nodes' lists, cache ids and sets, packages, totals.
+fn flips(files: &Tree) -> Vec<Flip> {
+    let cpus = files.keys().filter(|path| path.ends_with("topology/core_id")).count();
+    let mut flips = Vec::new();
+    let mut flip = |path: &str, text: String, contradicts: Option<fn(&DisputedFact) -> bool>| {
+        if files.get(path).is_some_and(|old| old.trim() != text) {
+            flips.push(Flip { path: path.to_owned(), text, contradicts });
+        }
+    };
+    // The switches, or the topology that only online cpus have, say otherwise.
+    flip(&format!("{CPU}/online"), "0".to_owned(), Some(|fact| *fact == DisputedFact::OnlineCpus));
+    flip(&format!("{CPU}/online"), format!("0-{cpus}"), Some(|fact| *fact == DisputedFact::OnlineCpus));
+    for (path, old) in files {
+        let text = old.trim();
+        if path.ends_with("proc/self/status") {
+            // A narrower affinity contradicts nothing; one outside of the machine does.
+            flip(path, "Cpus_allowed_list:\t0\nMems_allowed_list:\t0".to_owned(), None);
+            let outside = "Cpus_allowed_list:\t999\nMems_allowed_list:\t99".to_owned();
+            flip(path, outside, Some(|fact| *fact == DisputedFact::AllowedCpus));
+        } else if path.ends_with("cpuset.cpus.effective") {
+            flip(path, "1".to_owned(), Some(|fact| *fact == DisputedFact::AllowedCpus));
+        } else if path.starts_with(NODE) && path.ends_with("cpulist") {
+            let of_nodes: fn(&DisputedFact) -> bool =
+                |fact| matches!(fact, DisputedFact::CpusOfNodes | DisputedFact::NodeCpus { .. });
+            flip(path, String::new(), Some(of_nodes));
+            flip(path, text.split('-').next().unwrap_or_default().to_owned(), Some(of_nodes));
+        } else if path.ends_with("meminfo") {
+            let tripled = |line: &str| match line.split_once("MemTotal:") {
+                Some((head, kib)) => {
+                    let kib: u64 = kib.trim().trim_end_matches(" kB").parse().unwrap();
+                    format!("{head}MemTotal: {} kB", kib * 3)
+                }
+                None => line.to_owned(),
+            };
+            let text = text.lines().map(tripled).collect::<Vec<_>>().join("\n");
+            flip(path, text, Some(|fact| *fact == DisputedFact::Memory));
+        } else if path.contains("/cache/") {
+            let of_caches: fn(&DisputedFact) -> bool = |fact| matches!(fact, DisputedFact::CacheCpus { .. });
+            match path.rsplit('/').next().unwrap() {
+                // Another number for a cache of one cpu is only another number.
+                "id" => {
+                    let sharers = &files[&path.replace("/id", "/shared_cpu_list")];
+                    let is_shared = sharers.contains(['-', ',']);
+                    flip(path, "77".to_owned(), Some(of_caches).filter(|_| is_shared));
+                }
+                "shared_cpu_list" => flip(path, "0".to_owned(), Some(of_caches)),
+                "shared_cpu_map" => flip(path, "00000000,00000001".to_owned(), Some(of_caches)),
+                _ => {}
+            }
+        } else if path.contains("/topology/") {
+            let of_packages: fn(&DisputedFact) -> bool = |fact| matches!(fact, DisputedFact::Package { .. });
+            match path.rsplit('/').next().unwrap() {
+                "physical_package_id" => flip(path, "9".to_owned(), Some(of_packages)),
+                "package_cpus_list" => {
+                    let own = path.split('/').nth(4).unwrap().trim_start_matches("cpu").to_owned();
+                    flip(path, own, Some(of_packages));
+                }
+                _ => {}
+            }
+        }
+    }
+    flips
+}
+
+#[test]
+fn machine_doctor_and_check_agree_on_every_machine_of_the_field() {
+    for fixture in fixtures() {
+        let name = fixture.file_name().unwrap().to_string_lossy().into_owned();
+        let files = tree(&fixture);
+        let whole = said(&files);
+        whole.agrees(&name);
+        let before: BTreeSet<String> = whole.machine.contradictions.iter().map(|one| one.fact.to_string()).collect();
+        let mut named = 0;
+        for flip in flips(&files) {
+            let what = format!("{name} with {} = '{}'", flip.path, flip.text);
+            let mut changed = files.clone();
+            changed.insert(flip.path, flip.text);
+            let now = said(&changed);
+            now.agrees(&what);
+            if let Some(contradicts) = flip.contradicts {
+                let found = now.machine.contradictions.iter().any(|found| contradicts(&found.fact));
+                assert!(found, "{what}: nothing names it: {before:?}, {:?}", now.machine.contradictions);
+                named += 1;
+            }
+        }
+        assert!(named > 4, "{name}: {named} changes");
+    }
+}
+
+/// The row of a check of doctor on a fixture, by its value.
+fn doctor_says(name: &str, row: &str) -> Option<String> {
+    let path = fixtures().into_iter().find(|path| path.to_string_lossy().contains(name))?;
+    let root = Root::at(&path).unwrap();
+    let machine = discover(&root, &LiveFacts::default()).unwrap();
+    let doctor = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+    doctor.checks.into_iter().find(|check| check.name == row).map(|check| check.value)
+}
+
+#[test]
+fn doctor_has_the_right_answers() {
+    for (name, row, says) in [
+        ("01-lxcfs", "cpus offline", "none"),
+        ("01-lxcfs", "cpus allowed", "1 of 8: 6"),
+        ("04-pi5", "emulated nodes", "8 nodes of 1 memory"),
+        ("04-pi5", "memory tiers", "1 node, tiers not reported"),
+        (
+            "05-memory",
+            "memory limit",
+            "2 GiB (memory.high, which throttles), 190.73 MiB used, throttled 18233 times so far",
+        ),
+        ("07-ec2", "memory channels", "not visible to a guest"),
+        (
+            "09-damon",
+            "DAMON",
+            "running, by /sys/module/damon_reclaim/parameters/enabled, /sys/module/damon_stat/parameters/enabled",
+        ),
+        ("14-epyc", "memory channels", "7 of 8 channels filled: interleaving breaks; reads may lose a third"),
+        ("14-epyc", "module speed", "3200 MT/s, as rated"),
+        ("19b-gb10", "facts of the machine", "agree"),
+    ] {
+        let Some(found) = doctor_says(name, row) else { return };
+        assert_eq!(found, says, "{name}: {row}");
+    }
+}
+
+#[test]
+fn explain_names_the_channel_that_is_missing() {
+    let Some(path) = fixtures().into_iter().find(|path| path.to_string_lossy().contains("14-epyc")) else { return };
+    let machine = discover(&Root::at(&path).unwrap(), &LiveFacts::default()).unwrap();
+    let found = tiermark_explain::explain("epyc", &run(machine));
+    let missing = found.found.iter().find(|one| one.rule == "missing-channels").unwrap();
+    assert!(missing.found.contains("interleaving"), "{missing:?}");
+}

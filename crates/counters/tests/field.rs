@@ -1,0 +1,114 @@
+//! Outputs of other monitors that open and do not count as expected: read, or refused by the true cause. Where the shared fixtures are
+//! missing, their tests say so and pass.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::fixtures;
+use tiermark_counters::{CounterSource, LikwidFile, Monitored, PcmCsvFile, PcmFile, Snapshot, traffic};
+use tiermark_model::messages::counters::codes;
+
+/// Seconds, and gigabytes read and written, of a whole file.
+fn moved(end: &Snapshot) -> (f64, f64, f64) {
+    let mut start = end.clone();
+    start.readings.iter_mut().for_each(|reading| reading.count = 0);
+    start.at = Duration::ZERO;
+    let whole = traffic(&start, end).whole();
+    (end.at.as_secs_f64(), whole.read.unwrap_or_default() / 1e9, whole.write.unwrap_or_default() / 1e9)
+}
+
+fn field(name: &str) -> Option<Vec<u8>> {
+    Some(std::fs::read(fixtures("field")?.join(name)).unwrap())
+}
+
+#[test]
+fn regions_of_the_marker_api_count_as_the_program_does() {
+    for name in ["02-likwid-marker/perf_data.csv", "02-likwid-marker/same-without-marker.csv"] {
+        let Some(text) = field(name) else { return };
+        let mut file = LikwidFile::new(text.as_slice());
+        let (seconds, read, write) = moved(&file.read().unwrap());
+        assert_eq!((seconds, file.refusal(name)), (2.0, None), "{name}");
+        assert!((read - 49.2).abs() < 1e-3 && (write - 42.8264).abs() < 1e-3, "{name}: {read} {write}");
+    }
+}
+
+/// An output of likwid with regions.
+fn regions(names: &[&str], group: &str) -> String {
+    let table = |name: &&str| {
+        format!(
+            "TABLE,Region {name},Group 1 Raw,{group},1,\nRegion Info,HWThread 0,\nTABLE,Region {name},Group 1 Metric,{group},3,\n\
+             Metric,HWThread 0,\nRuntime (RDTSC) [s],1.5,\nMemory read data volume [GBytes],2,\n\
+             Memory write data volume [GBytes],1,\n"
+        )
+    };
+    format!("STRUCT,Info,3,\n{}", names.iter().map(table).collect::<String>())
+}
+
+#[test]
+fn all_regions_are_added() {
+    let text = regions(&["init", "kernel"], "MEM");
+    assert_eq!(moved(&LikwidFile::new(text.as_bytes()).read().unwrap()), (3.0, 4.0, 2.0));
+    // Another group of the same regions counts the same traffic again.
+    let both = text.clone() + regions(&["init"], "MEM_DP").split_once('\n').unwrap().1;
+    assert_eq!(moved(&LikwidFile::new(both.as_bytes()).read().unwrap()), (3.0, 4.0, 2.0));
+}
+
+#[test]
+fn metrics_without_a_number_are_the_cause_and_not_the_user() {
+    let Some(text) = field("03-likwid-nan/nan.csv") else { return };
+    let text = String::from_utf8(text).unwrap();
+    for cell in ["nan", "-", "-1.5", "inf"] {
+        let text = text.replace("nan", cell);
+        let mut file = LikwidFile::new(text.as_bytes());
+        let error = file.read().unwrap_err().to_string();
+        assert!(error.contains(&format!("'Memory read data volume [GBytes]' is '{cell}'")), "{error}");
+        let refusal = file.refusal("out.csv").unwrap();
+        assert_eq!(refusal.code, codes::likwid_uncounted);
+        assert!(!refusal.to_string().contains("-g MEM"), "{refusal}");
+    }
+}
+
+#[test]
+fn counts_of_zero_are_no_counts() {
+    let zeros = regions(&["kernel"], "MEM").replace(",2,", ",0,").replace("[GBytes],1,", "[GBytes],0,");
+    let mut file = Monitored::new(LikwidFile::new(zeros.as_bytes()), "out.csv", None);
+    let error = file.read_at(Duration::ZERO).unwrap_err().to_string();
+    assert!(error.contains("likwid-perfctr counted nothing at all"), "{error}");
+    let head = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
+    let line = |second: u32, read: &str| format!("2026-01-02,00:00:0{second}.000,{read},0.00,0.00\n");
+    let of = |reads: [&str; 3]| {
+        let lines: String = reads.iter().zip(1..).map(|(read, second)| line(second, read)).collect();
+        let text = format!("{head}{lines}");
+        let mut file = Monitored::new(PcmFile::new(text.as_bytes()), "pcm.csv", None);
+        file.read_at(Duration::ZERO).map(|end| moved(&end)).map_err(|error| error.to_string())
+    };
+    assert!(of(["0.00"; 3]).unwrap_err().contains("pcm-memory counted nothing at all"));
+    assert_eq!(of(["0.00", "0.00", "500"]), Ok((2.0, 0.5, 0.0)));
+    // A line with a cell that is no number is damaged, or all of them are.
+    assert_eq!(of(["100", "-1", "500"]), Ok((2.0, 1.0, 0.0)));
+    let error = of(["-1", "N/A", "-"]).unwrap_err();
+    assert!(error.starts_with("'SKT0 Ch0Read' is '-', which is no count"), "{error}");
+}
+
+#[test]
+fn pcm_of_before_2021_is_read_as_that_of_now() {
+    for name in ["06-pcm-old-csv/pcm-old.csv", "06-pcm-old-csv/pcm-new.csv"] {
+        let Some(text) = field(name) else { return };
+        let mut file = PcmCsvFile::new(text.as_slice());
+        assert_eq!(moved(&file.read().unwrap()), (3.0, 60.0, 30.0), "{name}");
+        assert_eq!(file.notes().len(), 1, "{name}: nothing is left out");
+    }
+}
+
+#[test]
+fn traffic_of_persistent_memory_is_said_to_be_left_out() {
+    let Some(text) = field("24-pcm-memory-pmm/pcm-memory.csv") else { return };
+    let mut file = PcmFile::new(text.as_slice());
+    let (seconds, read, write) = moved(&file.read().unwrap());
+    assert!((read / seconds - 47.0634).abs() < 1e-3 && (write / seconds - 18.7604).abs() < 1e-3, "{read} {write}");
+    let left_out = file.notes().into_iter().find(|note| note.code == codes::other_memory_left_out).unwrap();
+    assert!(left_out.text.contains("Ch0PMM_Read"), "{left_out}");
+}

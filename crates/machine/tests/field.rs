@@ -1,0 +1,212 @@
+//! Inputs that users of other tools had, rebuilt: the facts that discovery must find in them, and what it must name. Where the shared
+//! fixtures are missing, these tests say so and pass.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests, which are no tests themselves")]
+
+use std::path::Path;
+
+use tiermark_machine::synth::Synth;
+use tiermark_machine::{LiveFacts, Root, capture, discover};
+use tiermark_model::{DisputedFact, IdSet, MIB, Machine};
+
+fn ids(text: &str) -> IdSet {
+    text.parse().unwrap()
+}
+
+fn root(name: &str) -> Option<Root> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/field");
+    let path = dir.join(format!("{name}.tar.gz"));
+    if !path.is_file() {
+        println!("skipped: {} is not here", path.display());
+        return None;
+    }
+    Some(Root::at(&path).unwrap())
+}
+
+fn field(name: &str) -> Option<Machine> {
+    Some(discover(&root(name)?, &LiveFacts::default()).unwrap())
+}
+
+/// What is said of a fact, and by whom: the view that is used, and the one that is not.
+fn said(machine: &Machine, fact: DisputedFact) -> Option<[&str; 2]> {
+    let found = machine.contradictions.iter().find(|found| found.fact == fact)?;
+    Some([&found.used.says, &found.set_aside.says])
+}
+
+#[test]
+fn lxcfs_does_not_switch_cpus_off() {
+    let Some(m) = field("01-lxcfs-online") else { return };
+    assert_eq!((m.online(), m.offline_cpus.len(), &m.allowed_cpus), (ids("0-7"), 0, &ids("6")));
+    assert_eq!((m.node(1).unwrap().cpus.clone(), m.node(0).unwrap().is_memory_only()), (ids("4-7"), false));
+    assert_eq!(said(&m, DisputedFact::OnlineCpus), Some(["0-7", "0"]));
+    assert_eq!(said(&m, DisputedFact::Memory), Some(["125 GiB", "4 GiB"]));
+    assert!(m.contradictions[0].set_aside.source.ends_with("which lxcfs makes up"), "{:?}", m.contradictions[0]);
+    assert_eq!(m.system.memory_bytes, Some(131_072_000 << 10), "the nodes' memory");
+}
+
+#[test]
+fn emulated_nodes_are_one_memory() {
+    let Some(m) = field("04-pi5-numa-fake") else { return };
+    assert_eq!((m.nodes.len(), &m.nodes[0].emulated, &m.nodes[0].cpus), (1, &ids("0-7"), &ids("0-3")));
+    assert_eq!(m.nodes[0].memory_bytes, Some(8_252_352 << 10));
+    assert_eq!((m.kernel_nodes(&ids("0")), &m.allowed_nodes), (ids("0-7"), &ids("0")));
+    assert!(m.contradictions.is_empty(), "{:?}", m.contradictions);
+}
+
+#[test]
+fn a_limit_that_throttles_is_a_limit() {
+    let Some(m) = field("05-memory-high") else { return };
+    let group = m.system.cgroup.unwrap();
+    assert_eq!((group.memory_limit, group.limit_throttles), (Some(2 << 30), true));
+    assert_eq!((group.memory_used, group.memory_throttled), (Some(200_000_000), Some(18_233)));
+}
+
+#[test]
+fn modules_of_a_guest_have_no_peak() {
+    let Some(m) = field("07-ec2-dmi-peak") else { return };
+    assert_eq!((m.theoretical_peak.as_ref(), m.dimms.len()), (None, 1));
+    assert!(m.unseen.iter().any(|refusal| refusal.why.contains("hypervisor")), "{:?}", m.unseen);
+}
+
+#[test]
+fn damon_runs_under_other_names() {
+    let Some(m) = field("09-damon-reclaim") else { return };
+    let files = ["damon_reclaim", "damon_stat"].map(|name| format!("/sys/module/{name}/parameters/enabled"));
+    assert_eq!((m.system.damon_running, m.system.damon_by.as_slice()), (Some(true), &files[..]));
+}
+
+#[test]
+fn cache_ids_win_over_sets() {
+    let Some(m) = field("10-qemu-l3-by-node") else { return };
+    let l3: Vec<_> = m.data_caches().filter(|cache| cache.level == 3).collect();
+    assert_eq!(l3.iter().map(|cache| cache.cpus.clone()).collect::<Vec<_>>(), [ids("0-7"), ids("8-15")]);
+    assert!(l3.iter().all(|cache| cache.bytes == Some(16 * MIB)));
+    assert_eq!(said(&m, DisputedFact::CacheCpus { level: 3, cpu: 0 }), Some(["0-7", "0-3"]));
+}
+
+#[test]
+fn seven_of_eight_channels() {
+    let Some(m) = field("14-epyc-7-of-8") else { return };
+    let channels = m.real_peak().unwrap().channels.unwrap();
+    assert_eq!((channels.populated, channels.most, channels.is_uneven(1)), (7, Some(8), true));
+    assert!(m.contradictions.is_empty(), "{:?}", m.contradictions);
+}
+
+#[test]
+fn two_kinds_of_cores_have_two_names() {
+    let Some(m) = field("19b-gb10") else { return };
+    assert_eq!(m.cpu_model.name.as_deref(), Some("Cortex-A725 + Cortex-X925"));
+    let named = |name: &str| -> IdSet {
+        m.cpus.iter().filter(|cpu| cpu.core_name.as_deref() == Some(name)).map(|cpu| cpu.id).collect()
+    };
+    assert_eq!((named("Cortex-X925"), named("Cortex-A725")), (ids("5-9,15-19"), ids("0-4,10-14")));
+}
+
+#[test]
+fn captures_contradict_themselves_as_their_machines_do() {
+    for name in ["01-lxcfs-online", "04-pi5-numa-fake", "05-memory-high", "10-qemu-l3-by-node"] {
+        let Some(root) = root(name) else { return };
+        let original = discover(&root, &LiveFacts::default()).unwrap();
+        let mut archive = Vec::new();
+        capture(&root, &LiveFacts::default(), &mut archive).unwrap();
+        let copy = discover(&Root::from_archive(name, &archive).unwrap(), &LiveFacts::default()).unwrap();
+        assert_eq!(copy.contradictions, original.contradictions, "{name}");
+        assert_eq!((copy.allowed_cpus, copy.nodes), (original.allowed_cpus, original.nodes), "{name}");
+    }
+}
+
+/// A synthetic server of two sockets of 4 cores, with some files changed.
+fn changed(files: &[(&str, &str)]) -> Machine {
+    let mut all = Synth { sockets: 2, smt: 1, ..Synth::default() }.files();
+    all.extend(files.iter().map(|(path, text)| ((*path).to_owned(), format!("{text}\n"))));
+    discover(&Root::from_files("test", all), &LiveFacts::default()).unwrap()
+}
+
+#[test]
+fn a_set_of_cpus_that_the_process_does_not_have_is_set_aside() {
+    let status = "Cpus_allowed_list:\t2-3\nMems_allowed_list:\t0";
+    let group = [
+        ("proc/self/status", status),
+        ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+        ("proc/self/cgroup", "0::/"),
+        ("sys/fs/cgroup/cpuset.cpus.effective", "0-2"),
+    ];
+    let m = changed(&group);
+    assert_eq!((&m.allowed_cpus, &m.offline_cpus), (&ids("2-3"), &IdSet::new()));
+    assert_eq!(said(&m, DisputedFact::AllowedCpus), Some(["2-3", "0-2"]));
+    let elsewhere = changed(&[("proc/self/status", "Cpus_allowed_list:\t99")]);
+    assert_eq!(said(&elsewhere, DisputedFact::AllowedCpus), Some(["0-7", "99"]));
+    assert_eq!(elsewhere.allowed_cpus, ids("0-7"));
+}
+
+#[test]
+fn cpus_without_a_node_leave_no_memory_without_cpus() {
+    let m = changed(&[("sys/devices/system/node/node1/cpulist", "")]);
+    let node = m.node(1).unwrap();
+    assert_eq!((node.cpus.is_empty(), node.is_memory_only()), (true, false));
+    assert_eq!(said(&m, DisputedFact::CpusOfNodes), Some(["0-3", "0-7"]));
+    let both = changed(&[("sys/devices/system/node/node1/cpulist", "3-7")]);
+    assert_eq!(said(&both, DisputedFact::NodeCpus { node: 1 }), Some(["4-7", "3-7"]));
+}
+
+#[test]
+fn a_cache_across_packages_is_named() {
+    let mut sets = Vec::new();
+    for cpu in 0..8 {
+        let dir = format!("sys/devices/system/cpu/cpu{cpu}/cache/index3");
+        sets.extend([(format!("{dir}/shared_cpu_list"), "0-7"), (format!("{dir}/shared_cpu_map"), "ff")]);
+    }
+    let sets: Vec<(&str, &str)> = sets.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let m = changed(&sets);
+    assert_eq!(said(&m, DisputedFact::CacheCpus { level: 3, cpu: 0 }), Some(["0-7", "at most 0-3"]));
+}
+
+#[test]
+fn ids_that_join_caches_of_two_packages_or_sizes_mean_nothing() {
+    let with_ids = |of: fn(u32) -> u32, size_of_4: &str| {
+        let mut files = Vec::new();
+        for cpu in 0..8 {
+            files.push((format!("sys/devices/system/cpu/cpu{cpu}/cache/index3/id"), of(cpu).to_string()));
+        }
+        files.push(("sys/devices/system/cpu/cpu3/cache/index3/size".to_owned(), size_of_4.to_owned()));
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let m = changed(&files);
+        (m.cache_of(0, 3).unwrap().cpus.clone(), m.contradictions.len())
+    };
+    assert_eq!(with_ids(|cpu| cpu / 4, "16384K"), (ids("0-3"), 0));
+    assert_eq!(with_ids(|cpu| cpu / 2, "16384K"), (ids("0-1"), 1), "an id divides what the sets join");
+    assert_eq!(with_ids(|_| 0, "16384K"), (ids("0-3"), 1));
+    assert_eq!(with_ids(|cpu| cpu / 4, "8192K").0, ids("0-3"));
+}
+
+#[test]
+fn packages_with_two_numbers_are_named() {
+    let m = changed(&[("sys/devices/system/cpu/cpu2/topology/physical_package_id", "7")]);
+    assert!(said(&m, DisputedFact::Package { cpu: 0 }).is_some(), "{:?}", m.contradictions);
+}
+
+#[test]
+fn the_larger_of_two_memories_is_there() {
+    let smaller = changed(&[("proc/meminfo", "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB")]);
+    let larger = changed(&[("proc/meminfo", "MemTotal: 67108864 kB\nMemAvailable: 3000000 kB")]);
+    assert_eq!((smaller.system.memory_bytes, larger.system.memory_bytes), (Some(16 << 30), Some(64 << 30)));
+    assert_eq!(said(&smaller, DisputedFact::Memory), Some(["16 GiB", "4 GiB"]));
+    assert_eq!(said(&larger, DisputedFact::Memory), Some(["64 GiB", "16 GiB"]));
+    assert!(smaller.system.available_bytes > Some(3_000_000 << 10), "of the nodes, as the total");
+}
+
+#[test]
+fn a_live_process_runs_where_it_runs() {
+    let mut files = Synth { sockets: 2, smt: 1, ..Synth::default() }.files();
+    files.insert("sys/devices/system/cpu/online".into(), "0\n".into());
+    let root = Root::from_files("test", files);
+    let live = LiveFacts { allowed_cpus: Some(ids("6")), ..LiveFacts::default() };
+    let m = discover(&root, &live).unwrap();
+    assert_eq!((&m.allowed_cpus, m.online()), (&ids("6"), ids("0-7")));
+    assert_eq!(said(&m, DisputedFact::OnlineCpus), Some(["0-7", "0"]));
+}
+
+#[test]
+fn a_fact_with_one_view_contradicts_nothing() {
+    assert_eq!(changed(&[]).contradictions, []);
+}

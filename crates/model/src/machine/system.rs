@@ -1,0 +1,161 @@
+//! Settings of the system, and the limits of this process on it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of the system that affect measurements.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct System {
+    /// Host name; redacted on request.
+    pub hostname: Option<String>,
+    /// Distribution (`PRETTY_NAME` of os-release).
+    pub distribution: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Product name and vendor from DMI, where readable.
+    pub product: Option<String>,
+    /// BIOS version from DMI.
+    pub bios: Option<String>,
+    /// Hypervisor the machine is a guest of (`KVM`, …); `None` on bare metal or where unknown.
+    pub hypervisor: Option<String>,
+    /// Container runtime this process is in.
+    pub container: Option<String>,
+    /// cgroup version this process's limits come from (1, 2), and its path.
+    pub cgroup: Option<Cgroup>,
+    /// Total memory in bytes (`MemTotal`).
+    pub memory_bytes: Option<u64>,
+    /// Available memory in bytes (`MemAvailable`) at discovery.
+    pub available_bytes: Option<u64>,
+    /// Transparent huge page mode: the selected word (`always`, `madvise`, `never`).
+    pub thp: Option<String>,
+    /// THP defrag mode.
+    pub thp_defrag: Option<String>,
+    /// Bytes of a PMD-sized huge page, from `hpage_pmd_size`.
+    pub thp_bytes: Option<u64>,
+    /// Mode of each multi-size THP, by bytes (`inherit`, `always`, `never`, `madvise`).
+    pub mthp: BTreeMap<u64, String>,
+    /// Automatic NUMA balancing (0 off, 1 on, 2 tiering).
+    pub numa_balancing: Option<u32>,
+    /// KSM run state (0 stopped, 1 running, 2 unmerging).
+    pub ksm: Option<u32>,
+    /// DAMON kernel threads running.
+    pub damon_running: Option<bool>,
+    /// Files below `/` that started the running DAMON threads, and that stop them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damon_by: Vec<String>,
+    /// Swap areas.
+    pub swaps: Vec<Swap>,
+    /// Whether zswap is enabled.
+    pub zswap: Option<bool>,
+    /// cpufreq governor, when the same on all cpus, else the list of those in use.
+    pub governor: Option<String>,
+    /// SMT control (`on`, `off`, `forceoff`, `notsupported`, `notimplemented`).
+    pub smt_control: Option<String>,
+    /// Current clocksource.
+    pub clocksource: Option<String>,
+    /// Clock sources available.
+    pub clocksources: Vec<String>,
+    /// One-minute load average at discovery.
+    pub load1: Option<f64>,
+    /// `perf_event_paranoid`.
+    pub perf_event_paranoid: Option<i32>,
+    /// CPU vulnerability mitigations, by name.
+    pub mitigations: BTreeMap<String, String>,
+    /// Idle states of the cpus; a guest's system may leave them to the hypervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+}
+
+/// Idle states, as the kernel chooses among them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Idle {
+    /// The driver (`intel_idle`, `acpi_idle`, `haltpoll`).
+    pub driver: Option<String>,
+    /// The governor that chooses a state (`menu`, `teo`, `haltpoll`).
+    pub governor: Option<String>,
+    /// States of the first cpu, lightest first; none where the driver has none of its own.
+    pub states: Vec<IdleState>,
+}
+
+/// An idle state of the cpus, from cpuidle.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IdleState {
+    /// Its name (`POLL`, `C1`, `C6`).
+    pub name: String,
+    /// Declared time to leave the state, microseconds.
+    pub latency_us: Option<u64>,
+    /// Whether it is switched off.
+    pub disabled: bool,
+}
+
+/// Control group limits that apply to this process.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cgroup {
+    /// 1 or 2.
+    pub version: u32,
+    /// Path of the process in the (memory) hierarchy.
+    pub path: String,
+    /// The smallest memory limit along the path, in bytes; `None` means no limit.
+    pub memory_limit: Option<u64>,
+    /// Whether that limit throttles (`memory.high`) instead of killing (`memory.max`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limit_throttles: bool,
+    /// Times that the kernel throttled the group that carries the limit, or without a limit the process's own, because of its memory
+    /// (`high` of `memory.events`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_throttled: Option<u64>,
+    /// Memory used in the group that carries the limit.
+    pub memory_used: Option<u64>,
+    /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
+    pub cpu_quota: Option<f64>,
+    /// Periods in which the kernel stopped the process's own group because of a quota (`nr_throttled` of `cpu.stat`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_throttled: Option<u64>,
+}
+
+/// A swap area.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Swap {
+    /// Device or file.
+    pub path: String,
+    /// `partition`, `file`, …
+    pub kind: String,
+    /// Size, bytes.
+    pub bytes: u64,
+    /// Bytes in use.
+    pub used_bytes: u64,
+    /// Priority: areas of a higher one are filled first.
+    pub priority: i32,
+}
+
+impl Swap {
+    /// The number of the zram device that it is. The kernel prints the path of the area as this process sees it: in a mount namespace
+    /// without `/dev` of the host, `/dev/zram0` is `/zram0`.
+    pub fn zram(&self) -> Option<u32> {
+        let name = self.path.trim_end_matches(" (deleted)").rsplit('/').next()?;
+        name.strip_prefix("zram").filter(|_| self.kind != "file")?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zram_area_is_one_under_any_path() {
+        let of = |path: &str, kind: &str| Swap { path: path.into(), kind: kind.into(), ..Swap::default() }.zram();
+        assert_eq!(of("/dev/zram3", "partition"), Some(3));
+        // Seen from a mount namespace without the host's /dev.
+        assert_eq!((of("/zram3", "partition"), of("/zram0 (deleted)", "partition")), (Some(3), Some(0)));
+        assert_eq!(
+            (of("/dev/sda2", "partition"), of("/data/zram3", "file"), of("/zram", "partition")),
+            (None, None, None)
+        );
+    }
+}

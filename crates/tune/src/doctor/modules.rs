@@ -1,0 +1,157 @@
+//! Memory modules: channels without one, speeds, and what the nodes get of them.
+
+use tiermark_machine::dmi;
+use tiermark_model::{Bytes, Dimm, MemoryChannels};
+
+use super::{Check, CheckInput, CheckResult};
+
+/// Speeds this near are one: firmware rounds.
+const SAME_SPEED: f64 = 0.99;
+/// Nodes whose sizes are this near hold as many of the same modules: the kernel keeps a few percent of each.
+const SAME_SIZE: f64 = 0.9;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "memory modules",
+        why: "without them neither the theoretical peak nor an empty memory channel can be determined",
+        examine: modules,
+    },
+    Check {
+        name: "memory channels",
+        why: "a channel without a module adds no bandwidth, and accesses are interleaved evenly over an even number only",
+        examine: channels,
+    },
+    Check {
+        name: "module speed",
+        why: "the configured speed of the modules sets the bandwidth of memory",
+        examine: speed,
+    },
+    Check {
+        name: "module sizes",
+        why: "with modules of different sizes, some regions are interleaved over fewer channels",
+        examine: sizes,
+    },
+    Check {
+        name: "node sizes",
+        why: "memory that is spread over nodes of different sizes fills the smallest first",
+        examine: nodes,
+    },
+    Check {
+        name: "emulated nodes",
+        why: "with numa=fake the kernel splits one memory into nodes that differ in name only",
+        examine: emulated,
+    },
+];
+
+fn modules(input: &CheckInput<'_>) -> CheckResult {
+    let populated = input.machine.dimms.iter().filter(|dimm| dimm.populated).count();
+    if populated > 0 {
+        let invented = if is_guest(input) { ", by the hypervisor's word" } else { "" };
+        return CheckResult::ok(format!("{populated} of {} slots filled{invented}", input.machine.dimms.len()));
+    }
+    // The table is there for root only, and in many guests not at all.
+    match input.root.read_bytes("sys/firmware/dmi/tables/DMI") {
+        Err(_) => CheckResult::note("not readable", "sudo tiermark machine shows them"),
+        Ok(_) => CheckResult::not_reported(),
+    }
+}
+
+fn is_guest(input: &CheckInput<'_>) -> bool {
+    input.machine.system.hypervisor.is_some()
+}
+
+/// The modules; `Err` for a guest, whose hypervisor makes them up, and where none is reported.
+fn real<'a>(input: &'a CheckInput<'_>) -> Result<Vec<&'a Dimm>, CheckResult> {
+    if is_guest(input) {
+        return Err(CheckResult::not_here("not visible to a guest"));
+    }
+    let populated: Vec<&Dimm> = input.machine.dimms.iter().filter(|dimm| dimm.populated).collect();
+    if populated.is_empty() { Err(CheckResult::not_reported()) } else { Ok(populated) }
+}
+
+fn channels(input: &CheckInput<'_>) -> CheckResult {
+    if let Err(none) = real(input) {
+        return none;
+    }
+    let channels = input.machine.real_peak().and_then(|peak| peak.channels);
+    let Some(channels @ MemoryChannels { populated, most: Some(most) }) = channels else {
+        return CheckResult::not_here("slot names or processor do not show the channels");
+    };
+    let filled = format!("{populated} of {most} channels filled");
+    if populated >= most {
+        return CheckResult::ok(filled);
+    }
+    let slots = dmi::empty_channels(&input.machine.dimms);
+    let slots = if slots.is_empty() { String::new() } else { format!(": {}", slots.join(", ")) };
+    let cure = format!("put a module of the same kind into each empty channel{slots}");
+    if channels.is_uneven(input.machine.sockets().len()) {
+        return CheckResult::problem(format!("{filled}: interleaving breaks; reads may lose a third"), cure);
+    }
+    CheckResult::note(filled, cure)
+}
+
+fn speed(input: &CheckInput<'_>) -> CheckResult {
+    let modules = match real(input) {
+        Ok(modules) => modules,
+        Err(none) => return none,
+    };
+    let speeds: Vec<(f64, f64)> =
+        modules.iter().filter_map(|dimm| dimm.configured_transfers.zip(dimm.rated_transfers)).collect();
+    let mega = |transfers: f64| (transfers / 1e6).round();
+    let slow: Vec<&(f64, f64)> = speeds.iter().filter(|(runs, rated)| *runs < rated * SAME_SPEED).collect();
+    match (slow.first(), speeds.first()) {
+        (_, None) => CheckResult::not_reported(),
+        (Some((runs, rated)), _) => CheckResult::note(
+            format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated)),
+            "the memory speed in the firmware's setup; the processor, and two modules on a channel, may allow no more",
+        ),
+        (None, Some((runs, _))) => CheckResult::ok(format!("{} MT/s, as rated", mega(*runs))),
+    }
+}
+
+fn sizes(input: &CheckInput<'_>) -> CheckResult {
+    let modules = match real(input) {
+        Ok(modules) => modules,
+        Err(none) => return none,
+    };
+    let dram = modules.iter().filter(|dimm| !dmi::is_non_volatile(dimm));
+    let sizes: std::collections::BTreeSet<u64> = dram.filter_map(|dimm| dimm.bytes).collect();
+    let listed = sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ");
+    match sizes.len() {
+        0 => CheckResult::not_reported(),
+        1 => CheckResult::ok(format!("{listed} each")),
+        _ => CheckResult::note(listed, "use modules of one size in all channels"),
+    }
+}
+
+fn nodes(input: &CheckInput<'_>) -> CheckResult {
+    let own = input.machine.nodes.iter().filter(|node| !node.is_memory_only());
+    let sizes: Vec<(u32, u64)> = own.filter_map(|node| Some((node.id, node.memory_bytes?))).collect();
+    let Some((_, least)) = sizes.iter().min_by_key(|(_, bytes)| *bytes) else { return CheckResult::not_reported() };
+    let most = sizes.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();
+    if *least as f64 >= most as f64 * SAME_SIZE {
+        let each = if sizes.len() > 1 { " each" } else { "" };
+        return CheckResult::ok(format!("{}{each}", Bytes(most)));
+    }
+    let of = |wanted: u64| {
+        let id = sizes.iter().find(|(_, bytes)| *bytes == wanted).map_or(0, |(id, _)| *id);
+        format!("node {id} {}", Bytes(wanted))
+    };
+    let cure = "distribute the modules evenly over the sockets; --mem-node keeps a footprint on one node";
+    CheckResult::note(format!("{}, {}", of(*least), of(most)), cure)
+}
+
+fn emulated(input: &CheckInput<'_>) -> CheckResult {
+    let parts: usize = input.machine.nodes.iter().map(|node| node.emulated.len()).sum();
+    match parts {
+        0 => CheckResult::ok("none"),
+        _ => CheckResult::note(
+            format!(
+                "{parts} nodes of {} memor{}",
+                input.machine.nodes.len(),
+                if input.machine.nodes.len() == 1 { "y" } else { "ies" }
+            ),
+            "tiermark measures them as one; boot without numa=fake to have the kernel do the same",
+        ),
+    }
+}
