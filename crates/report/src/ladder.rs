@@ -195,9 +195,12 @@ fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) 
 /// may behave otherwise. Empty if no figure says.
 pub(crate) fn footprints<'a>(rows: impl Iterator<Item = [Option<&'a Finding>; 3]>) -> String {
     const OF: [&str; 3] = ["latency", "one core", "all cores, each"];
-    let of = |finding: &Finding| Some(format!("{} {}", finding.labels.get(Labels::TIER)?, finding.labels.size()?));
-    let each = rows.flat_map(|row| OF.into_iter().zip(row)).filter_map(|(what, finding)| Some((what, of(finding?)?)));
     // Nodes of one tier are measured alike.
+    let of = |finding: &Finding| {
+        let tier = finding.labels.get(Labels::TIER)?.split(" node ").next()?;
+        Some(format!("{tier} {}", finding.labels.size()?))
+    };
+    let each = rows.flat_map(|row| OF.into_iter().zip(row)).filter_map(|(what, finding)| Some((what, of(finding?)?)));
     let lists = grouped(each).into_iter().map(|(what, sizes)| (distinct(sizes).join(", "), what));
     let lists = grouped(lists).into_iter().map(|(list, what)| format!("{list} ({})", what.join("; ")));
     let lists: Vec<String> = lists.collect();
