@@ -35,10 +35,10 @@ impl Programs {
             let began = used();
             let now = ProcessTime::all(&self.root);
             self.shown = most(self.before.as_ref(), (at, &now), self.most);
-            // The first look has no time of the cpus: the next sample looks again.
-            let wait = if self.before.is_some() { EVERY } else { 0.0 };
+            // The first look has no time of the cpus: the next sample looks again, whatever it costs.
+            let wait = if self.before.is_some() { EVERY.max((used() - began) / SHARE) } else { 0.0 };
             self.before = Some((at, now));
-            self.due = at + wait.max((used() - began) / SHARE);
+            self.due = at + wait;
         }
         self.shown.clone()
     }
@@ -122,11 +122,12 @@ mod tests {
             cost.set(cost.get() + 0.02);
             cost.get()
         };
-        assert_eq!(names(&programs.read(100.0, used)), ["x"]);
+        assert_eq!(programs.read(100.0, used)[0].cpus, None);
+        assert_eq!(programs.read(101.0, used)[0].cpus, Some(0.0));
         let looks = cost.get();
-        assert_eq!(names(&programs.read(119.0, used)), ["x"]);
+        assert_eq!(names(&programs.read(120.0, used)), ["x"]);
         assert_eq!(cost.get(), looks, "the look before is shown again");
-        programs.read(121.0, used);
+        programs.read(122.0, used);
         assert!(cost.get() > looks);
     }
 }
