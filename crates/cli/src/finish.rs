@@ -101,9 +101,7 @@ fn said_of_saving(path: &str, reference: &str, is_last: bool, width: usize) -> S
     let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
     let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
     let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
-    format!(
-        "{saved}{gap}{again}\nAs a page: `tiermark report{page} --html FILE`; changes: `tiermark compare RUN {other}`."
-    )
+    format!("{saved}{gap}{again}\nAs a page: `tiermark report{page}`; changes: `tiermark compare RUN {other}`.")
 }
 
 /// Saves a run; the journal is removed once the document is on disk.

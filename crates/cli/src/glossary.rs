@@ -43,10 +43,10 @@ pub(crate) fn terms(word: &str) -> Vec<(&'static str, &'static str)> {
     if found.is_empty() { word.strip_suffix('s').map(of).unwrap_or_default() } else { found }
 }
 
-/// Terms of which one name begins with this word, as `useful bytes` does with `useful`.
-pub(crate) fn terms_begun(word: &str) -> Vec<(&'static str, &'static str)> {
-    let begins = |name: &str| name.split_whitespace().next().is_some_and(|first| first.eq_ignore_ascii_case(word));
-    let found = rows().filter(|row| row.part != TOOLS && row.cells[0].split(',').any(begins));
+/// Terms of which one name has this word, as `useful bytes` has `useful`.
+pub(crate) fn terms_with(word: &str) -> Vec<(&'static str, &'static str)> {
+    let has = |name: &str| name.split_whitespace().any(|part| part.eq_ignore_ascii_case(word));
+    let found = rows().filter(|row| row.part != TOOLS && row.cells[0].split(',').any(has));
     found.map(|row| (row.cells[0], row.cells[1])).collect()
 }
 

@@ -1,19 +1,29 @@
 //! Words of other tools, and how to write them here: tips under clap's own errors.
 
+mod options;
+
 use std::ffi::OsString;
 
+use clap::Arg;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, CommandFactory};
 use tiermark_capacity::scenario::built_in;
 use tiermark_model::parse_size;
 
-use crate::command_line::{Cli, command};
+use crate::command_line::command;
 use crate::glossary;
 
 /// Adds a suggestion to an error of the command line.
 pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let arguments: Vec<&str> = arguments.iter().filter_map(|a| a.to_str()).collect();
+    let mut cli = command();
+    // Options of all commands are in each of them once they are built.
+    cli.build();
+    if error.kind() == ErrorKind::UnknownArgument {
+        options::leave_hidden_out(error, &cli, &arguments);
+        // clap's advice to write -- before it: no value here begins with a hyphen.
+        error.remove(ContextKind::Suggested);
+    }
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
@@ -24,9 +34,9 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
         return;
     }
     let tip = match (error.kind(), argument, value) {
-        (ErrorKind::UnknownArgument, Some(argument), _) => {
-            stray(&argument, &arguments).or_else(|| elsewhere(&whole(&argument, &arguments)))
-        }
+        (ErrorKind::UnknownArgument, Some(argument), _) => stray(&argument, &arguments, &cli)
+            .or_else(|| options::other_name(&argument, options::named(&cli, &arguments)))
+            .or_else(|| elsewhere(&whole(&argument, &arguments))),
         (ErrorKind::InvalidSubcommand, ..) => {
             context(ContextKind::InvalidSubcommand).and_then(|word| elsewhere(&whole(&word, &arguments)))
         }
@@ -130,8 +140,7 @@ fn other_format(value: &str) -> Option<String> {
     let of_its_own = ["json", "jsonl", "html"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
     Some(match of_its_own {
         "html" => {
-            "an HTML page has its own option: --html FILE; `tiermark report --html FILE` writes one from saved runs"
-                .to_owned()
+            "an HTML page has its own option: --html FILE; `tiermark report` writes one from saved runs".to_owned()
         }
         name => format!(
             "the document has options of its own: --{name} for standard output, --{name}=FILE for a file; --format json-rows prints a line \
@@ -141,14 +150,13 @@ fn other_format(value: &str) -> Option<String> {
 }
 
 /// A word that no command takes.
-fn stray(word: &str, arguments: &[&str]) -> Option<String> {
+fn stray(word: &str, arguments: &[&str], cli: &clap::Command) -> Option<String> {
     if word.starts_with('-') {
         return None;
     }
     let at = arguments.iter().position(|argument| *argument == word)?;
     let before = *arguments.get(at.checked_sub(1)?)?;
-    let cli = Cli::command();
-    let command = arguments.iter().find_map(|name| cli.find_subcommand(name))?;
+    let command = options::named(cli, arguments);
     let option = |name: &str| command.get_arguments().find(|arg| arg.get_long() == Some(name));
     let takes_with_equals = |arg: &Arg| arg.is_require_equals_set() && arg.get_action().takes_values();
     if let Some(name) = before.strip_prefix("--").filter(|name| option(name).is_some_and(takes_with_equals)) {
@@ -161,6 +169,7 @@ fn stray(word: &str, arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::Cli;
     use clap::Parser;
 
     fn said(arguments: &[&str]) -> String {
@@ -196,6 +205,15 @@ mod tests {
             (&["bandwidth", "--op=read,Add"], "--op add"),
             (&["watch", "--curve", "last"], "behind --"),
             (&["watch", "--curve", "last", "--"], "behind --"),
+            (&["fleet"], "`tiermark compare host1.json host2.json`"),
+            (&["measure"], "`tiermark survey`"),
+            (&["watch", "--duration", "60"], "--samples COUNT"),
+            (&["watch", "-n", "5"], "--samples COUNT"),
+            (&["survey", "--duration", "60"], "--max-time SECONDS"),
+            (&["survey", "-o", "x.json"], "--json=FILE and --html FILE"),
+            (&["latency", "--output=x.json"], "--json=FILE and --html FILE"),
+            (&["watch", "--output", "x"], "--record FILE"),
+            (&["check", "--output", "x"], "> FILE keeps it"),
         ] {
             let said = said(arguments);
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
@@ -228,6 +246,24 @@ mod tests {
         // Other commands have no topics.
         let survey = ["tiermark", "survey", "-X"].map(Into::into).to_vec();
         assert!(parse_with_topics(survey, |arguments| Cli::try_parse_from(arguments)).is_err());
+    }
+
+    /// Of every option that no help shows, however it is misspelt.
+    #[test]
+    fn what_no_help_shows_is_never_suggested() {
+        let mut cli = command();
+        cli.build();
+        let hidden: Vec<&str> = cli.get_arguments().filter(|arg| arg.is_hide_set()).filter_map(Arg::get_long).collect();
+        assert!(hidden.contains(&"simulate") && hidden.len() > 10, "{hidden:?}");
+        for sub in cli.get_subcommands() {
+            for name in &hidden {
+                let said = said(&[sub.get_name(), &format!("--{}", &name[..name.len() - 1])]);
+                assert!(hidden.iter().all(|name| !said.contains(&format!("--{name}"))), "{said}");
+            }
+        }
+        // An earlier name of an option leads to the present one.
+        let said = said(&["latency", "--pag", "2M"]);
+        assert!(said.contains("'--pages'"), "{said}");
     }
 
     #[test]

@@ -123,6 +123,24 @@ fn unsafe_code_lives_in_two_crates_and_in_forks_only() {
     }
 }
 
+/// `./test --fast` runs every suite but those whose names begin with `live` or `slow`.
+#[test]
+fn suites_that_start_servers_change_systems_or_boot_guests_are_named_live() {
+    const NEEDS: [&str; 3] = ["common::redis::", "common::system::", "tests/numa-vm"];
+    for (name, source) in crates() {
+        let tests = source.with_file_name("tests");
+        let suite = |path: &Path| path.strip_prefix(&tests).unwrap().iter().next().unwrap().display().to_string();
+        // This file only names what others need.
+        let others = ["live", "slow", "common", "arrows"];
+        let files = if tests.is_dir() { sources(&tests) } else { Vec::new() };
+        for path in files.iter().filter(|path| !others.iter().any(|other| suite(path).starts_with(other))) {
+            let text = fs::read_to_string(path).unwrap();
+            let found = NEEDS.iter().find(|need| text.contains(*need));
+            assert!(found.is_none(), "{name}: {} uses {found:?}", path.display());
+        }
+    }
+}
+
 #[test]
 fn only_the_command_line_and_the_views_print() {
     let macros = ["println!", "print!(", "eprint!(", "dbg!("];

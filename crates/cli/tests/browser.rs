@@ -182,6 +182,8 @@ fn saved_runs_make_a_page() {
     // The same, from the saved document; several documents, by file and by name.
     user.run(&["report", "--html", "last.html"]).expect(0);
     assert_eq!(read("last.html"), own);
+    let told = user.run(&["report"]).expect(0).err;
+    assert_eq!((read("tiermark.html"), told.contains("tiermark.html")), (own.clone(), true), "{told}");
     user.run(&["latency", "--sizes", "32K", "--quick", "--simulate", TWO, "--no-save", "--json=other.json"]).expect(0);
     let both = user.run(&["report", "last", "other.json", "--html", "-"]).expect(0).out;
     assert!(

@@ -92,6 +92,16 @@ fn the_page_of_plans_is_what_the_plans_say() {
     );
 }
 
+/// One command runs the main job from a fresh clone, one passes the tests.
+#[test]
+fn the_readme_is_short_and_begins_with_two_commands() {
+    const README: &str = include_str!("../../../README.md");
+    assert!(README.len() <= 9 << 10, "{} bytes", README.len());
+    let commands: Vec<&str> = README.lines().filter(|line| line.starts_with("    ")).take(2).map(str::trim).collect();
+    let begins = ["cargo run --release -- survey", "./test"];
+    assert!(commands.iter().zip(begins).all(|(line, command)| line.starts_with(command)), "{commands:?}");
+}
+
 #[test]
 fn every_command_and_probe_has_help() {
     let user = User::new();

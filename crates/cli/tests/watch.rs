@@ -82,6 +82,9 @@ fn a_command_is_watched_and_its_code_returned() {
     user.run(&["watch", "--", "/no/such/program"]).expect(127);
     user.run(&["watch", "--", "/dev/null"]).expect(126);
     user.run(&["watch", "--json", "--", "true"]).expect(2);
+    let ran = user.run(&["watch", "--quiet", "--record=quiet.jsonl", "--", "true"]).expect(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str(), user.path("quiet.jsonl").exists()), ("", "", true));
+    user.run(&["watch", "--quiet", "--json"]).expect(2);
 }
 
 #[test]

@@ -203,11 +203,12 @@ fn is_of_core(step: &Step) -> bool {
 }
 
 fn of_pings(steps: &[(&Step, &Observation)], groups: &Conditions) -> Vec<State> {
+    let only = groups.limits.is_empty().then_some(StateKind::Unmoved);
     let mut seen: Vec<(f64, Option<StateKind>, f64)> = steps
         .iter()
         .flat_map(|(_, seen)| &seen.visits.list)
         .filter(|visit| !visit.before.is_empty())
-        .map(|visit| (visit.at, groups.state(visit), median(&visit.before).unwrap_or_default()))
+        .map(|visit| (visit.at, groups.state(visit).or(only), median(&visit.before).unwrap_or_default()))
         .collect();
     seen.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut kinds: Vec<StateKind> = seen.iter().filter_map(|(_, kind, _)| *kind).collect();

@@ -116,7 +116,7 @@ fn states(experiment: &Experiment) -> Vec<Scene> {
             StateKind::Shared => "shared",
             StateKind::OneCore => "one-core",
             StateKind::Apart { .. } => "apart",
-            StateKind::Near | StateKind::OwnCores => return None,
+            StateKind::Near | StateKind::OwnCores | StateKind::Unmoved => return None,
         };
         let place = format!("{}: {}", experiment.request.probe, state.state.words());
         let scene = Scene::new(SceneKind::State, Some(place)).word("state", word);

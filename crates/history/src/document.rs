@@ -7,6 +7,7 @@ use std::path::Path;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, RUN_SCHEMA, Refusal, Run};
 
+use crate::store::Store;
 use crate::weigh::weigh;
 
 /// The version before windows had the clocks of their cores: its documents have every other field.
@@ -68,6 +69,10 @@ pub(crate) fn read_file(path: &Path) -> Result<Run, Refusal> {
 
 /// The bytes of a file that is not much larger than a document may be.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Refusal> {
+    if path.is_dir() {
+        let newest = Store::at(path).list().unwrap_or_default().pop().map(|entry| entry.path.display().to_string());
+        return Err(says::document_is_directory(&name_of(path), newest.as_deref()));
+    }
     let mut bytes = Vec::new();
     File::open(path)
         // One byte more than the limit separates "at the limit" from "beyond it", also for pipes and devices.

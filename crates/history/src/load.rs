@@ -40,6 +40,7 @@ impl Store {
             entries.iter().filter(|e| !reference.is_empty() && e.id.starts_with(reference)).collect();
         match matches.as_slice() {
             [entry] => read_any(&entry.path),
+            [] if path.is_dir() => read_any(path),
             [] => {
                 let newest: Vec<String> = entries.iter().rev().take(3).map(|entry| entry.id.clone()).collect();
                 Err(says::run_unknown(reference, directory.as_deref(), &newest))

@@ -54,6 +54,12 @@ fn saved_runs_are_found_by_path_id_prefix_and_last() {
     assert_eq!((&refusal.code, &refusal.data["newest"]), (&documents::run_unknown, &newest));
     assert_eq!(store.load("").unwrap_err().code, documents::run_unknown);
     assert_eq!(store.load("./none.json").unwrap_err().code, documents::document_unreadable);
+    let runs = store.directory().unwrap();
+    let newest = serde_json::json!(runs.join("20260102T000000Z-bb.json"));
+    for (directory, newest) in [(runs, newest), (dir.path(), serde_json::Value::Null)] {
+        let refusal = store.load(directory.to_str().unwrap()).unwrap_err();
+        assert_eq!((&refusal.code, &refusal.data["newest"]), (&documents::document_is_directory, &newest));
+    }
 }
 
 #[test]

@@ -99,6 +99,8 @@ pub struct ProcessTime {
     pub start_ticks: u64,
     /// Threads that are not gone, with the main thread, which stays until it is waited for.
     pub threads: u64,
+    /// Pages that it has in memory; those that it shares are counted in full.
+    pub resident_pages: u64,
 }
 
 impl ProcessTime {
@@ -106,7 +108,7 @@ impl ProcessTime {
     pub fn parse(text: &str) -> Option<Self> {
         let stat = ProcessStat::parse(text)?;
         // utime and stime are fields 14 and 15 of proc(5), cutime and cstime 16 and 17, num_threads is 20, starttime
-        // is 22.
+        // is 22, rss 24.
         Some(Self {
             pid: stat.pid,
             name: stat.name.to_owned(),
@@ -116,6 +118,7 @@ impl ProcessTime {
             waited: stat.number(16)?.saturating_add(stat.number(17)?),
             start_ticks: stat.number(22)?,
             threads: stat.number(20)?,
+            resident_pages: stat.number(24).unwrap_or(0),
         })
     }
 

@@ -115,8 +115,8 @@ pub use visits::{CoreClock, Encoded, THREADS_KEPT, Visit, Visits, VisitsError, W
 pub use watch::{
     CountedAs, WATCH_RECORDING_SCHEMA, WATCH_SCHEMA, WatchActive, WatchAlert, WatchAlertChange, WatchBest, WatchCell,
     WatchCost, WatchCpu, WatchFigure, WatchGroup, WatchGroupKind, WatchGroupUse, WatchHead, WatchKind, WatchLife,
-    WatchLifeFigure, WatchMemory, WatchNode, WatchPing, WatchPool, WatchPressure, WatchRates, WatchSample, WatchShared,
-    WatchStall, WatchStalls, WatchSwap, watch_name, watch_names,
+    WatchLifeFigure, WatchMemory, WatchNode, WatchPing, WatchPool, WatchPressure, WatchProgram, WatchRates,
+    WatchSample, WatchShared, WatchStall, WatchStalls, WatchSwap, watch_name, watch_names,
 };
 pub use words::{near, nearest};
 pub use written::{count_of, parse_count, parse_seconds, parse_seconds_or_none};

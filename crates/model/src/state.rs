@@ -17,6 +17,9 @@ pub enum StateKind {
         /// Pairs looked at.
         of: u32,
     },
+    /// All pairs of cpus answered each other alike during the whole run: the cpus stayed in one placement, which nothing
+    /// names, since there is no other to compare with.
+    Unmoved,
     /// The threads' cpus are hardware threads of one core: what both do at once nearly halves.
     OneCore,
     /// No two of the pinged cpus share a core. Used for threads with a private cache each, because no other property of
@@ -37,6 +40,7 @@ impl StateKind {
             Self::Apart { apart, of } => {
                 format!("{apart} of {of} pairs of cpus probably had different last-level caches")
             }
+            Self::Unmoved => "the cpus probably stayed in one placement".to_owned(),
             Self::OneCore => "the cpus were probably on one core".to_owned(),
             Self::OwnCores => "the cpus were probably on different cores".to_owned(),
             Self::Sibling => "a neighbour was probably on the other hardware thread".to_owned(),

@@ -83,6 +83,10 @@ pub struct WatchSample {
     /// The groups that use most; empty where none is read (`--groups 0`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<WatchGroupUse>,
+    /// The programs that use most: those with most time of the cpus first, then those with most memory; empty where none is read
+    /// (`--groups 0`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<WatchProgram>,
     /// What watching costs.
     pub own: WatchCost,
 }
@@ -161,6 +165,20 @@ pub struct WatchGroupUse {
     pub traffic_bytes: Option<f64>,
     /// Those of them that were of the cpus' own node.
     pub local_bytes: Option<f64>,
+}
+
+/// What a process uses.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchProgram {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, as the kernel keeps it: at most 15 bytes.
+    pub name: String,
+    /// Cpus that it kept busy since the look before, on average; `None` at the first look.
+    pub cpus: Option<f64>,
+    /// Its memory; pages that it shares with others are counted in full.
+    pub resident_bytes: u64,
 }
 
 /// Use of all cpus together, as shares of the time since the sample before.

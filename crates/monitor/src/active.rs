@@ -10,9 +10,11 @@ use crate::glyphs::{Ink, Look};
 
 /// Lines of the pane: heading, a line a figure, the cpus, the cost, and the border.
 pub(crate) const LINES: u16 = ROWS.len() as u16 + 5;
-/// A figure that is worse than the capability by this factor is marked with `!`: what a program notices, and more than
-/// the cells scatter by.
+/// A figure whose newest visit is worse than the capability by this factor is marked with `!`: what a program notices, and
+/// more than visits scatter by.
 const NOTABLE: f64 = 1.5;
+/// The same of the median of five visits to a cell whose visits repeat.
+const LASTING: f64 = 1.2;
 /// Columns of the text before a sparkline.
 const TEXT: usize = 57;
 
@@ -28,6 +30,28 @@ struct Row {
     bytes: fn(&WatchActive) -> Option<u64>,
     text: fn(f64) -> String,
     less_is_better: bool,
+}
+
+impl Row {
+    /// How many times worse a value is than the best; below 1 if it is better.
+    fn worse(&self, value: f64, best: f64) -> Option<f64> {
+        let factor = if self.less_is_better { value / best } else { best / value };
+        Some(factor).filter(|factor| factor.is_finite())
+    }
+
+    /// Whether the machine gives notably less than it has shown.
+    fn is_notable(&self, seen: &WatchBest) -> bool {
+        let than = |value: Option<f64>, factor: f64| {
+            let worse = value.zip(best_known(seen)).and_then(|(value, best)| self.worse(value, best));
+            worse.is_some_and(|worse| worse >= factor)
+        };
+        than(seen.now, NOTABLE) || than(seen.recent, LASTING)
+    }
+}
+
+/// The capability; before it is known, the best visit.
+fn best_known(seen: &WatchBest) -> Option<f64> {
+    seen.capability.or(seen.so_far)
 }
 
 const fn row(
@@ -56,7 +80,8 @@ const ROWS: [Row; 10] = [
 /// The slowest round trip between two cpus.
 fn slowest_ping(active: &WatchActive) -> Option<WatchBest> {
     let slowest = active.pings.iter().max_by(|a, b| a.now.unwrap_or(0.0).total_cmp(&b.now.unwrap_or(0.0)))?;
-    Some(WatchBest { now: slowest.now, age_seconds: slowest.age_seconds, capability: slowest.capability, record: None })
+    let (now, age_seconds, capability) = (slowest.now, slowest.age_seconds, slowest.capability);
+    Some(WatchBest { now, age_seconds, capability, ..WatchBest::default() })
 }
 
 /// The newest values of each line.
@@ -122,17 +147,18 @@ pub(crate) fn lines(
 
 fn line(row: &Row, best: Option<WatchBest>, bytes: Option<u64>, spark: String, look: Look) -> Line<'static> {
     let shown = |value: Option<f64>| value.map_or_else(|| look.absent(), row.text);
-    let best = best.unwrap_or_default();
-    let share = best.now.zip(best.capability).map(|(now, best)| now / best).filter(|share| share.is_finite());
-    let notable = share.is_some_and(|share| if row.less_is_better { share >= NOTABLE } else { share <= 1.0 / NOTABLE });
+    let seen = best.unwrap_or_default();
+    let share = seen.now.zip(best_known(&seen)).map(|(now, best)| now / best).filter(|share| share.is_finite());
+    let notable = row.is_notable(&seen);
+    let so_far = seen.so_far.filter(|_| seen.capability.is_none()).map(|best| format!("~{}", (row.text)(best)));
     let text = format!(
         "{}{:<9}{:>6}{:>7}{:>11}{:>7}{:>15} ",
         if notable { "!" } else { " " },
         row.name,
         bytes.map_or_else(String::new, |bytes| short(bytes as f64, 1024.0)),
-        shown(best.now),
-        shown(best.capability),
-        shown(best.record),
+        shown(seen.now),
+        so_far.unwrap_or_else(|| shown(seen.capability)),
+        shown(seen.record),
         share.map_or_else(|| look.absent(), |share| format!("{:.0}%", share * 100.0)),
     );
     let ink = if notable { Ink::Alarm } else { Ink::Plain };

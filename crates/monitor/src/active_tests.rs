@@ -9,7 +9,7 @@ fn active(n: u32) -> WatchActive {
     let slow = if n >= 10 { 2.0 } else { 1.0 };
     let best = |now: f64, capability: f64| {
         let capability = (n > 5).then_some(capability);
-        Some(WatchBest { now: Some(now), age_seconds: Some(0.5), capability, record: None })
+        Some(WatchBest { now: Some(now), age_seconds: Some(0.5), capability, ..WatchBest::default() })
     };
     let recorded = |best: Option<WatchBest>, record: f64| best.map(|best| WatchBest { record: Some(record), ..best });
     WatchActive {
@@ -102,4 +102,23 @@ fn what_is_not_known_is_said_where_there_is_room() {
     assert!(large.contains("hit/s"), "{large}");
     insta::assert_snapshot!(large);
     assert_eq!(knows(&shown(lacking(names.clone()), Some("synth".into()), 50)), [false, true]);
+}
+
+/// A neighbour that costs a quarter is marked once it lasts; a single visit is not.
+#[test]
+fn a_lasting_loss_of_a_quarter_is_marked_from_the_first_seconds() {
+    let line = |seen: WatchBest| {
+        let mut monitor = Monitor::new("every 1 s");
+        let found = WatchActive { dram: WatchCell { latency: Some(seen), ..WatchCell::default() }, ..active(1) };
+        monitor.add(WatchSample { active: Some(found), ..sample(1) }, None);
+        drawn(&monitor, LEAST, true).lines().find(|line| line.contains("DRAM ns")).unwrap().to_owned()
+    };
+    let slow = WatchBest { now: Some(125.0), so_far: Some(100.0), ..WatchBest::default() };
+    let one = line(slow);
+    assert!(one.contains("│ DRAM ns") && one.contains("~100") && one.contains("125%"), "{one}");
+    assert!(line(WatchBest { recent: Some(125.0), ..slow }).contains("│!DRAM ns"));
+    let known = WatchBest { recent: Some(118.0), capability: Some(100.0), so_far: None, ..slow };
+    assert!(line(known).contains("│ DRAM ns") && !line(known).contains('~'), "{}", line(known));
+    assert!(line(WatchBest { recent: Some(125.0), ..known }).contains("│!DRAM ns"));
+    assert!(line(WatchBest { now: Some(160.0), ..known }).contains("│!DRAM ns"));
 }

@@ -11,6 +11,7 @@ mod groups;
 mod history;
 mod lines;
 mod panes;
+mod programs;
 mod traffic;
 
 use tiermark_model::WatchSample;
@@ -35,7 +36,7 @@ pub enum Action {
     Down,
     /// Show the traffic of memory in place of the other panes, or these again.
     Traffic,
-    /// Show the groups that use most in place of the other panes, or these again.
+    /// Show the groups and the programs that use most in place of the other panes, or these again.
     Groups,
     /// Show or hide the help.
     Help,
@@ -44,12 +45,12 @@ pub enum Action {
 /// What fills the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Page {
-    /// Nodes, pressure, rates, and cpus.
+    /// Nodes, programs, pressure, rates, and cpus.
     #[default]
     Overview,
     /// The traffic of memory and links.
     Traffic,
-    /// The groups that use most.
+    /// The groups and the programs that use most.
     Groups,
 }
 

@@ -4,11 +4,11 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
-use tiermark_model::{Traffic, WatchSample};
+use tiermark_model::{Traffic, WatchProgram, WatchSample};
 
 use crate::glyphs::{Ink, Look};
 use crate::{LEAST, Monitor, Page};
-use crate::{active, alerts, groups, lines, traffic};
+use crate::{active, alerts, groups, lines, programs, traffic};
 
 /// Lines of the pane of pressure: heading, three resources, the group, and the border.
 const PRESSURE: u16 = 7;
@@ -22,13 +22,16 @@ const ALERTS_LEAST: usize = 1;
 /// Notes about the counts that are shown below them.
 const NOTES: usize = 2;
 
+/// Fewest lines of the programs' panes that say something: heading, two programs, and the border.
+const PROGRAMS: u16 = 5;
+
 /// What keys do, in the help.
-const KEYS: [&str; 18] = [
+pub(crate) const KEYS: [&str; 18] = [
     "q, Esc, Ctrl-C  end",
     "space           pause: the screen stays, samples go on",
     "up, down        select a node",
     "t               traffic of memory channels and links, where it is counted",
-    "g               groups of tasks that use most memory or traffic",
+    "g               groups of tasks and programs that use most",
     "h, ?            this help",
     "",
     "now, 10 s …     % of the time in which some tasks waited (PSI)",
@@ -38,9 +41,9 @@ const KEYS: [&str; 18] = [
     "local%          pages got by tasks on this node's cpus",
     "read, write     bytes that memory read and wrote a second (t)",
     "recv, sent      bytes that a link received and sent, both together (t)",
-    "capability      the best that this watch has shown (--active)",
+    "capability      the best that this watch has shown; ~ of few visits (--active)",
     "record          the best of saved runs",
-    "!               10 % or more; 1.5 times worse than the capability",
+    "!               10 % or more; 1.2 times worse than the capability, lastingly",
     "`tiermark help watch` has the rest",
 ];
 
@@ -83,19 +86,26 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look
             (cells, false, notes(cells - active::LINES))
         }
     };
-    let shown = |constraint| if others { constraint } else { Constraint::Length(0) };
     let room = if others { usize::from(spare - cells) } else { 0 };
     let alerts = alerts::shown(sample, room + ALERTS_LEAST, look);
-    let [title, cells, nodes, pressure, below, alarms, keys] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Max(cells),
-        shown(Constraint::Min(NODES_BESIDE + 1)),
-        Constraint::Length(PRESSURE),
-        shown(Constraint::Length(RATES)),
-        Constraint::Length(alerts.len() as u16),
-        Constraint::Length(1),
+    let alarms = alerts.len() as u16;
+    let rates = if others { RATES } else { 0 };
+    // Without the other panes, alerts take lines of the measurements.
+    let cells = if others { cells } else { cells - alarms };
+    let (nodes, programs) = nodes_and_programs(sample, area.height - cells - PRESSURE - rates - alarms - 2);
+    let length = Constraint::Length;
+    let [title, cells, nodes, programs, pressure, below, _, alarms, keys] = Layout::vertical([
+        length(1),
+        length(cells),
+        length(nodes),
+        length(programs),
+        length(PRESSURE),
+        length(rates),
+        Constraint::Min(0),
+        length(alarms),
+        length(1),
     ])
-    .areas(frame.area());
+    .areas(area);
     let [rates, machine] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(below);
     frame.render_widget(self::title(monitor, sample, look), title);
     pane(frame, nodes, "nodes", self::nodes(monitor, sample, nodes, look), look);
@@ -105,11 +115,19 @@ fn overview(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look
         lines.extend(notes.into_iter().map(|note| Line::styled(note, look.style(Ink::Dim))));
         pane(frame, cells, "what this machine gives now", lines, look);
     }
+    show_programs(&sample.programs, programs, frame, look);
     pane(frame, pressure, "pressure", lines::pressure(sample, history, inner(pressure), look), look);
     pane(frame, rates, "a second", lines::rates(sample, history, inner(rates), look), look);
     pane(frame, machine, "cpus and swap", lines::machine(sample, history, inner(machine), look), look);
     frame.render_widget(Paragraph::new(alerts), alarms);
     frame.render_widget(self::keys(sample, look), keys);
+}
+
+/// Lines of the nodes' pane and of the programs' panes where there are so many for both: the nodes come first.
+fn nodes_and_programs(sample: &WatchSample, room: u16) -> (u16, u16) {
+    let nodes = room.min(NODES_BESIDE + sample.nodes.len().max(1) as u16);
+    let programs = programs::height(&sample.programs).min(room - nodes);
+    (nodes, if programs < PROGRAMS { 0 } else { programs })
 }
 
 /// The traffic of memory and links in place of the other panes; without counters, the reason.
@@ -137,11 +155,25 @@ fn traffic_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, 
     }
 }
 
-/// The groups that use most in place of the other panes.
+/// The groups and the programs that use most in place of the other panes.
 fn groups_page(monitor: &Monitor, sample: &WatchSample, frame: &mut Frame<'_>, look: Look) {
     let page = around(monitor, sample, "g", frame, look);
+    let programs = programs::height(&sample.programs).min(page.height / 2);
+    let [page, programs] = Layout::vertical([Constraint::Min(1), Constraint::Length(programs)]).areas(page);
     let room = (inner(page), usize::from(page.height.saturating_sub(2)));
     pane(frame, page, "groups that use most", groups::lines(&sample.groups, monitor.scroll, room, look), look);
+    show_programs(&sample.programs, programs, frame, look);
+}
+
+/// The programs that use most, side by side: by time of the cpus, and by memory.
+fn show_programs(of: &[WatchProgram], area: Rect, frame: &mut Frame<'_>, look: Look) {
+    if area.height == 0 {
+        return;
+    }
+    let sides: [Rect; 2] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(area);
+    for (side, (title, by)) in sides.into_iter().zip(programs::LISTS) {
+        pane(frame, side, title, programs::lines(of, by, look), look);
+    }
 }
 
 /// The title and the keys of a page; the place between them.
@@ -219,7 +251,8 @@ fn keys(sample: &WatchSample, look: Look) -> Line<'static> {
 
 fn help(frame: &mut Frame<'_>, area: Rect, look: Look) {
     let ascii = |line: &&str| Line::raw(if look.unicode { (*line).to_owned() } else { line.replace('…', "..") });
-    let (width, height) = (70.min(area.width), KEYS.len() as u16 + 2);
+    let longest = KEYS.iter().map(|line| line.chars().count()).max().unwrap_or(0) as u16;
+    let (width, height) = (longest + 2, KEYS.len() as u16 + 2);
     let place = Rect::new((area.width - width) / 2, area.height.saturating_sub(height) / 2, width, height);
     frame.render_widget(Clear, place);
     pane(frame, place, "help", KEYS.iter().map(ascii).collect(), look);

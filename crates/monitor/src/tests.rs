@@ -2,11 +2,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use tiermark_model::{
     BoxKind, BoxPlace, BoxTraffic, CounterMark, CounterSourceId, LinkTraffic, Traffic, WatchCost, WatchCpu, WatchGroup,
-    WatchGroupKind, WatchGroupUse, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchRates, WatchStall,
-    WatchStalls, WatchSwap,
+    WatchGroupKind, WatchGroupUse, WatchMemory, WatchNode, WatchPool, WatchPressure, WatchProgram, WatchRates,
+    WatchStall, WatchStalls, WatchSwap,
 };
 
 use super::*;
+use crate::panes::KEYS;
 
 const GIB: u64 = 1 << 30;
 
@@ -63,6 +64,7 @@ pub(crate) fn sample(n: u32) -> WatchSample {
         active: None,
         alerts: Vec::new(),
         groups: Vec::new(),
+        programs: Vec::new(),
         own: WatchCost { read_seconds: Some(2e-4), cpu_share: Some(0.0004) },
     }
 }
@@ -119,6 +121,46 @@ fn keys_select_pause_and_explain() {
     assert!(drawn(&monitor, LEAST, true).contains("14:20:59"));
     monitor.act(Action::Help);
     assert!(drawn(&monitor, LEAST, true).contains("this help") && !monitor.act(Action::Quit));
+}
+
+#[test]
+fn the_help_is_shown_whole() {
+    let mut monitor = monitor(1);
+    monitor.act(Action::Help);
+    for (size, unicode) in [(LEAST, true), ((100, 30), true), ((100, 30), false)] {
+        let text = drawn(&monitor, size, unicode);
+        for line in KEYS {
+            let line = if unicode { line.to_owned() } else { line.replace('…', "..") };
+            assert!(text.contains(&line), "{line} is not in\n{text}");
+        }
+    }
+}
+
+/// Names of programs, with what each uses; as many of each list.
+fn programs() -> Vec<WatchProgram> {
+    let program = |pid: u32, name: &str, cpus: f64, mib: u64| WatchProgram {
+        pid,
+        name: name.into(),
+        cpus: Some(cpus),
+        resident_bytes: mib << 20,
+    };
+    vec![program(7, "rustc", 1.5, 900), program(8, "ld", 0.25, 300), program(3, "postgres", 0.0, 8000)]
+}
+
+#[test]
+fn programs_that_use_most_have_names_where_there_is_room() {
+    let mut monitor = Monitor::new("every 1 s");
+    let one = WatchSample { programs: programs(), nodes: sample(1).nodes[..1].to_vec(), ..sample(1) };
+    monitor.add(one, None);
+    let text = drawn(&monitor, (100, 45), true);
+    insta::assert_snapshot!(text);
+    let empty = text.lines().filter(|line| line.starts_with('│') && line.trim_matches(['│', ' ']).is_empty()).count();
+    assert!(empty == 0, "{empty} empty rows in\n{text}");
+    // On the smallest screen they are beside the groups.
+    assert!(!drawn(&monitor, LEAST, true).contains("postgres"));
+    monitor.act(Action::Groups);
+    let page = drawn(&monitor, LEAST, true);
+    assert!(page.contains("7.8G  postgres (3)") && page.contains("  1.50    900M  rustc (7)"), "{page}");
 }
 
 #[test]

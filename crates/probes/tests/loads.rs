@@ -2,46 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
+mod common;
+
+use common::{SEEDS, found, kernels, request, run, server};
 use tiermark_engine::{Ceilings, Lab, Probe, SimHost, SimOptions, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::Purpose;
 use tiermark_model::messages::memory::codes;
 use tiermark_model::*;
 use tiermark_probes::{loaded::Loaded, scale::Scale};
-
-/// Seeds of noise under which every number must come out.
-const SEEDS: std::ops::Range<u64> = 1..21;
-
-/// Two sockets.
-fn server(cores: u32, smt: u32) -> Machine {
-    Synth { sockets: 2, cores_per_node: cores, cores_per_llc: cores, smt, node_bytes: 32 << 30, ..Synth::default() }
-        .machine()
-        .unwrap()
-}
-
-/// Only plain kernels and their portable twins: what the compiler's target has is not the question here.
-fn kernels() -> Vec<KernelInfo> {
-    tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()
-}
-
-fn request(probe: &str, effort: Effort, seed: u64, params: serde_json::Value) -> Request {
-    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params, part: None }
-}
-
-fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
-    let options = SimOptions { seed: request.seed, noise: 0.005, ceilings, ..SimOptions::default() };
-    let mut host = SimHost::new(machine.clone(), kernels(), options);
-    run_experiment(probe, request, &mut host, &mut ()).unwrap()
-}
-
-fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
-    let fits = |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, word)| f.labels.is(key, word));
-    experiment
-        .findings
-        .iter()
-        .find(fits)
-        .unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
-}
 
 #[test]
 fn a_remote_ramp_finds_the_ceiling_of_its_link() {
@@ -219,51 +188,6 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
         }
     }
     assert!(rising >= 3 && level >= 1, "{rising} and {level} ramps were cut off");
-}
-
-/// What an effort makes of a curve whose knee is known, under a seed of noise.
-fn knee_is_found(effort: Effort, seed: u64, points: usize) {
-    let machine = server(16, 1);
-    let knee = 0.6 + 0.015 * seed as f64;
-    let (node, link) = (120e9, 200e9);
-    let ceilings = Ceilings { node: Some(node), link, knee, ..Ceilings::default() };
-    let params = serde_json::json!({ "mixes": ["read"], "target_ns": 150.0 });
-    let experiment = run(&Loaded, &machine, &request("loaded-latency", effort, seed, params), ceilings);
-    let local = [("place", "local")];
-    let at = found(&experiment, "loaded.knee", &local);
-    let truth = knee * node;
-    let off = at.value.map_or(f64::NAN, |value| value / truth - 1.0);
-    if effort == Effort::Quick {
-        // Fifteen points lie farther apart; between its neighbours the knee is all the same.
-        let neighbours = at.interval.unwrap();
-        assert!((neighbours.low..=neighbours.high).contains(&truth) && off.abs() < 0.1, "seed {seed}: {at:#?}");
-    } else {
-        assert!(off.abs() < 0.03, "{effort:?}, seed {seed}: {:?} of {truth}", at.value);
-    }
-    let most = found(&experiment, "loaded.most", &local).value.unwrap();
-    assert!((most / node - 1.0).abs() < 0.03, "{effort:?}, seed {seed}: {most}");
-    let idle = found(&experiment, "loaded.unloaded", &local).value.unwrap();
-    let full = found(&experiment, "loaded.saturated", &local).value.unwrap();
-    let target = found(&experiment, "loaded.at_target", &local).value.unwrap();
-    assert!(idle < 100.0 && full > 2.0 * idle && target > truth && target < most, "{idle} {full} {target}");
-    let seen = experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Load));
-    assert!(seen.clone().count() >= points && seen.clone().all(|o| o.value.is_some()), "{effort:?}, seed {seed}");
-}
-
-// Full and standard effort measure two places, quick effort one.
-#[test]
-fn the_knee_of_a_full_curve_is_where_the_memory_has_it() {
-    SEEDS.for_each(|seed| knee_is_found(Effort::Full, seed, 2 * 12));
-}
-
-#[test]
-fn the_knee_of_a_loaded_curve_is_where_the_memory_has_it() {
-    SEEDS.for_each(|seed| knee_is_found(Effort::Standard, seed, 2 * 12));
-}
-
-#[test]
-fn the_knee_of_a_quick_curve_is_where_the_memory_has_it() {
-    SEEDS.for_each(|seed| knee_is_found(Effort::Quick, seed, 12));
 }
 
 /// Time runs out after the idle point: one point is no curve.

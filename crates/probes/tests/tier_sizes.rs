@@ -1,35 +1,14 @@
-//! Sizes of tiers as the latency probe finds them on simulated machines, and rungs of the probes that plan with them.
+//! Rungs of the probes that plan with the sizes of tiers, on simulated machines.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, run_experiment};
+mod common;
+
+use common::{findings, kernels};
+use tiermark_engine::{Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Finding, KIB, KernelInfo, Labels, MIB, PageKind, Request, Scope};
+use tiermark_model::{Effort, Finding, KIB, Labels, MIB, PageKind, Request, Scope};
 use tiermark_probes::{background::Background, bandwidth::Bandwidth, latency::Latency, mlp::Mlp};
-
-/// What a probe finds on two cores that declare 48 KiB, 1.25 MiB and 40 MiB.
-fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
-    let synth = Synth {
-        cores_per_node: 2,
-        cores_per_llc: 2,
-        smt: 1,
-        l1_bytes: 48 * KIB,
-        l2_bytes: 1280 * KIB,
-        l3_bytes: 40 * MIB,
-        ..Synth::default()
-    };
-    let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
-    let options = SimOptions { seed, noise: 0.005, core, ..SimOptions::default() };
-    let mut host = SimHost::new(synth.machine().unwrap(), kernels, options);
-    let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
-    let request = Request { probe: probe_id, scope, effort, precision: None, seed, params, part: None };
-    run_experiment(probe, &request, &mut host, &mut ()).unwrap().findings
-}
-
-fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
-    findings(&Latency, effort, core, seed).into_iter().filter(|f| f.metric.name() == "tier.size").collect()
-}
 
 #[test]
 fn rungs_lie_in_the_caches_that_are_there() {
@@ -70,8 +49,7 @@ fn footprints(found: &[Finding], metric: &str, tier: &str) -> Vec<u64> {
 fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
     // Nothing was measured yet: what is expected of the time is reckoned with the declared sizes.
     let machine = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() }.machine().unwrap();
-    let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
-    let host = SimHost::new(machine.clone(), kernels, SimOptions::default());
+    let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let lab = Lab { machine: &machine, bench: host.bench() };
     for probe in [&Mlp as &dyn Probe, &Background] {
         let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
@@ -90,8 +68,7 @@ fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
 #[test]
 fn a_plan_says_what_follows_from_its_curve() {
     let machine = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() }.machine().unwrap();
-    let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
-    let host = SimHost::new(machine.clone(), kernels, SimOptions::default());
+    let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let lab = Lab { machine: &machine, bench: host.bench() };
     let planned = |probe: &dyn Probe, params: serde_json::Value, page| {
         let scope = Scope { page, ..Scope::default() };
@@ -114,31 +91,4 @@ fn a_plan_says_what_follows_from_its_curve() {
     assert_eq!(tiers(Some(PageKind::Thp)), serde_json::json!(["L1", "L2", "L3", "DRAM", "DRAM random"]));
     // A table is all there is.
     assert!(planned(&Latency, serde_json::json!({ "sizes": [65536] }), None).later.is_empty());
-}
-
-#[test]
-fn sizes_are_the_machine_s_or_not_said() {
-    sizes_are(&SimCore::default(), 40 * MIB);
-}
-
-#[test]
-fn sizes_are_those_that_a_guest_got_or_not_said() {
-    let quarter = SimCore { caches: vec![SimCache { level: 3, bytes: 10 * MIB, ways: 16 }], ..SimCore::default() };
-    sizes_are(&quarter, 10 * MIB);
-}
-
-fn sizes_are(core: &SimCore, l3: u64) {
-    for effort in [Effort::Quick, Effort::Standard, Effort::Full] {
-        for seed in 0..3 {
-            let found = sizes(effort, core.clone(), seed);
-            for (name, truth) in [("L1", 48 * KIB), ("L2", 1280 * KIB), ("L3", l3)] {
-                let size = found.iter().find(|f| f.labels.is(Labels::TIER, name));
-                // Points an octave apart tell no size within 10 %.
-                let expected = effort > Effort::Quick && (name != "L3" || truth == 40 * MIB);
-                assert!(!expected || size.is_some_and(|s| s.value.is_some()), "{name}, {effort:?}: {size:?}");
-                let Some(value) = size.and_then(|s| s.value) else { continue };
-                assert!((value / truth as f64 - 1.0).abs() < 0.1, "{name}, {effort:?}, seed {seed}: {size:?}");
-            }
-        }
-    }
 }

@@ -55,6 +55,8 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
             || key == Labels::GROUP
             || (key == Labels::PURPOSE && labels.get(Labels::GROUP).is_some())
             || (key == Labels::NODE && in_tier)
+            // `write of zeros` says so.
+            || (key == Labels::DATA && labels.get(Labels::OP).zip(labels.get(key)).is_some_and(|(op, data)| op.ends_with(data)))
             // Both are named.
             || (key == Labels::CPUS && labels.number(Labels::TO).is_some())
     };
@@ -279,4 +281,17 @@ pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
         ]);
     }
     heading("Findings", style) + &table.render(style) + &reasons.render(style) + &notes(&rest, style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_operation_says_is_not_said_again() {
+        let stored =
+            |op: &str| Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, op).text(Labels::DATA, "zeros");
+        assert_eq!(words(&stored("write of zeros"), &[]), "DRAM write of zeros");
+        assert_eq!(words(&stored("write"), &[]), "DRAM write zeros");
+    }
 }

@@ -6,7 +6,7 @@ use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, Unit, Verdict};
 
 use crate::kernels::{Winner, kernels};
 use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_interval};
-use crate::order::grouped;
+use crate::order::{distinct, grouped};
 use crate::reasons::Reasons;
 use crate::style::{Style, grade_ink};
 use crate::table::{Align, Cell, Table};
@@ -16,6 +16,10 @@ use crate::text::{hanging, heading};
 /// The operations that have columns of their own.
 pub(crate) const OPS: [&str; 3] = ["read", "write", "copy"];
 pub(crate) const SPANS: [&str; 2] = ["one", "all"];
+/// The place of copies among [`OPS`].
+pub(crate) const COPY: usize = 2;
+/// What rates of copies are of: elsewhere a copy of 1 GB may count once.
+pub(crate) const COPY_COUNTS: &str = "copy counts the bytes read and the bytes written";
 
 /// Findings by their place in a list, and which of them a view has shown.
 pub(crate) struct Shown<'a> {
@@ -167,19 +171,40 @@ fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
 }
 
 /// What stands beside the numbers of the table, as far as it is used.
-fn key(rows: &[(String, LadderRow<'_>)], only: Option<&str>, style: &Style) -> String {
+fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) -> String {
     let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
         |cpus| format!("all = all cores: not measured, only one core (cpu {cpus}) was in scope"),
     );
     let mut parts: Vec<String> = rates.then(|| format!("one = one core, {all}")).into_iter().collect();
+    let copies = rows.iter().any(|(_, row)| row.rates[COPY * SPANS.len()..].iter().any(Option::is_some));
+    parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     // A row's mark is that of its worst number.
     let grades: BTreeSet<Grade> = rows.iter().filter_map(|(_, row)| row.worst()).collect();
     let grades: Vec<String> = grades.into_iter().map(|grade| format!("{} {grade}", style.mark(grade))).collect();
     parts.extend((!grades.is_empty()).then(|| grades.join(", ")));
-    let text = parts.join("; ");
-    if text.is_empty() { text } else { hanging("  ", &text, crate::style::Ink::Dim, style) }
+    let first =
+        |row: &LadderRow<'a>, span: usize| row.rates.iter().skip(span).step_by(SPANS.len()).flatten().next().copied();
+    let measured = footprints(rows.iter().map(|(_, row)| [row.latency, first(row, 0), first(row, 1)]));
+    let texts = [parts.join("; "), measured].into_iter().filter(|text| !text.is_empty());
+    texts.map(|text| hanging("  ", &text, crate::style::Ink::Dim, style)).collect()
+}
+
+/// The memory that rows were measured over, of each their latency and a rate by one core and by all: a part of the tier, whose rest
+/// may behave otherwise. Empty if no figure says.
+pub(crate) fn footprints<'a>(rows: impl Iterator<Item = [Option<&'a Finding>; 3]>) -> String {
+    const OF: [&str; 3] = ["latency", "one core", "all cores, each"];
+    // Nodes of one tier are measured alike.
+    let of = |finding: &Finding| {
+        let tier = finding.labels.get(Labels::TIER)?.split(" node ").next()?;
+        Some(format!("{tier} {}", finding.labels.size()?))
+    };
+    let each = rows.flat_map(|row| OF.into_iter().zip(row)).filter_map(|(what, finding)| Some((what, of(finding?)?)));
+    let lists = grouped(each).into_iter().map(|(what, sizes)| (distinct(sizes).join(", "), what));
+    let lists = grouped(lists).into_iter().map(|(list, what)| format!("{list} ({})", what.join("; ")));
+    let lists: Vec<String> = lists.collect();
+    if lists.is_empty() { String::new() } else { format!("Measured over {}", lists.join("; ")) }
 }
 
 /// The findings of one tier.

@@ -1,7 +1,7 @@
 //! A run as a table with a row for each observation, for programs that analyse data: CSV, and lines of JSON. Numbers are in base units
 //! (ns, bytes, bytes a second).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -97,19 +97,22 @@ pub fn json_rows(run: &Run) -> String {
     rows(run).map(|row| format!("{row}\n")).collect()
 }
 
-/// Renders a run as CSV (RFC 4180): a row for each observation, and a column for each label that any has. A label that is called as
-/// another column has `label_` before its name.
+/// Renders a run as CSV (RFC 4180): a row for each observation, and a column for each label that any kind of run has, so that the files
+/// of several runs can be joined. A label that is called as another column has `label_` before its name. Labels that only documents of
+/// other versions have follow in further columns.
 pub fn csv(run: &Run) -> String {
     let all: Vec<Value> = rows(run).collect();
-    let keys = all.iter().filter_map(|row| row["labels"].as_object()).flat_map(|labels| labels.keys());
-    let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
+    let known = || Labels::KEYS.iter().map(|(key, _)| *key);
+    let own = all.iter().filter_map(|row| row["labels"].as_object()).flat_map(|labels| labels.keys());
+    let strange: BTreeSet<&str> = own.map(String::as_str).filter(|key| !known().any(|other| other == *key)).collect();
+    let keys: Vec<&str> = known().chain(strange).collect();
     let name = |key: &&str| if COLUMNS.contains(key) { format!("label_{key}") } else { (*key).to_owned() };
-    let names: BTreeMap<&str, String> = keys.iter().map(|key| (*key, name(key))).collect();
-    let head = COLUMNS.into_iter().chain(names.values().map(String::as_str)).map(quoted);
+    let names: Vec<String> = keys.iter().map(name).collect();
+    let head = COLUMNS.into_iter().chain(names.iter().map(String::as_str)).map(quoted);
     let mut out = head.collect::<Vec<_>>().join(",") + "\n";
     for row in &all {
         let fixed = COLUMNS.iter().map(|column| cell(&row[*column]));
-        let labels = names.keys().map(|key| cell(&row["labels"][*key]));
+        let labels = keys.iter().map(|key| cell(&row["labels"][*key]));
         out.push_str(&fixed.chain(labels).collect::<Vec<_>>().join(","));
         out.push('\n');
     }
@@ -156,19 +159,39 @@ mod tests {
         run
     }
 
+    /// The cells of a line without commas in quotes, by the names of the head.
+    fn cell<'a>(text: &'a str, line: usize, column: &str) -> &'a str {
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines[0].split(',').position(|name| name == column).unwrap_or_else(|| panic!("no {column}"));
+        lines[line].split(',').nth(at).unwrap()
+    }
+
     #[test]
     fn a_row_has_every_column() {
         let text = csv(&run());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines[0].starts_with("run,started,simulated,probe,experiment,step,metric,unit,value,low,high"));
-        assert!(lines[0].ends_with("state,op,size,label_state,tier"), "{}", lines[0]);
-        assert!(
-            lines[1].contains(",1.25,1.0,1.5,2.0,1.5,4.0,") && lines[1].ends_with(",,4096,x,\"L1, \"\"first\"\"\""),
-            "{}",
-            lines[1]
-        );
-        assert!(lines[2].ends_with(",read,,,"), "{}", lines[2]);
+        assert!(lines[1].contains(",1.25,1.0,1.5,2.0,1.5,4.0,") && lines[1].contains(",\"L1, \"\"first\"\"\","));
+        let of_second = ["op", "size", "label_state", "tier", "value"].map(|column| cell(&text, 2, column));
+        assert_eq!(of_second, ["read", "", "", "", ""]);
+    }
+
+    /// So that files can be joined, whatever was measured.
+    #[test]
+    fn every_run_has_the_same_columns() {
+        let head = |run: &Run| csv(run).lines().next().unwrap().to_owned();
+        let mut other = run();
+        other.experiments[0].observations.clear();
+        assert_eq!(head(&run()), head(&other));
+        for (key, _) in Labels::KEYS {
+            assert!(head(&other).split(',').any(|name| name.strip_prefix("label_").unwrap_or(name) == *key), "{key}");
+        }
+        // Of a document of another version nothing is lost.
+        other.experiments[0].observations =
+            vec![Observation::new("a", Labels::new().text("colour", "red"), Metric::Latency)];
+        assert_eq!(head(&other), head(&run()) + ",colour");
+        assert_eq!(cell(&csv(&other), 1, "colour"), "red");
     }
 
     #[test]

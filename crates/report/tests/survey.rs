@@ -5,7 +5,7 @@
 #[path = "survey/made.rs"]
 mod made;
 
-use made::{Made, all_fine, withhold};
+use made::{Made, all_fine, with_zeros, withhold};
 use proptest::prelude::*;
 use tiermark_model::messages::setup as says;
 use tiermark_model::*;
@@ -194,6 +194,29 @@ fn the_long_views_say_whether_places_or_moments_differ() {
         e.findings.iter_mut().for_each(|f| f.verdict = Verdict::trusted());
     }
     assert!(!view(&fine, "why").contains("4.1 %"));
+}
+
+#[test]
+fn every_reason_of_a_figure_is_listed() {
+    let mut made = all_fine();
+    let read = made.figure("L2", "read", "one");
+    let reasons = [Reason::NotSharp { share: 0.02 }, Reason::NotReproduced { reached: 2 }];
+    reasons.iter().for_each(|reason| read.verdict.bound(reason.clone()));
+    let said = view(&made.run(), "why");
+    let also = format!("L2 read, one core also: {}", reasons[1]);
+    assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(&also), "{said}");
+    assert_eq!(said.matches("also:").count(), 1, "{said}");
+}
+
+#[test]
+fn stores_of_zeros_are_figures_with_a_line_of_their_own() {
+    let mut made = with_zeros();
+    let text = shown(&made);
+    assert!(text.contains("DRAM write of zeros: 42.5 GB/s (one core), 76.0 GB/s (all cores)"), "{text}");
+    assert!(result(&made).contains("all 30 figures trusted"), "{text}");
+    made.figure("DRAM", "write of zeros", "all").verdict.bound(Reason::NotReproduced { reached: 2 });
+    let why = view(&made.run(), "why");
+    assert!(why.contains("DRAM write of zeros,") && why.contains("1 of 30 figures"), "{why}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod groups;
+mod programs;
 mod rates;
 mod reading;
 mod source;

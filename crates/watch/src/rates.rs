@@ -56,6 +56,7 @@ pub fn sample(time: String, before: Option<&Reading>, now: &Reading, page_bytes:
         active: None,
         alerts: Vec::new(),
         groups: groups(before, now, span),
+        programs: now.programs.clone(),
         own: WatchCost {
             read_seconds: now.read_seconds,
             cpu_share: before

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_machine::files::{Counters, counters, kilobytes};
 use tiermark_machine::{CpuTimes, Stalls, Zram, Zswap, swap_areas, zswap};
-use tiermark_model::{NodeId, Swap};
+use tiermark_model::{NodeId, Swap, WatchProgram};
 
 use crate::groups::GroupReading;
 
@@ -38,6 +38,8 @@ pub struct Reading {
     pub groups: BTreeMap<String, GroupReading>,
     /// Groups that a sample shows at most.
     pub most_groups: usize,
+    /// Programs that use most.
+    pub programs: Vec<WatchProgram>,
     /// Cpu time that this program has used so far, in seconds.
     pub own_seconds: Option<f64>,
     /// Cpu time that this reading took, in seconds.

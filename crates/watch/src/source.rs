@@ -8,6 +8,7 @@ use tiermark_machine::{CpuTimes, OpenFile, Root, own_group, pressure, zram};
 use tiermark_model::NodeId;
 
 use crate::groups::Groups;
+use crate::programs::Programs;
 use crate::reading::{NodeReading, Pressures, Reading};
 
 /// Directory of the nodes.
@@ -36,6 +37,7 @@ pub struct Source {
     zram: BTreeMap<String, OpenFile>,
     groups: Option<Groups>,
     most_groups: usize,
+    programs: Option<Programs>,
     readings: u64,
 }
 
@@ -75,16 +77,18 @@ impl Source {
             zram: BTreeMap::new(),
             groups: None,
             most_groups: 0,
+            programs: None,
             readings: 0,
             root: root.clone(),
         }
     }
 
-    /// The same with the groups that use most, at most so many in a sample.
+    /// The same with the groups and the programs that use most, at most so many of each kind in a sample.
     #[must_use]
     pub fn with_groups(self, most: usize) -> Self {
         let groups = (most > 0).then(|| Groups::new(&self.root, most));
-        Self { groups, most_groups: most, ..self }
+        let programs = (most > 0).then(|| Programs::new(&self.root, most));
+        Self { groups, most_groups: most, programs, ..self }
     }
 
     /// Reads everything now.
@@ -117,6 +121,9 @@ impl Source {
         reading.zram = self.zram.iter_mut().filter_map(device).collect();
         if let Some(groups) = &mut self.groups {
             (reading.groups, reading.most_groups) = (groups.read(), self.most_groups);
+        }
+        if let Some(programs) = &mut self.programs {
+            reading.programs = programs.read(reading.at, || seconds(ClockId::ThreadCPUTime));
         }
         if self.root.is_live() {
             reading.own_seconds = Some(seconds(ClockId::ProcessCPUTime));

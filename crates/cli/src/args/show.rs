@@ -36,7 +36,8 @@ pub(crate) struct ShowArgs {
 
 pub(crate) const REPORT_EXAMPLES: &str = "\
 Examples:
-  tiermark report --html report.html
+  tiermark report
+  tiermark report last --html report.html
   tiermark report before.json after.json --html both.html
   tiermark report last --redact --html share.html";
 
@@ -49,7 +50,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) runs: Vec<String>,
     /// HTML page to write: one file that needs no network; - is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "tiermark.html")]
     pub(crate) html: String,
     /// Leave out names that identify the machine and its owner
     #[arg(long)]

@@ -43,8 +43,8 @@ pub(crate) struct WatchArgs {
     /// Print CSV
     #[arg(long, group = "output")]
     pub(crate) csv: bool,
-    /// Print no samples: for --prometheus and --record
-    #[arg(short, long, group = "output")]
+    /// Print no samples, and no summary of COMMAND: for --prometheus, --record and --alert
+    #[arg(short, long, conflicts_with_all = ["text", "json", "csv"])]
     pub(crate) quiet: bool,
     /// Serve the newest sample at http://ADDR/metrics: a port, or IP:PORT
     ///
@@ -75,7 +75,7 @@ pub(crate) struct WatchArgs {
     /// alone is of seconds). An alarm is reported on standard error, on the screen, and in each output format.
     #[arg(long, value_name = "EXPR", value_parser = alert)]
     pub(crate) alert: Vec<Alert>,
-    /// Show COUNT groups of tasks of each kind: most memory, longest stalls, most traffic
+    /// Show COUNT programs and groups of each kind: most cpu time, memory, stalls, traffic
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = parse::within::<usize>(0..=50), conflicts_with = "replay")]
     pub(crate) groups: usize,
     /// With COMMAND: place the program on the loaded-latency curves of RUN: a file, an id or `last`

@@ -51,7 +51,7 @@ fn texts(
     }
     texts.extend(of_another_tool(topic, texts.is_empty(), style));
     if texts.is_empty() {
-        texts.extend(terms(glossary::terms_begun(topic)));
+        texts.extend(terms(glossary::terms_with(topic)));
     }
     // A word that only begins names of the system is theirs where nothing else has it.
     if names::is_of_the_system(topic) || texts.is_empty() {
@@ -197,6 +197,15 @@ mod tests {
             ("--loaded_latency", "tiermark loaded-latency"),
             ("idle", "idle latency, idle"),
             ("peak", "peak injection bandwidth"),
+            // Words that begin lines of the reports.
+            ("translation", "physical address"),
+            ("groups", "layout of the row DRAM"),
+            ("cold", "evicts caches"),
+            ("core clock", "90th percentile"),
+            ("zeros", "clearing memory"),
+            ("copy", "read + written"),
+            ("residency", "keeps a touched line"),
+            ("fleet", "tiermark compare host1.json host2.json"),
             ("loaded", "latency"),
             ("scenario", "`maxmemory-policy` (\"noeviction\""),
             ("scenario", "`settle` (seconds, or as \"2m\"; default 120.0)"),

@@ -10,7 +10,10 @@ use tiermark_report::{LoadView, Sheet, html};
 use super::load::shown;
 use crate::args::ReportArgs;
 use crate::kept::{Kept, SavedDocument};
-use crate::output::{Destination, Failure, style};
+use crate::output::{Destination, Failure, style, tell};
+
+/// The file name that stands for standard output.
+const STDOUT: &str = "-";
 
 /// A document of a page.
 enum Loaded {
@@ -50,7 +53,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let loaded = args.runs.iter().map(|reference| Loaded::load(reference, args.redact));
     let loaded = loaded.collect::<Result<Vec<Loaded>, Failure>>()?;
     let sheets: Vec<Sheet<'_>> = loaded.iter().map(Loaded::sheet).collect();
-    page.write(&html(&sheets, &style(&args.view))).map(|()| Exit::Done)
+    page.write(&html(&sheets, &style(&args.view)))?;
+    // The name may be the default.
+    if args.html != STDOUT {
+        tell(format_args!("tiermark: the page is in {}", args.html));
+    }
+    Ok(Exit::Done)
 }
 
 /// Opens the file of a page before documents are read, so that a bad path fails first.

@@ -10,6 +10,16 @@ messages! {
     Refusal document_unreadable(from: &str, error: &str):
         "{from}", "it cannot be read: {error}", "check the path and its permissions";
 
+    /// A directory where a document is wanted; `newest`: the newest document in it.
+    Refusal document_is_directory(from: &str, newest: Option<&str>):
+        "{from}", "it is a directory",
+        {
+            newest.map_or_else(
+                || "name a document, `last`, or the id of a saved run (`tiermark list runs`)".to_owned(),
+                |path| format!("name one of its documents, such as {path}"),
+            )
+        };
+
     /// A document that is larger than any of this program.
     Refusal document_too_large(from: &str, most: Bytes):
         "{from}", "it is larger than {most}, which no tiermark run is", { OURS };

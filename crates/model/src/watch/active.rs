@@ -55,8 +55,14 @@ pub struct WatchBest {
     pub now: Option<f64>,
     /// How old that is, seconds.
     pub age_seconds: Option<f64>,
+    /// The median of the newest five visits; `None` before there are so many.
+    #[serde(default)]
+    pub recent: Option<f64>,
     /// What the machine has shown in this watch that it can do: the edge of all windows. `None` before there are enough.
     pub capability: Option<f64>,
+    /// The best visit so far; `None` before the second one, and once the capability is known.
+    #[serde(default)]
+    pub so_far: Option<f64>,
     /// The machine's record, from saved runs; `None` without one of the same measurement.
     pub record: Option<f64>,
 }
@@ -118,7 +124,7 @@ impl WatchBest {
     /// The same of what is measured no more.
     #[must_use]
     pub fn not_now(self) -> Self {
-        Self { now: None, age_seconds: None, ..self }
+        Self { now: None, age_seconds: None, recent: None, ..self }
     }
 }
 

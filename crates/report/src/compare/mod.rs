@@ -141,18 +141,18 @@ fn families(other: &Against, style: &Style) -> String {
     heading("Changed as a family", style) + &table.render(style)
 }
 
-/// The scatter between runs that the tests assume: each family by a history, or the default.
-fn scatter(other: &Against) -> String {
-    let Some(least) = other.scatter.iter().map(|one| one.sd).reduce(f64::min) else { return String::new() };
+/// The scatter between runs that the tests assume: each family by a history, or the default; `None` if nothing was tested.
+fn scatter(other: &Against) -> Option<String> {
+    let least = other.scatter.iter().map(|one| one.sd).reduce(f64::min)?;
     let most = other.scatter.iter().map(|one| one.sd).fold(least, f64::max);
     let span = if plain(least) == plain(most) { plain(least) } else { format!("{} to {}", plain(least), plain(most)) };
     let runs = other.scatter.iter().map(|one| one.runs).max().unwrap_or(0);
     let source = match runs {
-        0 => "the default; five saved runs of the machine replace it".to_owned(),
-        _ if other.scatter.iter().any(|one| one.runs == 0) => format!("from {runs} runs, else the default"),
+        0 => "assumed; five saved runs of the machine replace it".to_owned(),
+        _ if other.scatter.iter().any(|one| one.runs == 0) => format!("from {runs} runs, else assumed"),
         _ => format!("from {runs} runs of the machine"),
     };
-    format!(" Assumed scatter of a number between runs: {span} ({source}).")
+    Some(format!(", if its numbers scatter by {span} from run to run ({source})"))
 }
 
 /// The numbers that moved, the largest change first.
@@ -312,14 +312,13 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String 
 
 /// How to read the verdicts, and what limits them here.
 fn notes(comparison: &Comparison, other: &Against, style: &Style) -> String {
-    let mut text = format!(
-        "Better or worse: a change of more than {} that is not chance: of pairs of runs of an unchanged machine that \
-         scatters as assumed, at most {} have such a number.",
+    let text = format!(
+        "Better, worse: changed by more than {}, and by more than runs scatter. An unchanged machine shows a change in at most {} \
+         of comparisons{}. `tiermark help compare` explains.",
         plain(comparison.threshold),
-        plain(comparison.level)
+        plain(comparison.level),
+        scatter(other).unwrap_or_default()
     );
-    text.push_str(&scatter(other));
-    text.push_str(" `tiermark help compare` explains.");
     format!("\n{}", hanging("", &text, Ink::Dim, style))
 }
 

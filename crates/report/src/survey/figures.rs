@@ -112,6 +112,8 @@ pub(crate) struct TierRow<'a> {
     pub(crate) latency: Option<Figure<'a>>,
     /// Of each of [`SPANS`], the operations in the order of [`OPS`].
     pub(crate) rates: [[Option<Figure<'a>>; 3]; 2],
+    /// Of each of [`SPANS`], stores of zeros, where they were measured beside stores of data.
+    pub(crate) zeros: [Option<Figure<'a>>; 2],
     /// The latency of accesses at random over the same memory, with the page size as the step names it.
     pub(crate) walks: Vec<(String, Figure<'a>)>,
 }
@@ -119,7 +121,8 @@ pub(crate) struct TierRow<'a> {
 impl<'a> TierRow<'a> {
     pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
         let walks = self.walks.iter().map(|(_, figure)| *figure);
-        self.latency.into_iter().chain(self.rates.iter().flatten().flatten().copied()).chain(walks)
+        let rates = self.rates.iter().flatten().chain(&self.zeros).flatten().copied();
+        self.latency.into_iter().chain(rates).chain(walks)
     }
 }
 
@@ -192,11 +195,17 @@ fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> TierRow<'
         let found = here(Quantity::Bandwidth).find(|f| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span));
         found.map(|f| Figure::new(steps, f))
     };
+    let zeros = |span: &str| {
+        let found =
+            here(Quantity::Bandwidth).find(|f| f.labels.is(Labels::DATA, "zeros") && f.labels.is(Labels::SPAN, span));
+        found.map(|f| Figure::new(steps, f))
+    };
     TierRow {
         name: name.to_owned(),
         size: None,
         latency: latency.map(|f| Figure::new(steps, f)),
         rates: SPANS.map(|span| OPS.map(|op| rate(span, op))),
+        zeros: SPANS.map(zeros),
         walks: Vec::new(),
     }
 }

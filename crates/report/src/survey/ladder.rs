@@ -1,14 +1,14 @@
 //! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
 //! differs.
 
-use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Purpose, Quantity, StateKind, Unit};
+use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Purpose, Quantity, Unit};
 
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::words;
 use crate::cold::cold;
-use crate::number::{bound_sign, measured_size, nanoseconds, percent, time_unit, unit_name};
+use crate::ladder::SPANS;
+use crate::number::{bound_sign, measured_size, nanoseconds, time_unit, unit_name};
 use crate::residency::{UsedOnce, milliseconds};
-use crate::run::only_core;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::hanging;
@@ -35,7 +35,7 @@ pub(crate) fn plain(value: f64, unit: Unit, style: &Style) -> String {
 
 /// A sign before a figure. What has none is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+pub(super) enum Mark {
     AtLeast,
     AtMost,
     Doubted,
@@ -44,7 +44,7 @@ enum Mark {
 }
 
 /// The mark of a figure; `None` where it is trusted.
-fn mark(figure: &Figure<'_>) -> Option<Mark> {
+pub(super) fn mark(figure: &Figure<'_>) -> Option<Mark> {
     let verdict = &figure.finding.verdict;
     if figure.is_unmeasured() {
         return Some(Mark::Absent);
@@ -60,7 +60,7 @@ fn mark(figure: &Figure<'_>) -> Option<Mark> {
 }
 
 impl Mark {
-    fn sign(self, style: &Style) -> &'static str {
+    pub(super) fn sign(self, style: &Style) -> &'static str {
         match self {
             Self::AtLeast => bound_sign(Unit::BytesPerSecond, style).unwrap_or_default(),
             Self::AtMost => bound_sign(Unit::Ns, style).unwrap_or_default(),
@@ -104,7 +104,7 @@ fn scaled(figure: &Figure<'_>, scale: f64, style: &Style) -> Cell {
 }
 
 /// The size of a tier as measured, else in parentheses as declared.
-fn size(row: &TierRow<'_>, machine: &Machine) -> String {
+pub(super) fn size(row: &TierRow<'_>, machine: &Machine) -> String {
     let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
     measured.map(measured_size).or_else(|| declared(&row.name, machine)).unwrap_or_default()
 }
@@ -176,11 +176,25 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
         _ => out.push_str(&whole.render(style)),
     }
     out.push_str(&super::cycles::cycles(survey, style));
+    out.push_str(&zeros(survey, style));
     out.push_str(&walks(survey, style));
     out.push_str(&cold(survey.run.findings(), "", style));
     out.push_str(&buffers(survey, style));
     out.push_str(&residency(survey, style));
-    out + &key(survey, style)
+    out + &super::key::key(survey, style)
+}
+
+/// How fast memory is cleared.
+fn zeros(survey: &Survey<'_>, style: &Style) -> String {
+    let line = |row: &TierRow<'_>| {
+        let rates = SPANS.iter().zip(&row.zeros).filter_map(|(span, figure)| {
+            let span = if *span == "one" { "one core" } else { "all cores" };
+            Some(format!("{} ({span})", with_unit(figure.as_ref()?, style)))
+        });
+        let rates = rates.collect::<Vec<_>>().join(", ");
+        (!rates.is_empty()).then(|| hanging("", &format!("{} write of zeros: {rates}", row.name), Ink::Plain, style))
+    };
+    survey.rows.iter().filter_map(line).collect()
 }
 
 /// What memory takes if translations are not at hand.
@@ -261,72 +275,6 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
         })
     });
     text.map(|text| hanging("", &text, Ink::Plain, style)).collect()
-}
-
-/// The marks in use and their meaning.
-fn key(survey: &Survey<'_>, style: &Style) -> String {
-    let mut marks: Vec<Mark> = survey.figures().filter_map(|figure| mark(&figure)).collect();
-    marks.sort_unstable();
-    marks.dedup();
-    let has = |mark: Mark| marks.contains(&mark);
-    let sign = |mark: Mark| mark.sign(style);
-    let mut parts: Vec<String> = Vec::new();
-    let bounds = [(Mark::AtLeast, "at least"), (Mark::AtMost, "at most")];
-    let bounds = bounds.into_iter().filter(|(mark, _)| has(*mark)).map(|(mark, word)| format!("{} {word}", sign(mark)));
-    let bounds = bounds.collect::<Vec<_>>().join(", ");
-    if !bounds.is_empty() {
-        parts.push(format!("{bounds}: not seen undisturbed often enough to be sure"));
-    }
-    for (mark, meaning) in [
-        (Mark::Doubted, "in doubt: something could not be proven"),
-        (Mark::Withheld, "withheld: a proof failed"),
-        (Mark::Absent, "not measured"),
-    ] {
-        parts.extend(has(mark).then(|| format!("{} {meaning}", sign(mark))));
-    }
-    let in_parentheses = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('('));
-    parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
-    let now = survey.figures().any(|figure| figure.now().is_some());
-    parts.extend(now.then(|| "now: what a program got (median of the run), where it differs by over 10 %".to_owned()));
-    parts.extend(placed(survey));
-    parts.extend(wide(survey, style));
-    let experiments: Vec<_> = survey.run.experiments.iter().collect();
-    let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
-    parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
-    let about = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('~'));
-    parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));
-    if parts.is_empty() { String::new() } else { hanging("", &parts.join("; "), Ink::Dim, style) }
-}
-
-/// What rates of memory are of, where the cpus were hardly ever seen on different caches: there they may get more.
-fn placed(survey: &Survey<'_>) -> Option<String> {
-    let near_only = |figure: &Figure<'_>| {
-        let seen = figure.seen.map_or(&[][..], |seen| &seen.in_states);
-        let met = |fits: fn(&StateKind) -> bool| seen.iter().any(|state| fits(&state.state));
-        met(|state| *state == StateKind::Near) && !met(|state| matches!(state, StateKind::Apart { .. }))
-    };
-    let of_memory = |figure: &Figure<'_>| {
-        let labels = &figure.finding.labels;
-        labels.is(Labels::TIER, "DRAM") && labels.is(Labels::SPAN, "all")
-    };
-    let cache = words::last_cache(&survey.run.machine);
-    survey
-        .figures()
-        .any(|figure| of_memory(&figure) && near_only(&figure))
-        .then(|| format!("DRAM, all cores: while the cpus shared an {cache}; on different {cache}s they may get more"))
-}
-
-/// The figures whose interval is wider than wanted.
-fn wide(survey: &Survey<'_>, style: &Style) -> Option<String> {
-    const NAMED: usize = 3;
-    let mut wide: Vec<(String, f64)> = survey.figures().filter_map(|f| Some((f.name(), f.too_wide()?))).collect();
-    wide.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let sign = style.glyph("±", "+-");
-    let named: Vec<String> =
-        wide.iter().take(NAMED).map(|(name, half)| format!("{name} {sign}{}", percent(*half))).collect();
-    let more = wide.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!("; {more} more") } else { String::new() };
-    (!named.is_empty()).then(|| format!("95 % intervals wider than --precision: {}{more}", named.join("; ")))
 }
 
 /// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.

@@ -2,6 +2,7 @@
 
 mod cycles;
 mod figures;
+mod key;
 mod ladder;
 mod notes;
 mod places;

@@ -64,7 +64,7 @@ pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
         table.row(vec![
             Cell::new(words::state(&state.state, &survey.run.machine)),
             Cell::new(words::share(state.share)),
-            Cell::new(state.lasts.map(words::durations).unwrap_or_default()),
+            Cell::new(words::stays(state)),
         ]);
     }
     // A page has its tables whole.
@@ -141,7 +141,7 @@ pub(crate) fn table(run: &Run, style: &Style) -> String {
             Cell::new(words::state(&state.state, &run.machine)),
             Cell::new(words::share(state.share)),
             Cell::new(state.visits.to_string()),
-            Cell::new(state.lasts.map(words::durations).unwrap_or_default()),
+            Cell::new(words::stays(&state)),
             Cell::new(state.ping_ns.map(nanoseconds).unwrap_or_default()),
         ]);
     }

@@ -53,8 +53,10 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
             | Why::NotSettled
             | Why::NotSustained
             | Why::Otherwise => reasons(group, style),
-            Why::BelowRecord => records(group, style),
-            Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => edges(group, style),
+            Why::BelowRecord => records(group, style) + &further(*why, group, style),
+            Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => {
+                edges(group, style) + &further(*why, group, style)
+            }
         });
         let arrow = style.glyph("→", "->");
         out.push_str(&hanging(&format!("  {arrow} "), &help(*why, group, run), Ink::Plain, style));
@@ -85,6 +87,17 @@ fn reasons(group: &[Figure<'_>], style: &Style) -> String {
         table.row(vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style)), Cell::new(texts.join("; "))]);
     }
     table.render(style)
+}
+
+/// The reasons of figures beside the one that they are listed under.
+fn further(why: Why, group: &[Figure<'_>], style: &Style) -> String {
+    let line = |figure: &Figure<'_>| {
+        let others = figure.finding.verdict.reasons.iter().filter(|reason| Why::of_bound(reason) != why);
+        let others: Vec<String> = others.map(ToString::to_string).collect();
+        let text = format!("{} also: {}", figure.name(), others.join("; "));
+        (!others.is_empty()).then(|| hanging("  ", &text, Ink::Plain, style))
+    };
+    group.iter().filter_map(line).collect()
 }
 
 /// Figures beside the best that the machine has shown.

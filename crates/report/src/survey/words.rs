@@ -1,8 +1,11 @@
 //! Names of states and reasons, and their cures: the one place for these words.
 
-use tiermark_model::{Machine, Reason, ReasonCode, Run, StateKind};
+use tiermark_model::{Machine, Reason, ReasonCode, Run, State, StateKind};
 
 use crate::number::percent;
+
+/// A share of the time that is all of it but for rounding.
+const NEARLY_ALL: f64 = 0.9999;
 
 /// The name of the last-level cache (`L3`), or `last-level cache` where none is declared.
 pub(crate) fn last_cache(machine: &Machine) -> String {
@@ -19,6 +22,7 @@ pub(crate) fn state(kind: &StateKind, machine: &Machine) -> String {
             format!("cpus on different {cache}s, {apart} of {of} pairs")
         }
         StateKind::Apart { .. } => format!("cpus on different {cache}s"),
+        StateKind::Unmoved => "cpus in one placement".to_owned(),
         StateKind::OneCore => "cpus on one core".to_owned(),
         StateKind::OwnCores => "cpus on different cores".to_owned(),
         StateKind::Sibling => "neighbour on the other hardware thread".to_owned(),
@@ -28,7 +32,7 @@ pub(crate) fn state(kind: &StateKind, machine: &Machine) -> String {
 
 /// Whether a state is about where the cpus are.
 pub(crate) fn is_of_cpus(kind: &StateKind) -> bool {
-    matches!(kind, StateKind::Near | StateKind::Apart { .. } | StateKind::OneCore)
+    matches!(kind, StateKind::Near | StateKind::Apart { .. } | StateKind::Unmoved | StateKind::OneCore)
 }
 
 /// A duration rounded to what matters: at most two digits.
@@ -55,6 +59,15 @@ pub(crate) fn durations([from, to]: [f64; 2]) -> String {
         (true, true) => format!("{high} {high_unit}"),
         (false, true) => format!("{low} to {high} {high_unit}"),
         _ => format!("{low} {low_unit} to {high} {high_unit}"),
+    }
+}
+
+/// How long a state lasts each time.
+pub(crate) fn stays(state: &State) -> String {
+    match state.lasts {
+        Some(lasts) => durations(lasts),
+        None if state.share > NEARLY_ALL => "the whole run".to_owned(),
+        None => "too few stays".to_owned(),
     }
 }
 
@@ -187,6 +200,16 @@ mod tests {
             ([f64::NAN, f64::INFINITY], "? s"),
         ] {
             assert_eq!(durations(lasts), said);
+        }
+    }
+
+    #[test]
+    fn a_state_always_says_how_long_it_lasts() {
+        let state = |share, lasts| State { state: StateKind::Shared, share, visits: 30, lasts, ping_ns: None };
+        for (share, lasts, said) in
+            [(0.4, Some([0.05, 0.43]), "50 to 430 ms"), (1.0, None, "the whole run"), (0.6, None, "too few stays")]
+        {
+            assert_eq!(stays(&state(share, lasts)), said);
         }
     }
 

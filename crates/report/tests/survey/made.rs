@@ -40,6 +40,28 @@ const TIERS: [(&str, u64, f64, [[f64; 3]; 2]); 4] = [
     ("DRAM", GIB, 158.0, [[31.9, 28.3, 45.7], [62.3, 50.7, 86.6]]),
 ];
 
+/// Stores of zeros, beside those of data.
+const ZEROS: &str = "write of zeros";
+
+/// The same survey with stores of zeros to memory.
+pub(crate) fn with_zeros() -> Made {
+    let mut made = all_fine();
+    for span in ["one", "all"] {
+        let write = made.figure("DRAM", "write", span);
+        let zeros = MadeFigure {
+            op: Some(ZEROS),
+            value: 1.5 * write.value,
+            verdict: Verdict::trusted(),
+            now: write.now,
+            edge: write.edge,
+            in_states: vec![],
+            ..*write
+        };
+        made.figures.push(zeros);
+    }
+    made
+}
+
 /// A survey in which every figure is trusted.
 pub(crate) fn all_fine() -> Made {
     let mut figures = Vec::new();
@@ -91,6 +113,7 @@ impl MadeFigure {
                 let threads = if span == "one" { 1 } else { 2 };
                 let kernel = format!("{op}/avx512{}", if self.tier == "DRAM" { "-nta" } else { "" });
                 let labels = labels.text(Labels::OP, op).text(Labels::SPAN, span).whole(Labels::THREADS, threads);
+                let labels = if op == ZEROS { labels.text(Labels::DATA, "zeros") } else { labels };
                 labels.text(Labels::KERNEL, kernel)
             }
             _ => labels.text(Labels::LAYOUT, "random").text(Labels::PAGE, "thp"),

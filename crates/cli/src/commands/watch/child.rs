@@ -66,11 +66,13 @@ pub(super) fn run(
     let seconds = begun.elapsed().as_secs_f64();
     sample(taker);
     let command = args.command.iter().map(|word| shell::word(word)).collect::<Vec<_>>().join(" ");
-    let simulated = simulated.as_deref();
-    let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
-    tell(tiermark_report::watch_summary(&watched, &life, &plain(args)).trim_end());
-    if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
-        tell("Memory traffic is not counted: `tiermark list counters` says why");
+    if !args.quiet {
+        let simulated = simulated.as_deref();
+        let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
+        tell(tiermark_report::watch_summary(&watched, &life, &plain(args)).trim_end());
+        if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
+            tell("Memory traffic is not counted: `tiermark list counters` says why");
+        }
     }
     if let Some(on_curve) = on_curve {
         on_curve.finish(&command, args)?;

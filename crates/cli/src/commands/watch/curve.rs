@@ -118,7 +118,9 @@ impl OnCurve {
             points: self.points,
             notes: self.notes,
         };
-        tell(format_args!("\n{}", tiermark_report::placed(&placed, &plain(args)).trim_end()));
+        if !args.quiet {
+            tell(format_args!("\n{}", tiermark_report::placed(&placed, &plain(args)).trim_end()));
+        }
         if let Some(json) = self.json {
             json.write(&document(PLACED_SCHEMA, &placed)?)?;
         }

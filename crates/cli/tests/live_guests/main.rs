@@ -4,14 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
-#[path = "guests/checks.rs"]
 mod checks;
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "guests/os.rs"]
 mod os;
-#[path = "guests/tenants.rs"]
 mod tenants;
-#[path = "guests/tiers.rs"]
 mod tiers;
 
 use checks::{

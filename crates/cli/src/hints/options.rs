@@ -1,0 +1,74 @@
+//! Options of the command at hand that were meant by another name.
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Command};
+
+use crate::names::near;
+
+/// Names that other programs have for the file of the results.
+const OUTPUT: [&str; 4] = ["-o", "--output", "--out", "--file"];
+/// Options with which commands write files.
+const FILES: [&str; 3] = ["json", "html", "record"];
+
+/// Names that other programs have for an option, the option, and what it does: the first one that a command has is its tip.
+const OTHER_NAMES: [(&[&str], &str, &str); 4] = [
+    (&TIME, "duration", "--duration SECONDS is the length of the measurement"),
+    (&TIME, "max-time", "--max-time SECONDS limits the time of the run"),
+    (&TIME, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
+    (&COUNT, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
+];
+const TIME: [&str; 4] = ["--duration", "--time", "--runtime", "--timeout"];
+const COUNT: [&str; 3] = ["-n", "--count", "--iterations"];
+
+/// The command that the arguments name: the innermost one.
+pub(super) fn named<'a>(cli: &'a Command, arguments: &[&str]) -> &'a Command {
+    arguments.iter().fold(cli, |found, word| found.find_subcommand(word).unwrap_or(found))
+}
+
+/// What an option of another program is here; `None` if the command has nothing like it.
+pub(super) fn other_name(argument: &str, command: &Command) -> Option<String> {
+    let name = argument.split('=').next().unwrap_or(argument);
+    if OUTPUT.contains(&name) {
+        return Some(files(command));
+    }
+    let fits = |(names, option, _): &&(&[&str], &str, &str)| names.contains(&name) && find(command, option).is_some();
+    OTHER_NAMES.iter().find(fits).map(|(.., tip)| (*tip).to_owned())
+}
+
+/// Where the results of a command go.
+fn files(command: &Command) -> String {
+    let written = FILES.iter().filter_map(|name| find(command, name)).filter(|arg| arg.get_action().takes_values());
+    let options: Vec<String> = written
+        .filter_map(|arg| {
+            Some(format!("--{}{}FILE", arg.get_long()?, if arg.is_require_equals_set() { '=' } else { ' ' }))
+        })
+        .collect();
+    let written =
+        if options.is_empty() { String::new() } else { format!("; files are written by {}", options.join(" and ")) };
+    format!("the text goes to standard output: > FILE keeps it{written}")
+}
+
+/// An option that help shows.
+fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|arg| arg.get_long() == Some(name) && !arg.is_hide_set())
+}
+
+/// clap also suggests names that no help shows: such a suggestion gives way to the nearest name that is shown, if one is near.
+pub(super) fn leave_hidden_out(error: &mut clap::Error, cli: &Command, arguments: &[&str]) {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let Some((word, option)) = text(ContextKind::InvalidArg).zip(text(ContextKind::SuggestedArg)) else { return };
+    let elsewhere = text(ContextKind::SuggestedSubcommand).and_then(|name| cli.find_subcommand(name));
+    let command = elsewhere.unwrap_or_else(|| named(cli, arguments));
+    if find(command, option.trim_start_matches('-')).is_some() {
+        return;
+    }
+    error.remove(ContextKind::SuggestedArg);
+    let shown: Vec<&str> = command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long).collect();
+    match near(word.trim_start_matches('-'), &shown) {
+        Some(name) => error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{name}"))),
+        None => error.remove(ContextKind::SuggestedSubcommand),
+    };
+}

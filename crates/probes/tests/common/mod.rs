@@ -1,0 +1,61 @@
+//! Probes on simulated machines, and what they find there.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+use tiermark_engine::{Ceilings, Probe, SimCore, SimHost, SimOptions, run_experiment};
+use tiermark_machine::synth::Synth;
+use tiermark_model::{Effort, Experiment, Finding, KIB, KernelInfo, MIB, Machine, Request, Scope};
+
+/// Seeds of noise under which every number must come out.
+pub(crate) const SEEDS: std::ops::Range<u64> = 1..21;
+
+/// Two sockets.
+pub(crate) fn server(cores: u32, smt: u32) -> Machine {
+    Synth { sockets: 2, cores_per_node: cores, cores_per_llc: cores, smt, node_bytes: 32 << 30, ..Synth::default() }
+        .machine()
+        .unwrap()
+}
+
+/// Only plain kernels and their portable twins: what the compiler's target has is not the question here.
+pub(crate) fn kernels() -> Vec<KernelInfo> {
+    tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()
+}
+
+pub(crate) fn request(probe: &str, effort: Effort, seed: u64, params: serde_json::Value) -> Request {
+    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params, part: None }
+}
+
+pub(crate) fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
+    let options = SimOptions { seed: request.seed, noise: 0.005, ceilings, ..SimOptions::default() };
+    let mut host = SimHost::new(machine.clone(), kernels(), options);
+    run_experiment(probe, request, &mut host, &mut ()).unwrap()
+}
+
+pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
+    let fits = |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, word)| f.labels.is(key, word));
+    experiment
+        .findings
+        .iter()
+        .find(fits)
+        .unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
+}
+
+/// What a probe finds on two cores that declare 48 KiB, 1.25 MiB and 40 MiB.
+pub(crate) fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
+    let synth = Synth {
+        cores_per_node: 2,
+        cores_per_llc: 2,
+        smt: 1,
+        l1_bytes: 48 * KIB,
+        l2_bytes: 1280 * KIB,
+        l3_bytes: 40 * MIB,
+        ..Synth::default()
+    };
+    let options = SimOptions { seed, noise: 0.005, core, ..SimOptions::default() };
+    let mut host = SimHost::new(synth.machine().unwrap(), kernels(), options);
+    let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
+    let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
+    let request = Request { probe: probe_id, scope, effort, precision: None, seed, params, part: None };
+    run_experiment(probe, &request, &mut host, &mut ()).unwrap().findings
+}

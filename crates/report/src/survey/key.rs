@@ -1,0 +1,85 @@
+//! What stands under the ladder: the meaning of its marks, and what its figures were measured over.
+
+use tiermark_model::{Labels, StateKind};
+
+use super::figures::{Figure, Survey, TierRow};
+use super::ladder::{Mark, mark, size};
+use super::words;
+use crate::ladder::{COPY, COPY_COUNTS, footprints};
+use crate::number::percent;
+use crate::run::only_core;
+use crate::style::{Ink, Style};
+use crate::text::hanging;
+
+/// The marks in use and their meaning.
+pub(super) fn key<'a>(survey: &Survey<'a>, style: &Style) -> String {
+    let mut marks: Vec<Mark> = survey.figures().filter_map(|figure| mark(&figure)).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    let has = |mark: Mark| marks.contains(&mark);
+    let sign = |mark: Mark| mark.sign(style);
+    let mut parts: Vec<String> = Vec::new();
+    let bounds = [(Mark::AtLeast, "at least"), (Mark::AtMost, "at most")];
+    let bounds = bounds.into_iter().filter(|(mark, _)| has(*mark)).map(|(mark, word)| format!("{} {word}", sign(mark)));
+    let bounds = bounds.collect::<Vec<_>>().join(", ");
+    if !bounds.is_empty() {
+        parts.push(format!("{bounds}: not seen undisturbed often enough to be sure"));
+    }
+    for (mark, meaning) in [
+        (Mark::Doubted, "in doubt: something could not be proven"),
+        (Mark::Withheld, "withheld: a proof failed"),
+        (Mark::Absent, "not measured"),
+    ] {
+        parts.extend(has(mark).then(|| format!("{} {meaning}", sign(mark))));
+    }
+    let in_parentheses = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('('));
+    parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
+    let now = survey.figures().any(|figure| figure.now().is_some());
+    parts.extend(now.then(|| "now: what a program got (median of the run), where it differs by over 10 %".to_owned()));
+    parts.extend(placed(survey));
+    parts.extend(wide(survey, style));
+    let experiments: Vec<_> = survey.run.experiments.iter().collect();
+    let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
+    parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
+    let about = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('~'));
+    parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));
+    let copies = survey.rows.iter().any(|row| row.rates.iter().any(|rates| rates[COPY].is_some()));
+    parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
+    let marks = if parts.is_empty() { String::new() } else { hanging("", &parts.join("; "), Ink::Dim, style) };
+    let finding = |figure: Option<&Figure<'a>>| figure.map(|figure| figure.finding);
+    let first = |row: &TierRow<'a>, span: usize| finding(row.rates[span].iter().flatten().next());
+    let rows = survey.rows.iter().map(|row| [finding(row.latency.as_ref()), first(row, 0), first(row, 1)]);
+    let measured = footprints(rows);
+    if measured.is_empty() { marks } else { marks + &hanging("", &measured, Ink::Dim, style) }
+}
+
+/// What rates of memory are of, where the cpus were hardly ever seen on different caches: there they may get more.
+fn placed(survey: &Survey<'_>) -> Option<String> {
+    let near_only = |figure: &Figure<'_>| {
+        let seen = figure.seen.map_or(&[][..], |seen| &seen.in_states);
+        let met = |fits: fn(&StateKind) -> bool| seen.iter().any(|state| fits(&state.state));
+        met(|state| *state == StateKind::Near) && !met(|state| matches!(state, StateKind::Apart { .. }))
+    };
+    let of_memory = |figure: &Figure<'_>| {
+        let labels = &figure.finding.labels;
+        labels.is(Labels::TIER, "DRAM") && labels.is(Labels::SPAN, "all")
+    };
+    let cache = words::last_cache(&survey.run.machine);
+    survey
+        .figures()
+        .any(|figure| of_memory(&figure) && near_only(&figure))
+        .then(|| format!("DRAM, all cores: while the cpus shared an {cache}; on different {cache}s they may get more"))
+}
+
+/// The figures whose interval is wider than wanted.
+fn wide(survey: &Survey<'_>, style: &Style) -> Option<String> {
+    const NAMED: usize = 3;
+    let mut wide: Vec<(String, f64)> = survey.figures().filter_map(|f| Some((f.name(), f.too_wide()?))).collect();
+    wide.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let sign = style.glyph("±", "+-");
+    let named: Vec<String> =
+        wide.iter().take(NAMED).map(|(name, half)| format!("{name} {sign}{}", percent(*half))).collect();
+    let more = wide.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("95 % intervals wider than --precision: {}{more}", named.join("; ")))
+}
