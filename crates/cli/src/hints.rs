@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tiermark_capacity::scenario::built_in;
 use tiermark_model::parse_size;
 
-use crate::command_line::command;
+use crate::command_line::{Cli, command};
 use crate::glossary;
 
 /// Adds a suggestion to an error of the command line.

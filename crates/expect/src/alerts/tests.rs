@@ -28,7 +28,7 @@ fn latency(visited: Option<(f64, f64)>) -> WatchSample {
         now: Some(ns),
         age_seconds: Some(age),
         capability: Some(100.0),
-        record: None,
+        ..WatchBest::default()
     });
     let dram = WatchCell { latency: best, ..WatchCell::default() };
     WatchSample {
