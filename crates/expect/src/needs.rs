@@ -14,15 +14,18 @@ pub enum Need {
     WholeSockets,
     /// One module on each channel: two small ones on a channel may be as much as one large one.
     OneModuleAChannel,
+    /// No guest: a hypervisor declares what it likes, and other guests use the hardware too.
+    BareMetal,
 }
 
 impl Need {
     /// All, with their names in files.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("two-nodes", Self::TwoNodes),
         ("two-sockets", Self::TwoSockets),
         ("whole-sockets", Self::WholeSockets),
         ("one-module-a-channel", Self::OneModuleAChannel),
+        ("bare-metal", Self::BareMetal),
     ];
 
     /// The need of a name.
@@ -42,6 +45,7 @@ impl Need {
                 (sockets != 2).then(|| says::needs_two_sockets(sockets))
             }
             Self::WholeSockets => (machine.nodes_per_socket() > 1).then(says::needs_whole_sockets),
+            Self::BareMetal => machine.system.hypervisor.as_deref().map(says::needs_bare_metal),
             Self::OneModuleAChannel => {
                 let channels = machine.real_peak().and_then(|peak| peak.channels);
                 let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();

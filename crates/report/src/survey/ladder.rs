@@ -177,7 +177,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
     }
     out.push_str(&super::cycles::cycles(survey, style));
     out.push_str(&walks(survey, style));
-    out.push_str(&cold(survey.run.findings(), "", style));
+    out.push_str(&cold(survey.findings(), "", style));
     out.push_str(&buffers(survey, style));
     out.push_str(&residency(survey, style));
     out + &key(survey, style)
@@ -186,7 +186,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
 /// What memory takes if translations are not at hand.
 fn walks(survey: &Survey<'_>, style: &Style) -> String {
     let mut out = String::new();
-    for grain in survey.run.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
+    for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
         if let Some(note) = grain.note() {
             out.push_str(&hanging("", &format!("Translation: {note}"), Ink::Plain, style));
         }
@@ -207,8 +207,8 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
 
 /// Writes and copies of a buffer as large as the last-level cache's row, where others than ordinary stores are fastest.
 fn buffers(survey: &Survey<'_>, style: &Style) -> String {
-    let steps = Steps::of(survey.run);
-    let found = survey.run.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
+    let steps = Steps::of(&survey.experiments);
+    let found = survey.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
     let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
     let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.number(Labels::SIZE)) else {
         return String::new();
@@ -235,8 +235,8 @@ fn pages(page: &str) -> String {
 /// How long a shared cache keeps what was touched.
 fn residency(survey: &Survey<'_>, style: &Style) -> String {
     let again = |f: &&Finding| !f.labels.is(Labels::USED, "once");
-    let halves = survey.run.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
-    let uses = UsedOnce::of(survey.run.findings()).filter(UsedOnce::differs);
+    let halves = survey.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
+    let uses = UsedOnce::of(survey.findings()).filter(UsedOnce::differs);
     let once = uses.and_then(|uses| uses.most()).map(|(after, [again, once])| {
         (
             " used again",
@@ -290,8 +290,7 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
     parts.extend(now.then(|| "now: what a program got (median of the run), where it differs by over 10 %".to_owned()));
     parts.extend(placed(survey));
     parts.extend(wide(survey, style));
-    let experiments: Vec<_> = survey.run.experiments.iter().collect();
-    let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
+    let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());
     parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
     let about = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('~'));
     parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));
