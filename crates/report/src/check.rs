@@ -29,9 +29,11 @@ pub fn check(check: &Check, style: &Style) -> String {
         n if is_open => format!("{n} of {of} not judged; {failed} failed, {passed} passed"),
         n => format!("{failed} of {of} failed, {passed} passed; {n} could not be judged"),
     };
+    let lacks = check.lacks_figures();
+    let text = if lacks { format!("{text}; no measured figure was judged") } else { text };
     let ink = match (failed, passed) {
         (1.., _) => Ink::Bad,
-        (0, 1..) if !is_open => Ink::Good,
+        (0, 1..) if !is_open && !lacks => Ink::Good,
         _ => Ink::Warn,
     };
     out.push_str(&format!("\n{}", hanging("RESULT  ", &text, ink, style)));
@@ -226,6 +228,10 @@ mod tests {
         open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
         let open = check(&open, &Style::default());
         assert!(open.contains("RESULT  2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
+        let mut facts = made.clone();
+        facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
+        let facts = check(&facts, &Style::default()).replace('\n', " ");
+        assert!(facts.contains("0 passed; no measured figure"), "{facts}");
         assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
     }
 

@@ -149,6 +149,39 @@ fn the_result_names_what_weighs_most() {
     assert!(result(&made).starts_with(said), "{}", result(&made));
 }
 
+/// A server with a missing module, slow modules, corrected errors and half of its L3.
+#[test]
+fn the_result_draws_on_all_that_is_known_of_the_machine() {
+    let mut run = all_fine().run();
+    run.machine.system.hypervisor = None;
+    let dimm = Dimm {
+        populated: true,
+        rated_transfers: Some(3.2e9),
+        configured_transfers: Some(2.933e9),
+        bytes: Some(32 << 30),
+        ..Dimm::default()
+    };
+    run.machine.dimms = vec![dimm; 7];
+    let channels = Some(MemoryChannels { populated: 7, most: Some(8) });
+    let peak = TheoreticalPeak { bytes_per_second: 80e9, channels, ..TheoreticalPeak::default() };
+    run.machine.theoretical_peak = Some(peak);
+    let corrected = Some(HealthCount::new(1243, Some(1243)));
+    let errors = MemoryErrors { place: "mc0".into(), corrected, ..MemoryErrors::default() };
+    run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None });
+    let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, "L3");
+    let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
+    l3.value = l3.value.map(|bytes| bytes / 2.0);
+    let text = tiermark_report::run(&run, &Style::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let result = text.split("figures trusted").next().unwrap();
+    let first = "RESULT 4 of 22 expectations failed: size.l3 >= 0.75 x size.l3.declared: 16.64 MiB, limit 24 MiB";
+    assert!(result.contains(first), "{result}");
+    for also in ["dimms.speed >= rated", "channels.populated >= channels", "edac.corrected.boot <= 0"] {
+        assert!(result.contains(also), "{also}: {result}");
+    }
+    assert!(text.contains("1243, limit 0") && text.contains("a channel without a module adds no bandwidth"), "{text}");
+}
+
 /// `as expected` needs that something was expected of a measured figure.
 #[test]
 fn figures_without_anything_to_compare_with_are_not_as_expected() {
