@@ -17,6 +17,8 @@ pub(crate) struct Sinks<'a> {
     pub(crate) document: Option<Destination>,
     /// Other texts made of the run.
     pub(crate) exports: Vec<(Destination, Export<'a>)>,
+    /// Whether the report is printed, and what is missing in it said.
+    pub(crate) report: bool,
     /// The sinks of the run's events.
     pub(crate) listeners: Listeners,
 }
@@ -59,7 +61,7 @@ pub(crate) fn finish(
         }
         unwritten.push(place.write(&(export.layout.text)(run, &output::style(&args.view))).err());
     }
-    if measured && !to_stdout {
+    if measured && sinks.report && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;
         if !result.quiet {
             output::tell_doubts(run, result.format);
@@ -70,10 +72,10 @@ pub(crate) fn finish(
         let (path, width) = (saved.path.display().to_string(), output::style(&args.view).width);
         tell(said_of_saving(&path, &again, saved.by_id, width));
     }
-    if exit == Exit::Partial && !result.quiet {
+    if exit == Exit::Partial && sinks.report && !result.quiet {
         tell(said_of_missing(outcome::missing(run)));
     }
-    if exit == Exit::Noisy && !result.quiet {
+    if exit == Exit::Noisy && sinks.report && !result.quiet {
         let cure = if outcome::imprecise(run) {
             "; allow more time (--max-time) or a wider interval (--precision)"
         } else {

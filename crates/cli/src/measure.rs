@@ -64,11 +64,26 @@ const SIMULATED_SEED: u64 = 1;
 /// Drawn seeds stay below 2³², so that every reader of JSON keeps them exactly.
 pub(crate) const SEED_MASK: u64 = 0xffff_ffff;
 
+/// How a job ended.
+pub(crate) struct Ended {
+    pub(crate) exit: Exit,
+    /// The run; `None` if it never began.
+    pub(crate) run: Option<Run>,
+}
+
 /// Runs a job from the plan to the exit code.
 ///
 /// # Errors
+/// As [`conduct`].
+pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+    conduct(job, true).map(|ended| ended.exit)
+}
+
+/// Runs a job, and prints its report if that is wanted.
+///
+/// # Errors
 /// A [`Failure`] for whatever ends it before there is a result.
-pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
+pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
     let page = result.html.as_deref().map(|place| Export { layout: &HTML, place });
     let exports: Vec<Export<'a>> = job.exports.iter().copied().chain(page).collect();
@@ -86,12 +101,13 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
         output::warn(warning);
     }
     if place.control.dry_run {
-        return dry::run(plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
+        let exit = dry::run(plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args)?;
+        return Ok(Ended { exit, run: None });
     }
     let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
     if refused.len() == plans.len() {
         complain_once(refused);
-        return Ok(Exit::Refused);
+        return Ok(Ended { exit: Exit::Refused, run: None });
     }
     let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
     let (mut host, counters) = count(job, host, &root)?;
@@ -130,7 +146,8 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
         None if host.stopped() && simulated => Some(Exit::Interrupted),
         exit => exit,
     };
-    finish(job.args, &store, &run, Sinks { document, exports, listeners }, stopped_by)
+    let exit = finish(job.args, &store, &run, Sinks { document, exports, report, listeners }, stopped_by)?;
+    Ok(Ended { exit, run: Some(run) })
 }
 
 /// Puts counters of memory traffic beside the host, and compares them with known streams.

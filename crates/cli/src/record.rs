@@ -45,7 +45,8 @@ impl OwnRecord {
         (Self(Some(record)), notice)
     }
 
-    /// The observations of an experiment, with each that falls short of the record turned into a bound. `None` if none falls short.
+    /// The observations of an experiment, each beside its record, and a bound if it falls short of it. `None` if none has
+    /// a record.
     pub(crate) fn held(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
         self.0.as_ref().and_then(|record| record.hold(experiment, machine))
     }

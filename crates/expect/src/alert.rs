@@ -259,6 +259,7 @@ fn units_differ(note: &Note, figure: CheckUnit) -> Note {
         CheckUnit::Hz => "give a clock, as in 3 GHz",
         CheckUnit::Number => "give a share, as in 5 % or 0.05, or a number of events, as in 100/s",
         CheckUnit::TransfersPerSecond => "give a number of transfers, as in 4800 MT/s",
+        CheckUnit::Text => "give a text between quotes",
     };
     says::alert_units_differ(left, right, cure)
 }

@@ -19,6 +19,11 @@ pub trait Named: Sized {
 
     /// Unit of its numbers.
     fn unit(&self) -> CheckUnit;
+
+    /// Whether it stands for nothing but itself, as a text between quotes does.
+    fn is_literal(&self) -> bool {
+        false
+    }
 }
 
 /// What has a unit can be multiplied and compared.
@@ -84,10 +89,14 @@ impl<N: Named> Comparison<N> {
     pub fn parse(text: &str) -> Result<Self, Note> {
         let (left, comparator, right) = comparison(text, &N::read)?;
         let mut read = Self { text: text.trim().to_owned(), left, comparator, right, unit: CheckUnit::Number };
-        if read.names().next().is_none() {
+        if read.names().all(Named::is_literal) {
             return Err(says::expectation_without_name());
         }
         read.unit = common_unit(&read.left, &read.right)?;
+        let is_plain = read.left.rest.is_empty() && read.right.rest.is_empty();
+        if read.unit == CheckUnit::Text && !(is_plain && read.comparator.is_of_identity()) {
+            return Err(says::text_not_calculated());
+        }
         Ok(read)
     }
 }
@@ -104,12 +113,14 @@ impl<N> Comparison<N> {
         Some(holds(left, self.comparator, right))
     }
 
-    /// How many times beyond its limit the left side is: above 1 if the comparison holds. `None` as for [`Self::holds`], or of 0.
+    /// How many times beyond its limit the left side is: above 1 if the comparison holds. `None` as for [`Self::holds`], of 0, and of `==` and `!=`,
+    /// which have no beyond.
     pub fn excess(&self, number: impl Fn(&N) -> Option<f64>) -> Option<f64> {
         let ratio = self.left.product(&number)? / self.right.product(&number)?;
         let excess = match self.comparator {
             Comparator::Below | Comparator::AtMost => 1.0 / ratio,
             Comparator::Above | Comparator::AtLeast => ratio,
+            Comparator::Same | Comparator::Other => return None,
         };
         excess.is_finite().then_some(excess)
     }
@@ -122,6 +133,8 @@ pub(crate) fn holds(left: f64, comparator: Comparator, right: f64) -> bool {
         Comparator::AtMost => left <= right,
         Comparator::Above => left > right,
         Comparator::AtLeast => left >= right,
+        Comparator::Same => left == right,
+        Comparator::Other => left != right,
     }
 }
 
@@ -216,16 +229,17 @@ fn side<N>(tokens: &[Token<'_>], end: Option<&Token<'_>>, named: Naming<'_, N>) 
     Ok(side)
 }
 
-/// The powers of time, rate, transfers, memory and clock in a product.
-type Powers = [i32; 5];
+/// The powers of time, rate, transfers, memory, clock and text in a product.
+type Powers = [i32; 6];
 
-const KINDS: [(Powers, CheckUnit, &str); 6] = [
-    ([0, 0, 0, 0, 0], CheckUnit::Number, "a number"),
-    ([1, 0, 0, 0, 0], CheckUnit::Ns, "a time"),
-    ([0, 1, 0, 0, 0], CheckUnit::BytesPerSecond, "a rate"),
-    ([0, 0, 1, 0, 0], CheckUnit::TransfersPerSecond, "a number of transfers"),
-    ([0, 0, 0, 1, 0], CheckUnit::Bytes, "an amount of memory"),
-    ([0, 0, 0, 0, 1], CheckUnit::Hz, "a clock"),
+const KINDS: [(Powers, CheckUnit, &str); 7] = [
+    ([0, 0, 0, 0, 0, 0], CheckUnit::Number, "a number"),
+    ([1, 0, 0, 0, 0, 0], CheckUnit::Ns, "a time"),
+    ([0, 1, 0, 0, 0, 0], CheckUnit::BytesPerSecond, "a rate"),
+    ([0, 0, 1, 0, 0, 0], CheckUnit::TransfersPerSecond, "a number of transfers"),
+    ([0, 0, 0, 1, 0, 0], CheckUnit::Bytes, "an amount of memory"),
+    ([0, 0, 0, 0, 1, 0], CheckUnit::Hz, "a clock"),
+    ([0, 0, 0, 0, 0, 1], CheckUnit::Text, "a text"),
 ];
 
 /// The unit of both sides.
@@ -258,7 +272,7 @@ impl<N: Measured> Operand<N> {
             Self::Number(_, unit) => *unit,
             Self::Name(name) => name.unit(),
         };
-        KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 5], |(powers, ..)| *powers)
+        KINDS.iter().find(|(_, of, _)| *of == unit).map_or([0; 6], |(powers, ..)| *powers)
     }
 }
 
@@ -286,6 +300,10 @@ mod tests {
             ("120 ns > latency.dram", CheckUnit::Ns),
             ("read.dram.one<12.5GB/s", CheckUnit::BytesPerSecond),
             ("pages.huge >= 95 %", CheckUnit::Number),
+            ("channels.populated == channels", CheckUnit::Number),
+            ("memory.total != 512 GiB", CheckUnit::Bytes),
+            ("kernel == \"6.8.0-45-generic\"", CheckUnit::Text),
+            ("\"never\" ≠ thp", CheckUnit::Text),
         ] {
             let read = Expectation::parse(text).unwrap_or_else(|note| panic!("{text}: {note}"));
             assert_eq!((read.0.unit, read.0.text.as_str()), (unit, text));
@@ -305,6 +323,11 @@ mod tests {
         assert_eq!(fault("latency.dram <= 120"), (codes::units_differ, None));
         assert_eq!(fault("latency.dram x read.dram.all <= 120 ns"), (codes::units_differ, None));
         assert_eq!(fault("latency.dram = 3 ns"), (codes::operator_expected, Some(14)));
+        assert_eq!(fault("kernel <= \"6.8\""), (codes::text_not_calculated, None));
+        assert_eq!(fault("2 x kernel == \"6.8\""), (codes::text_not_calculated, None));
+        assert_eq!(fault("kernel == 6.8"), (codes::units_differ, None));
+        assert_eq!(fault("kernel == \"6.8"), (codes::operand_expected, Some(11)));
+        assert_eq!(fault("\"6.8\" == \"6.8\""), (codes::expectation_without_name, None));
         assert_eq!(fault(&"9 x ".repeat(20)), (codes::expectation_too_long, None));
         let said = Expectation::parse("read.dram.al >= 3 GB/s").unwrap_err().to_string();
         assert!(said.contains("character 1") && said.contains("did you mean 'read.dram.all'?"), "{said}");
@@ -320,7 +343,7 @@ mod tests {
         #[test]
         fn any_words_are_read_or_refused_where_they_are(
             words in proptest::collection::vec(
-                "(latency\\.dram|read\\.dram\\.all|peak|<=|>=|x|/|\\*|≤|12|0\\.5|ns|GB/s|%|rated|[a-z.]{1,4})",
+                "(latency\\.dram|read\\.dram\\.all|peak|kernel|\"6\"|<=|>=|==|x|/|\\*|≤|12|0\\.5|ns|GB/s|%|rated|[a-z.]{1,4})",
                 0..12,
             )
         ) {
@@ -337,7 +360,7 @@ mod tests {
             let (left, right) = (&all[left % all.len()], &all[right % all.len()]);
             let unit = |name: &str| Name::parse(name, 1).unwrap().unit();
             let read = Expectation::parse(&format!("{left} >= {share} x {right}"));
-            prop_assert_eq!(read.is_ok(), unit(left) == unit(right));
+            prop_assert_eq!(read.is_ok(), unit(left) == unit(right) && unit(left) != CheckUnit::Text);
         }
     }
 }

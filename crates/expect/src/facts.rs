@@ -1,32 +1,45 @@
 //! The numbers of a name in a run, one for each place; a reason where there is no number.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{IdSet, Machine, NamedFigure, Note, Run};
+use tiermark_model::{IdSet, Machine, NamedFigure, NamedValue, Note, Run};
 
 use crate::figures;
-use crate::names::{self, Distance, LATENCY, Name, SystemName};
+use crate::names::{Distance, LATENCY, Name};
 use crate::place::Place;
 use crate::range::Range;
 use crate::system;
+use crate::system_name::{SYSTEM, SystemName};
 
 /// Sets of nodes whose peak is looked for: each node, and some that were measured together.
 const MOST_MEMORIES: usize = 1024;
 
-/// A number at a place.
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Number(Range),
+    Text(String),
+}
+
+/// A number or a text at a place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct At {
     pub(crate) place: Place,
-    /// The number, or why it is not known.
-    pub(crate) term: Result<Range, Note>,
-    /// Why the number is only a bound.
+    /// The value, or why it is not known.
+    pub(crate) term: Result<Value, Note>,
+    /// Why a number is only a bound.
     pub(crate) remarks: Vec<Note>,
 }
 
 impl At {
     pub(crate) fn new(place: Place, term: Result<Range, Note>) -> Self {
-        Self { place, term, remarks: Vec::new() }
+        Self { place, term: term.map(Value::Number), remarks: Vec::new() }
+    }
+
+    /// A text of the whole machine.
+    pub(crate) fn text(term: Result<String, Note>) -> Self {
+        Self { place: Place::default(), term: term.map(Value::Text), remarks: Vec::new() }
     }
 
     /// A number of the whole machine.
@@ -59,7 +72,8 @@ impl<'a> Facts<'a> {
     /// The numbers of a name: at least one, which may be unknown.
     pub(crate) fn get(&self, name: &Name) -> Vec<At> {
         let found = match name {
-            Name::System(name) => system::of(*name, self.run, &self.memories()),
+            Name::Text(text) => vec![At::text(Ok(text.clone()))],
+            Name::System(name) if *name != SystemName::Record => system::of(*name, self.run, &self.memories()),
             measured => self.figures.get(measured).cloned().unwrap_or_default(),
         };
         if found.is_empty() { vec![At::whole(Err(self.missing(name)))] } else { found }
@@ -84,14 +98,19 @@ impl<'a> Facts<'a> {
 
     /// Everything that has a name: figures that the run has, and all facts of the system.
     pub(crate) fn all(&self) -> Vec<NamedFigure> {
-        let system = names::SYSTEM.iter().map(|(_, name)| Name::System(*name));
-        let mut names: Vec<Name> = self.figures.keys().cloned().chain(system).collect();
-        names.dedup();
+        let system = SYSTEM.iter().map(|(_, name)| Name::System(*name));
+        let names: BTreeSet<Name> = self.figures.keys().cloned().chain(system).collect();
         let of = |name: &Name| -> Vec<NamedFigure> {
             let figure = |at: At| NamedFigure {
                 name: name.text(),
                 place: at.place.text(),
-                value: at.term.and_then(|range| range.known().ok_or_else(says::bound_does_not_decide)),
+                value: at.term.and_then(|value| match value {
+                    Value::Text(text) => Ok(NamedValue::Text(text)),
+                    Value::Number(range) => {
+                        let known = range.known().ok_or_else(says::bound_does_not_decide);
+                        known.map(|(number, known)| NamedValue::Number(number, known))
+                    }
+                }),
                 unit: name.unit(),
             };
             self.get(name).into_iter().map(figure).collect()
@@ -105,7 +124,7 @@ fn not_measured(name: &Name, machine: &Machine) -> Note {
     let distance = match name {
         Name::Tier(tier) | Name::PerCycle(tier) => tier.distance,
         Name::Loaded(_, distance) => *distance,
-        Name::System(_) => Distance::Local,
+        Name::System(_) | Name::Text(_) => Distance::Local,
     };
     let with_cpus = machine.nodes.iter().filter(|node| !node.is_memory_only()).count();
     let is_there = match distance {
@@ -126,7 +145,9 @@ fn not_measured(name: &Name, machine: &Machine) -> Note {
         Name::Tier(tier) | Name::PerCycle(tier) => format!("bandwidth --op {}", tier.op),
         Name::System(SystemName::Clock) => return says::clock_unknown(),
         Name::System(SystemName::Backing) => return says::backing_unknown(),
-        Name::System(_) => "machine".to_owned(),
+        Name::System(SystemName::Record) => return says::record_unknown(),
+        Name::System(SystemName::Size(_)) => "survey".to_owned(),
+        Name::System(_) | Name::Text(_) => "machine".to_owned(),
     };
     says::figure_not_measured(&name.text(), &command)
 }

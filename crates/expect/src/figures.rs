@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Experiment, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Purpose, Quantity, ReasonCode, Run,
-    Unit,
+    Experiment, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Purpose, Quantity, Reason,
+    ReasonCode, Run, Unit,
 };
 
 use crate::cores::Cores;
-use crate::facts::At;
+use crate::facts::{At, Value};
 use crate::names::{CLOCKED, DRAM, Distance, LATENCY, LoadedPoint, Name, OPERATIONS, Span, TIERS, TierName};
 use crate::place::Place;
 use crate::range::Range;
+use crate::system_name::SystemName;
 
 /// Places of one name at most: 64 nodes with memory of 64 nodes. Documents may come from anywhere.
 const MOST_PLACES: usize = 4096;
@@ -58,7 +59,8 @@ pub(crate) fn of(run: &Run) -> BTreeMap<Name, Vec<At>> {
             let Some((name, candidate)) = candidate(finding, &seen, experiment, (&run.machine, &cores)) else {
                 continue;
             };
-            if let Some((name, candidate)) = per_cycle(&name, &candidate, finding, &seen) {
+            let others = [per_cycle(&name, &candidate, finding, &seen), of_record(&name, &candidate, finding, &seen)];
+            for (name, candidate) in others.into_iter().flatten() {
                 candidate.take_place(best.entry(name).or_default());
             }
             candidate.take_place(best.entry(name).or_default());
@@ -91,8 +93,8 @@ fn candidate(
     let is_of_all = matches!(&name, Name::Tier(TierName { span: Some(Span::All), .. }));
     let place = Place { from: some(from), nodes: nodes.and_then(some), is_of_all, ..Place::default() };
     let mut at = At::new(place, term(finding, &name));
-    if let (Ok(range), Some((used, cores))) = (&at.term, fewer_cores(&name, labels, &at.place, cores)) {
-        at.term = Ok(Range::at_least(range.low));
+    if let (Ok(Value::Number(range)), Some((used, cores))) = (&at.term, fewer_cores(&name, labels, &at.place, cores)) {
+        at.term = Ok(Value::Number(Range::at_least(range.low)));
         at = at.with_remark(says::fewer_cores(&name.text(), used, cores));
     }
     let faster = finding.value.map_or(0.0, |value| if finding.unit == Unit::Ns { value } else { -value });
@@ -121,6 +123,30 @@ fn per_cycle(
     let (base, grade, _) = candidate.rank;
     let rank = (base, grade, if finding.unit == Unit::Ns { value } else { -value });
     Some((name, Candidate { rank, at: At::new(candidate.at.place.clone(), term) }))
+}
+
+/// The same figure as a share of the machine's record of it: of a time, the record over the figure, so that less is
+/// always worse. `None` without a record.
+fn of_record(
+    name: &Name,
+    candidate: &Candidate,
+    finding: &Finding,
+    seen: &HashMap<&str, &Observation>,
+) -> Option<(Name, Candidate)> {
+    let [step] = finding.evidence.as_slice() else { return None };
+    let step = seen.get(step.as_str())?;
+    let record = step.record.or_else(|| step.verdict.reasons.iter().find_map(Reason::record));
+    let record = Range::exactly(record.filter(|record| record.is_finite() && *record > 0.0)?);
+    if finding.value != step.value {
+        return None;
+    }
+    let share = |value: Range| {
+        let share = if finding.unit == Unit::Ns { record.over(value) } else { value.over(record) };
+        share.ok_or_else(says::quotient_undefined)
+    };
+    let place = candidate.at.place.text().map_or_else(String::new, |place| format!(" ({place})"));
+    let at = At::part(format!("{}{place}", name.text()), term(finding, name).and_then(share));
+    Some((Name::System(SystemName::Record), Candidate { rank: candidate.rank, at }))
 }
 
 /// The name of a finding in expectations; `None` if expectations cannot name it.

@@ -2,11 +2,12 @@
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, ComparedRun, Machine, Note, Run,
+    Check, CheckOutcome, CheckResult, CheckUnit, CheckedTexts, CheckedValue, Comparator, ComparedRun, Machine, Note,
+    Run,
 };
 
 use crate::expression::{Operand, Side, Sign};
-use crate::facts::{At, Facts};
+use crate::facts::{At, Facts, Value};
 use crate::file::Entry;
 use crate::names::Name;
 use crate::place::Place;
@@ -32,10 +33,12 @@ pub fn check(name: &str, run: &Run, expectations: &str, entries: &[Entry]) -> Ch
 }
 
 /// An expectation at one place.
+#[derive(Default)]
 struct Judged {
     /// Whether it holds; `None` if that is not known.
     holds: Option<bool>,
     value: Option<CheckedValue>,
+    texts: Option<CheckedTexts>,
     reasons: Vec<Note>,
 }
 
@@ -43,9 +46,9 @@ fn result(entry: &Entry, facts: &Facts<'_>, machine: &Machine) -> CheckResult {
     let that = &entry.that.0;
     let lacks: Vec<Note> = entry.needs.iter().filter_map(|need| need.lacks(machine)).collect();
     let judged = match joined(&side(&that.left, facts), &side(&that.right, facts), |a, b| Ok((a, b))) {
-        _ if !lacks.is_empty() => vec![Judged { holds: None, value: None, reasons: lacks }],
+        _ if !lacks.is_empty() => vec![Judged::not(lacks)],
         Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.comparator, that.unit)).collect(),
-        Err(note) => vec![Judged { holds: None, value: None, reasons: vec![note] }],
+        Err(note) => vec![Judged::not(vec![note])],
     };
     let count = |holds: Option<bool>| judged.iter().filter(|one| one.holds == holds).count() as u64;
     let (passed, failed, unjudged) = (count(Some(true)), count(Some(false)), count(None));
@@ -69,7 +72,8 @@ fn result(entry: &Entry, facts: &Facts<'_>, machine: &Machine) -> CheckResult {
         CheckOutcome::Passed => Some(true),
     };
     let margin = |value: &CheckedValue| value.margin.unwrap_or(if decides == Some(false) { -value.value } else { 0.0 });
-    let worst = judged.into_iter().filter(|one| one.holds == decides).filter_map(|one| one.value);
+    let deciding = || judged.iter().filter(|one| one.holds == decides);
+    let worst = deciding().filter_map(|one| one.value.clone());
     CheckResult {
         that: that.text.clone(),
         outcome,
@@ -77,9 +81,18 @@ fn result(entry: &Entry, facts: &Facts<'_>, machine: &Machine) -> CheckResult {
         passed,
         failed,
         unjudged,
+        measured: that.names().any(Name::is_measured),
+        texts: deciding().find_map(|one| one.texts.clone()),
         reasons,
         why: entry.why.clone(),
         source: entry.source.clone(),
+    }
+}
+
+impl Judged {
+    /// A place that is not judged, and why.
+    fn not(reasons: Vec<Note>) -> Self {
+        Self { reasons, ..Self::default() }
     }
 }
 
@@ -90,9 +103,13 @@ fn side(side: &Side<Name>, facts: &Facts<'_>) -> Result<Vec<At>, Note> {
         Operand::Name(name) => facts.get(name),
     };
     side.rest.iter().try_fold(of(&side.first), |product, (sign, operand)| {
-        let combined = |a: Range, b: Range| match sign {
-            Sign::Times => Ok(a.times(b)),
-            Sign::Over => a.over(b).ok_or_else(says::quotient_undefined),
+        let combined = |a: Value, b: Value| match (a, b, sign) {
+            (Value::Number(a), Value::Number(b), Sign::Times) => Ok(Value::Number(a.times(b))),
+            (Value::Number(a), Value::Number(b), Sign::Over) => {
+                a.over(b).map(Value::Number).ok_or_else(says::quotient_undefined)
+            }
+            // The language has no product of texts.
+            (Value::Text(_), ..) | (_, Value::Text(_), _) => Err(says::text_not_calculated()),
         };
         let pairs = joined(&Ok(product), &Ok(of(operand)), combined)?;
         Ok(pairs.into_iter().map(|pair| At { place: pair.place, term: pair.term, remarks: pair.remarks }).collect())
@@ -110,7 +127,7 @@ struct Pair<T> {
 fn joined<T>(
     left: &Result<Vec<At>, Note>,
     right: &Result<Vec<At>, Note>,
-    combine: impl Fn(Range, Range) -> Result<T, Note>,
+    combine: impl Fn(Value, Value) -> Result<T, Note>,
 ) -> Result<Vec<Pair<T>>, Note> {
     let (left, right) = (left.as_ref().map_err(Clone::clone)?, right.as_ref().map_err(Clone::clone)?);
     if left.len().saturating_mul(right.len()) > MOST_PAIRS {
@@ -119,7 +136,7 @@ fn joined<T>(
     let pair = |a: &At, b: &At| {
         let place = a.place.joined(&b.place)?;
         let term = match (&a.term, &b.term) {
-            (Ok(a), Ok(b)) => combine(*a, *b),
+            (Ok(a), Ok(b)) => combine(a.clone(), b.clone()),
             (Err(note), _) | (_, Err(note)) => Err(note.clone()),
         };
         Some(Pair { place, term, remarks: a.remarks.iter().chain(&b.remarks).cloned().collect() })
@@ -144,10 +161,16 @@ fn joined<T>(
     Ok(pairs)
 }
 
-fn judge(pair: Pair<(Range, Range)>, comparator: Comparator, unit: CheckUnit) -> Judged {
+fn judge(pair: Pair<(Value, Value)>, comparator: Comparator, unit: CheckUnit) -> Judged {
     let (value, limit) = match pair.term {
-        Ok(both) => both,
-        Err(note) => return Judged { holds: None, value: None, reasons: vec![note] },
+        Ok((Value::Number(value), Value::Number(limit))) => (value, limit),
+        Ok((Value::Text(value), Value::Text(limit))) => {
+            let holds = Some((value == limit) == (comparator == Comparator::Same));
+            return Judged { holds, texts: Some(CheckedTexts { value, comparator, limit }), ..Judged::default() };
+        }
+        // The language compares no text with a number.
+        Ok(_) => return Judged::not(vec![says::text_not_calculated()]),
+        Err(note) => return Judged::not(vec![note]),
     };
     let holds = decided(value, comparator, limit);
     let mut reasons = pair.remarks;
@@ -156,7 +179,8 @@ fn judge(pair: Pair<(Range, Range)>, comparator: Comparator, unit: CheckUnit) ->
         reasons.push(says::bound_does_not_decide());
         reasons.truncate(1);
     }
-    Judged { holds, value: shown(value, comparator, limit, unit, pair.place.text()), reasons }
+    let place = pair.place.text();
+    Judged { holds, value: shown((value, comparator, limit), holds, unit, place), texts: None, reasons }
 }
 
 /// `Some(true)` if a comparison holds for all values of two ranges, `Some(false)` if it holds for no pair of values; `None` if it
@@ -167,6 +191,10 @@ fn decided(value: Range, comparator: Comparator, limit: Range) -> Option<bool> {
         Comparator::Below => (value.high < limit.low, value.low >= limit.high),
         Comparator::AtLeast => (value.low >= limit.high, value.high < limit.low),
         Comparator::Above => (value.low > limit.high, value.high <= limit.low),
+        Comparator::Same => {
+            (value.low >= limit.high && value.high <= limit.low, value.high < limit.low || value.low > limit.high)
+        }
+        Comparator::Other => return decided(value, Comparator::Same, limit).map(|same| !same),
     };
     match (always, never) {
         (true, _) => Some(true),
@@ -175,17 +203,21 @@ fn decided(value: Range, comparator: Comparator, limit: Range) -> Option<bool> {
     }
 }
 
+/// Both sides, each by the end that decides if it is known from both sides.
 fn shown(
-    value: Range,
-    comparator: Comparator,
-    limit: Range,
+    (value, comparator, limit): (Range, Comparator, Range),
+    holds: Option<bool>,
     unit: CheckUnit,
     place: Option<String>,
 ) -> Option<CheckedValue> {
-    let ((value, value_is), (limit, limit_is)) = (value.known()?, limit.known()?);
+    let wants_less = matches!(comparator, Comparator::AtMost | Comparator::Below);
+    let upper = wants_less != (holds == Some(false));
+    let ((value, value_is), (limit, limit_is)) = (value.end(upper)?, limit.end(!upper)?);
     let room = match comparator {
         Comparator::AtMost | Comparator::Below => limit - value,
         Comparator::AtLeast | Comparator::Above => value - limit,
+        Comparator::Same => -(value - limit).abs(),
+        Comparator::Other => (value - limit).abs(),
     };
     let margin = (limit > 0.0).then_some(room / limit).filter(|margin| margin.is_finite());
     Some(CheckedValue { place, value, value_is, comparator, limit, limit_is, unit, margin })
@@ -215,7 +247,8 @@ mod tests {
     }
 
     fn any_comparator() -> impl Strategy<Value = Comparator> {
-        prop::sample::select(vec![Comparator::Below, Comparator::AtMost, Comparator::Above, Comparator::AtLeast])
+        use Comparator::{Above, AtLeast, AtMost, Below, Other, Same};
+        prop::sample::select(vec![Below, AtMost, Above, AtLeast, Same, Other])
     }
 
     fn holds(value: f64, comparator: Comparator, limit: f64) -> bool {
@@ -224,6 +257,8 @@ mod tests {
             Comparator::AtMost => value <= limit,
             Comparator::Above => value > limit,
             Comparator::AtLeast => value >= limit,
+            Comparator::Same => value == limit,
+            Comparator::Other => value != limit,
         }
     }
 

@@ -1,8 +1,9 @@
 //! Judges a saved run by expectations: `read.dram.all >= 0.75 x peak`. Pure: a document in, a document out.
 //!
 //! [`Expectation::parse`] reads one expectation, [`read`] a file of them; [`AUTO`] is the file of built-in rules of thumb.
-//! [`Comparison`] is their language, for names of another crate too. [`check`] judges a run. A number that is not known exactly is a range, and ranges are compared: an expectation passes if it holds for the
-//! whole range, fails if it holds nowhere in it, and is not judged otherwise.
+//! [`Comparison`] is their language, for names of another crate too. [`check`] judges a run. A number that is not known
+//! exactly is a range, and ranges are compared: an expectation passes if it holds for the whole range, fails if it holds
+//! nowhere in it, and is not judged otherwise. Texts are the same or not.
 //!
 //! [`Alerts`] judge the samples of `watch` in the same language, whose names there are the figures of a sample:
 //! `cpu.steal > 5 % for 30s`.
@@ -22,9 +23,10 @@ mod needs;
 mod place;
 mod range;
 mod system;
+mod system_name;
 mod token;
 
-use tiermark_model::{NamedFigure, Run};
+use tiermark_model::{Check, NamedFigure, Run};
 
 pub use alert::{Alert, alert_figures};
 pub use alerts::Alerts;
@@ -35,6 +37,15 @@ pub use needs::Need;
 
 /// The file of the built-in rules of thumb, each with its source.
 pub const AUTO: &str = include_str!("auto.toml");
+/// The name of that file among files of expectations.
+pub const BUILT_IN: &str = "auto";
+
+/// Judges a run by the built-in rules of thumb.
+#[must_use]
+pub fn check_by_rules_of_thumb(run: &Run) -> Check {
+    // A test reads every rule.
+    check("", run, BUILT_IN, &read(AUTO).unwrap_or_default())
+}
 
 /// Every figure of a run that an expectation can name. If the run does not have a figure, its value is the reason.
 #[must_use]

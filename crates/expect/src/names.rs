@@ -1,10 +1,11 @@
 //! The names that expectations can use.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{CheckUnit, ErrorKind, Note};
+use tiermark_model::{CheckUnit, Note};
 
 use crate::alert;
 use crate::expression::Named;
+use crate::system_name::{SYSTEM, SystemName};
 
 /// A figure or a fact of a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,8 +16,10 @@ pub(crate) enum Name {
     PerCycle(TierName),
     /// A figure of a curve of latency over load.
     Loaded(LoadedPoint, Distance),
-    /// A fact of the system.
+    /// A fact of the system, or a number of the run as a whole.
     System(SystemName),
+    /// A text between quotes.
+    Text(String),
 }
 
 /// A figure of a tier.
@@ -55,39 +58,6 @@ pub(crate) enum LoadedPoint {
     Most,
 }
 
-/// A fact of the system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SystemName {
-    Peak,
-    Link,
-    ModuleSpeed,
-    ModuleRated,
-    ModuleSmallest,
-    ModuleLargest,
-    NodeSmallest,
-    NodeLargest,
-    ChannelsPopulated,
-    Channels,
-    Backing,
-    Clock,
-    Errors(ErrorKind, Since),
-    Throttling(ThrottledPart, Since),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Since {
-    /// During the run.
-    Run,
-    /// Since the counters began.
-    Boot,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ThrottledPart {
-    Core,
-    Package,
-}
-
 /// Operations of bandwidths that have a name.
 pub(crate) const OPERATIONS: [&str; 9] =
     ["read", "write", "write.nt", "copy", "copy.nt", "scale", "add", "triad", "update"];
@@ -110,35 +80,6 @@ const LOADED: [(&str, LoadedPoint); 4] = [
     ("loaded.most", LoadedPoint::Most),
 ];
 
-const fn errors(kind: ErrorKind, since: Since) -> SystemName {
-    SystemName::Errors(kind, since)
-}
-
-/// Facts of the system; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 21] = [
-    ("peak", SystemName::Peak),
-    ("link", SystemName::Link),
-    ("dimms.speed", SystemName::ModuleSpeed),
-    ("dimms.rated", SystemName::ModuleRated),
-    ("rated", SystemName::ModuleRated),
-    ("dimms.smallest", SystemName::ModuleSmallest),
-    ("dimms.largest", SystemName::ModuleLargest),
-    ("nodes.smallest", SystemName::NodeSmallest),
-    ("nodes.largest", SystemName::NodeLargest),
-    ("channels.populated", SystemName::ChannelsPopulated),
-    ("channels", SystemName::Channels),
-    ("pages.huge", SystemName::Backing),
-    ("core.clock", SystemName::Clock),
-    ("edac.corrected", errors(ErrorKind::Corrected, Since::Run)),
-    ("edac.corrected.boot", errors(ErrorKind::Corrected, Since::Boot)),
-    ("edac.uncorrected", errors(ErrorKind::Uncorrected, Since::Run)),
-    ("edac.uncorrected.boot", errors(ErrorKind::Uncorrected, Since::Boot)),
-    ("throttle.core", SystemName::Throttling(ThrottledPart::Core, Since::Run)),
-    ("throttle.core.boot", SystemName::Throttling(ThrottledPart::Core, Since::Boot)),
-    ("throttle.package", SystemName::Throttling(ThrottledPart::Package, Since::Run)),
-    ("throttle.package.boot", SystemName::Throttling(ThrottledPart::Package, Since::Boot)),
-];
-
 impl Named for Name {
     fn read(text: &str, at: usize) -> Result<Self, Note> {
         Self::parse(text, at)
@@ -146,6 +87,10 @@ impl Named for Name {
 
     fn unit(&self) -> CheckUnit {
         self.unit()
+    }
+
+    fn is_literal(&self) -> bool {
+        matches!(self, Self::Text(_))
     }
 }
 
@@ -155,6 +100,9 @@ impl Name {
     /// # Errors
     /// What is wrong with it, with the nearest name.
     pub(crate) fn parse(text: &str, at: usize) -> Result<Self, Note> {
+        if let Some(quoted) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+            return Ok(Self::Text(quoted.to_owned()));
+        }
         let word = text.to_ascii_lowercase();
         if let Some((_, name)) = SYSTEM.iter().find(|(name, _)| *name == word) {
             return Ok(Self::System(*name));
@@ -174,13 +122,19 @@ impl Name {
         match self {
             Self::Tier(name) if name.op == LATENCY => CheckUnit::Ns,
             Self::Loaded(LoadedPoint::Unloaded | LoadedPoint::Saturated, _) => CheckUnit::Ns,
-            Self::Tier(_) | Self::Loaded(..) | Self::System(SystemName::Peak | SystemName::Link) => {
-                CheckUnit::BytesPerSecond
-            }
-            Self::System(SystemName::ModuleSpeed | SystemName::ModuleRated) => CheckUnit::TransfersPerSecond,
-            Self::System(SystemName::Clock) => CheckUnit::Hz,
-            Self::System(SystemName::NodeSmallest | SystemName::NodeLargest) => CheckUnit::Bytes,
-            Self::PerCycle(_) | Self::System(_) => CheckUnit::Number,
+            Self::Tier(_) | Self::Loaded(..) => CheckUnit::BytesPerSecond,
+            Self::System(name) => name.unit(),
+            Self::PerCycle(_) => CheckUnit::Number,
+            Self::Text(_) => CheckUnit::Text,
+        }
+    }
+
+    /// Whether a run measures it: what the machine can do, and not what it consists of or how it is set.
+    pub(crate) fn is_measured(&self) -> bool {
+        match self {
+            Self::Tier(_) | Self::PerCycle(_) | Self::Loaded(..) => true,
+            Self::System(name) => name.is_measured(),
+            Self::Text(_) => false,
         }
     }
 
@@ -193,9 +147,8 @@ impl Name {
                 let name = LOADED.iter().find(|(_, other)| other == point).map_or("", |(name, _)| name);
                 format!("{name}{}", distance.suffix())
             }
-            Self::System(name) => {
-                SYSTEM.iter().find(|(_, other)| other == name).map_or("", |(text, _)| text).to_owned()
-            }
+            Self::System(name) => name.text().to_owned(),
+            Self::Text(text) => format!("\"{text}\""),
         }
     }
 }
@@ -320,6 +273,7 @@ mod tests {
             assert_eq!(name.text(), shown);
         }
         assert_eq!(Name::parse("Latency.DRAM.local", 1), Name::parse("latency.dram", 1));
+        assert_eq!(Name::parse("\"Kernel\"", 1), Ok(Name::Text("Kernel".to_owned())), "a text keeps its case");
     }
 
     #[test]

@@ -16,16 +16,19 @@ pub enum Need {
     OneModuleAChannel,
     /// Sockets of which one has an odd number of channels with modules, or fewer than the others.
     UnevenChannels,
+    /// No guest: a hypervisor declares what it likes, and other guests use the hardware too.
+    BareMetal,
 }
 
 impl Need {
     /// All, with their names in files.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("two-nodes", Self::TwoNodes),
         ("two-sockets", Self::TwoSockets),
         ("whole-sockets", Self::WholeSockets),
         ("one-module-a-channel", Self::OneModuleAChannel),
         ("uneven-channels", Self::UnevenChannels),
+        ("bare-metal", Self::BareMetal),
     ];
 
     /// The need of a name.
@@ -45,6 +48,7 @@ impl Need {
                 (sockets != 2).then(|| says::needs_two_sockets(sockets))
             }
             Self::WholeSockets => (machine.nodes_per_socket() > 1).then(says::needs_whole_sockets),
+            Self::BareMetal => machine.system.hypervisor.as_deref().map(says::needs_bare_metal),
             Self::OneModuleAChannel => {
                 let channels = machine.real_peak().and_then(|peak| peak.channels);
                 let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();

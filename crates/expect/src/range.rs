@@ -39,6 +39,16 @@ impl Range {
             .then(|| Self { low: ends(self.low, other.high, 0.0), high: ends(self.high, other.low, f64::INFINITY) })
     }
 
+    /// The upper or the lower end of a number that is known from both sides; else the end that is known.
+    pub(crate) fn end(self, upper: bool) -> Option<(f64, Known)> {
+        let has_both = self.low > 0.0 && self.low < self.high && self.high.is_finite();
+        match (has_both, upper) {
+            (true, true) => Some((self.high, Known::AtMost)),
+            (true, false) => Some((self.low, Known::AtLeast)),
+            (false, _) => self.known(),
+        }
+    }
+
     /// The end that is known, and which it is; `None` if nothing is known.
     pub(crate) fn known(self) -> Option<(f64, Known)> {
         match (self.low, self.high) {
@@ -72,6 +82,9 @@ mod tests {
         assert_eq!(Range::at_least(3.0).known(), Some((3.0, Known::AtLeast)));
         assert_eq!(Range::at_most(3.0).known(), Some((3.0, Known::AtMost)));
         assert_eq!(Range::at_least(0.0).known(), None);
+        let both = Range { low: 2.0, high: 3.0 };
+        assert_eq!((both.end(true), both.end(false)), (Some((3.0, Known::AtMost)), Some((2.0, Known::AtLeast))));
+        assert_eq!(Range::at_most(3.0).end(false), Some((3.0, Known::AtMost)));
         assert_eq!(Range::exactly(1.0).over(Range::exactly(0.0)), None);
     }
 

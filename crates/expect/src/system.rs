@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation, Purpose, Quantity, Run,
-    Throttling,
+    Dimm, ErrorKind, Finding, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation, Purpose, Quantity,
+    Run, Throttling,
 };
 
 use crate::facts::At;
-use crate::names::{Since, SystemName, ThrottledPart};
 use crate::place::Place;
 use crate::range::Range;
+use crate::system_name::{CoreLimit, Since, SystemName, SystemText, ThrottledPart};
 
 /// A fact of a run; `memories` are the sets of nodes whose memory was measured together.
 pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
@@ -29,6 +29,18 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Channels => vec![channels(machine, |channels| channels.most)],
         SystemName::Backing => backing(run).into_iter().collect(),
         SystemName::Clock => clock(run).into_iter().collect(),
+        SystemName::Limit(limit) => vec![core_limit(limit, machine)],
+        // A number of figures, which are measured.
+        SystemName::Record => Vec::new(),
+        SystemName::Size(level) => sizes_measured(level, run),
+        SystemName::Declared(level) => vec![size_declared(level, machine)],
+        SystemName::Memory => {
+            let bytes = machine.system.memory_bytes.map(|bytes| Range::exactly(bytes as f64));
+            vec![At::whole(bytes.ok_or_else(|| says::fact_not_reported(name.text())))]
+        }
+        SystemName::Text(text) => {
+            vec![At::text(of_text(text, machine).ok_or_else(|| says::fact_not_reported(name.text())))]
+        }
         SystemName::Errors(kind, since) => errors(run, kind, since),
         SystemName::Throttling(part, since) => throttling(run, part, since),
     }
@@ -67,6 +79,48 @@ fn clock(run: &Run) -> Option<At> {
     let clocks = run.findings().filter(|finding| finding.metric == Quantity::CoreClock);
     let hz = clocks.filter_map(|finding| finding.value).filter(|hz| hz.is_finite() && *hz > 0.0).reduce(f64::min)?;
     Some(At::whole(Ok(Range::exactly(hz))))
+}
+
+fn core_limit(limit: CoreLimit, machine: &Machine) -> At {
+    let number = machine.core_limits.as_ref().and_then(|limits| limit.of(limits));
+    At::whole(number.map(Range::exactly).ok_or_else(says::core_limit_unknown))
+}
+
+/// The size of a cache as each latency curve shows it: the range that the curve allows.
+fn sizes_measured(level: u8, run: &Run) -> Vec<At> {
+    let tier = format!("L{level}");
+    let of_tier = |f: &&Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, tier.as_str());
+    let size = |finding: &Finding| {
+        let reasons = || finding.verdict.reasons.iter().map(ToString::to_string).collect::<Vec<String>>();
+        let bytes = finding.value.filter(|bytes| bytes.is_finite() && *bytes > 0.0);
+        let bytes = bytes.ok_or_else(|| says::size_not_resolved(&tier, &reasons()));
+        At::whole(bytes.map(|bytes| match finding.interval {
+            Some(interval) if interval.low <= bytes && bytes <= interval.high => {
+                Range { low: interval.low, high: interval.high }
+            }
+            _ => Range::exactly(bytes),
+        }))
+    };
+    run.findings().filter(of_tier).map(size).collect()
+}
+
+/// The size of the caches of a level as the system declares it: a range if they differ.
+fn size_declared(level: u8, machine: &Machine) -> At {
+    let all = || machine.data_caches().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes);
+    let ends = all().min().zip(all().max());
+    let range = ends.map(|(least, most)| Range { low: least as f64, high: most as f64 });
+    At::whole(range.ok_or_else(|| says::fact_not_reported(SystemName::Declared(level).text())))
+}
+
+fn of_text(text: SystemText, machine: &Machine) -> Option<String> {
+    let system = &machine.system;
+    match text {
+        SystemText::Kernel => system.kernel.clone(),
+        SystemText::Bios => system.bios.clone(),
+        SystemText::Microcode => machine.cpu_model.microcode.clone(),
+        SystemText::HugePages => system.thp.clone(),
+        SystemText::Governor => system.governor.clone(),
+    }
 }
 
 fn link(machine: &Machine) -> At {

@@ -118,13 +118,16 @@ fn word(text: &str) -> (usize, Kind) {
     (length, if &text[..length] == "x" { Kind::Times } else { Kind::Name })
 }
 
-/// A name between quotes, which may hold signs: that of a swap area is a path.
+/// What stands between quotes, which may hold signs: a text, or a name that is a path, as that of a swap area.
 fn quoted(text: &str) -> (usize, Kind) {
     text[1..].find('"').map_or((1, Kind::Other), |length| (length + 2, Kind::Name))
 }
 
 fn sign(text: &str) -> (usize, Kind) {
-    const SIGNS: [(&str, Kind); 9] = [
+    const SIGNS: [(&str, Kind); 12] = [
+        ("==", Kind::Comparator(Comparator::Same)),
+        ("!=", Kind::Comparator(Comparator::Other)),
+        ("≠", Kind::Comparator(Comparator::Other)),
         ("<=", Kind::Comparator(Comparator::AtMost)),
         ("≤", Kind::Comparator(Comparator::AtMost)),
         (">=", Kind::Comparator(Comparator::AtLeast)),

@@ -267,8 +267,8 @@ fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
         CheckUnit::BytesPerSecond => ExplainedUnit::BytesPerSecond,
         CheckUnit::TransfersPerSecond => ExplainedUnit::TransfersPerSecond,
         CheckUnit::Number if that.contains('%') => ExplainedUnit::Share,
-        // No name of a run has an amount or a clock.
-        CheckUnit::Number | CheckUnit::Bytes | CheckUnit::Hz => ExplainedUnit::Number,
+        // No rule names an amount, a clock or a text.
+        CheckUnit::Number | CheckUnit::Bytes | CheckUnit::Hz | CheckUnit::Text => ExplainedUnit::Number,
     };
     let sign = worst.comparator.sign();
     let (left, right) = that.split_once(sign).unwrap_or((that, ""));
@@ -284,6 +284,8 @@ fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
     let limit = match worst.comparator {
         Comparator::AtLeast | Comparator::Above => "at least expected",
         Comparator::AtMost | Comparator::Below => "at most expected",
+        Comparator::Same => "expected",
+        Comparator::Other => "not expected",
     };
     // A plain number says itself what it is.
     let is_named = right.contains(char::is_alphabetic);

@@ -41,6 +41,13 @@ pub struct CheckResult {
     pub failed: u64,
     /// Places that could not be judged.
     pub unjudged: u64,
+    /// Whether the expectation names a figure that a run measures: an expectation of facts alone, such as settings or
+    /// memory modules, says nothing of what the machine can do.
+    #[serde(default)]
+    pub measured: bool,
+    /// Both texts, of an expectation that compares texts; `None` of numbers and if a text is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<CheckedTexts>,
     /// Why places could not be judged, each reason once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Note>,
@@ -87,6 +94,18 @@ pub struct CheckedValue {
     pub margin: Option<f64>,
 }
 
+/// A text beside the one that it is compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckedTexts {
+    /// The left side of the expectation.
+    pub value: String,
+    /// The comparison: `same` or `other`.
+    pub comparator: Comparator,
+    /// The right side of the expectation.
+    pub limit: String,
+}
+
 /// Whether a number is exact or a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -113,6 +132,10 @@ pub enum Comparator {
     Above,
     /// `>=`
     AtLeast,
+    /// `==`
+    Same,
+    /// `!=`
+    Other,
 }
 
 /// Unit of the numbers of an expectation.
@@ -132,6 +155,8 @@ pub enum CheckUnit {
     Hz,
     /// A count or a ratio.
     Number,
+    /// No number: a text, such as a version.
+    Text,
 }
 
 /// A figure of a run that an expectation can name.
@@ -141,13 +166,35 @@ pub struct NamedFigure {
     pub name: String,
     /// The place; `None` for the whole machine.
     pub place: Option<String>,
-    /// The number, and whether it is exact or a bound; else why it is not known.
-    pub value: Result<(f64, Known), Note>,
+    /// The number or the text; else why it is not known.
+    pub value: Result<NamedValue, Note>,
     /// Its unit.
     pub unit: CheckUnit,
 }
 
+/// What a name of expectations stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NamedValue {
+    /// A number, and whether it is exact or a bound.
+    Number(f64, Known),
+    /// A text.
+    Text(String),
+}
+
+impl CheckResult {
+    /// Whether it was judged at any place.
+    pub fn is_judged(&self) -> bool {
+        self.passed > 0 || self.failed > 0
+    }
+}
+
 impl Check {
+    /// Whether figures are named and none was judged: then nothing is known of what the machine can do.
+    pub fn lacks_figures(&self) -> bool {
+        let mut of_figures = self.results.iter().filter(|result| result.measured).peekable();
+        of_figures.peek().is_some() && !of_figures.any(CheckResult::is_judged)
+    }
+
     /// How many expectations have this result.
     pub fn count(&self, outcome: CheckOutcome) -> usize {
         self.results.iter().filter(|result| result.outcome == outcome).count()
@@ -155,6 +202,11 @@ impl Check {
 }
 
 impl Comparator {
+    /// Whether it asks only if both sides are the same.
+    pub fn is_of_identity(self) -> bool {
+        matches!(self, Self::Same | Self::Other)
+    }
+
     /// Its sign as it is written: `<=`.
     pub fn sign(self) -> &'static str {
         match self {
@@ -162,6 +214,8 @@ impl Comparator {
             Self::AtMost => "<=",
             Self::Above => ">",
             Self::AtLeast => ">=",
+            Self::Same => "==",
+            Self::Other => "!=",
         }
     }
 }

@@ -51,7 +51,8 @@ mod words;
 mod written;
 
 pub use check::{
-    CHECK_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, Known, NamedFigure,
+    CHECK_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckedTexts, CheckedValue, Comparator, Known,
+    NamedFigure, NamedValue,
 };
 pub use checkup::{CheckRow, Checkup, Health};
 pub use comparison::{

@@ -58,6 +58,10 @@ pub struct Observation {
     /// The power of the core's clock that rates follow, if it is not 0: `value` is given at the clock of the run. 1 is in proportion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_slope: Option<f64>,
+    /// The machine's record of the same figure when the run was measured, at the clock of this run, in the unit of
+    /// `value`; `None` without a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<f64>,
     /// What a program got during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Now>,
@@ -140,6 +144,7 @@ impl Observation {
             interval: None,
             per_cycle: None,
             clock_slope: None,
+            record: None,
             now: None,
             passes: None,
             edge: None,

@@ -1,7 +1,8 @@
 //! A run judged against expectations: what failed comes first, what could not be judged stands with its reason.
 
 use tiermark_model::{
-    Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, Known, NamedFigure, Note, count_of,
+    Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, Known, NamedFigure, NamedValue, Note,
+    count_of,
 };
 
 use crate::compare::{described, simulated};
@@ -29,9 +30,11 @@ pub fn check(check: &Check, style: &Style) -> String {
         n if is_open => format!("{n} of {of} not judged; {failed} failed, {passed} passed"),
         n => format!("{failed} of {of} failed, {passed} passed; {n} could not be judged"),
     };
+    let lacks = check.lacks_figures();
+    let text = if lacks { format!("{text}; no measured figure was judged") } else { text };
     let ink = match (failed, passed) {
         (1.., _) => Ink::Bad,
-        (0, 1..) if !is_open => Ink::Good,
+        (0, 1..) if !is_open && !lacks => Ink::Good,
         _ => Ink::Warn,
     };
     out.push_str(&format!("\n{}", hanging("RESULT  ", &text, ink, style)));
@@ -54,25 +57,29 @@ fn one(result: &CheckResult, style: &Style) -> String {
         CheckOutcome::Failed => (style.glyph("✘", "x"), Ink::Bad),
         CheckOutcome::Unjudged => (style.absent(), Ink::Dim),
     };
-    let worst = result.worst.as_ref().map(|worst| against(worst, result, style));
-    let places = places(result);
-    let parts = [worst, places, reasons(result)];
-    let text = format!("{}: {}", result.that, parts.into_iter().flatten().collect::<Vec<_>>().join("; "));
+    let text = said(result, style);
     let says_why = result.outcome == CheckOutcome::Failed || style.verbose;
     let source = result.source.as_ref().map(|source| format!("source: {source}"));
     let why: Vec<String> = result.why.clone().into_iter().chain(source).filter(|_| says_why).collect();
     bullet(mark, ink, &text, Some(&why.join("; ")), style)
 }
 
+/// An expectation with its worst value, and why it was not judged.
+pub(crate) fn said(result: &CheckResult, style: &Style) -> String {
+    let worst = result.worst.as_ref().map(|worst| against(worst, result, style));
+    let text = result.texts.as_ref().map(|texts| format!("it is \"{}\"", texts.value));
+    let parts = [worst, text, places(result), reasons(result)];
+    format!("{}: {}", result.that, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
 /// `2.41, limit 2.20 (10 % too high), node 1`.
 fn against(of: &CheckedValue, result: &CheckResult, style: &Style) -> String {
     // How far a bound is from the limit says nothing where it does not decide.
-    let margin = of.margin.filter(|_| result.outcome != CheckOutcome::Unjudged).map(|margin| {
-        match (of.comparator, margin < 0.0) {
-            (_, false) => format!(" ({} to spare)", percent(margin)),
-            (Comparator::AtMost | Comparator::Below, true) => format!(" ({} too high)", percent(-margin)),
-            (Comparator::AtLeast | Comparator::Above, true) => format!(" ({} too low)", percent(-margin)),
-        }
+    let margin = of.margin.filter(|_| result.outcome != CheckOutcome::Unjudged && !of.comparator.is_of_identity());
+    let margin = margin.map(|margin| match (of.comparator, margin < 0.0) {
+        (_, false) => format!(" ({} to spare)", percent(margin)),
+        (Comparator::AtMost | Comparator::Below, true) => format!(" ({} too high)", percent(-margin)),
+        (_, true) => format!(" ({} too low)", percent(-margin)),
     });
     let place = of.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
     // As the expectation is written.
@@ -122,7 +129,7 @@ fn with_unit(value: f64, known: Known, unit: CheckUnit, style: &Style) -> String
         CheckUnit::Bytes => tiermark_model::Bytes(value as u64).to_string(),
         CheckUnit::Hz => format!("{:.2} GHz", value / 1e9),
         CheckUnit::Number if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
-        CheckUnit::Number => format!("{value:.2}"),
+        CheckUnit::Number | CheckUnit::Text => format!("{value:.2}"),
     };
     format!("{sign}{number}")
 }
@@ -135,9 +142,12 @@ pub fn named_figures(figures: &[NamedFigure], style: &Style) -> String {
     for figure in figures {
         let name = Cell::inked(&figure.name, Ink::Head);
         match &figure.value {
-            Ok((value, known)) => {
-                let value = Cell::new(with_unit(*value, *known, figure.unit, style));
-                table.row(vec![name, value, Cell::new(figure.place.clone().unwrap_or_default())]);
+            Ok(value) => {
+                let value = match value {
+                    NamedValue::Number(number, known) => with_unit(*number, *known, figure.unit, style),
+                    NamedValue::Text(text) => format!("\"{text}\""),
+                };
+                table.row(vec![name, Cell::new(value), Cell::new(figure.place.clone().unwrap_or_default())]);
             }
             Err(note) => {
                 unknown.push_str(&bullet(style.absent(), Ink::Dim, &format!("{}: {note}", figure.name), None, style));
@@ -172,7 +182,28 @@ mod tests {
         let [passed, failed, unjudged] = places;
         let reasons = if unjudged > 0 { vec![says::errors_not_reported()] } else { Vec::new() };
         let (why, source) = (Some("it is slow".to_owned()), Some("a data sheet".to_owned()));
-        CheckResult { that: that.to_owned(), outcome, worst, passed, failed, unjudged, reasons, why, source }
+        let (measured, texts) = (that.starts_with("latency"), None);
+        CheckResult {
+            that: that.to_owned(),
+            outcome,
+            worst,
+            passed,
+            failed,
+            unjudged,
+            measured,
+            texts,
+            reasons,
+            why,
+            source,
+        }
+    }
+
+    #[test]
+    fn a_text_stands_beside_the_one_that_was_expected() {
+        let mut of = result("kernel == \"6.8.0\"", CheckOutcome::Failed, None, [0, 1, 0]);
+        let (value, limit) = ("6.8.1".to_owned(), "6.8.0".to_owned());
+        of.texts = Some(tiermark_model::CheckedTexts { value, comparator: Comparator::Same, limit });
+        assert_eq!(said(&of, &Style::default()), "kernel == \"6.8.0\": it is \"6.8.1\"");
     }
 
     #[test]
@@ -198,6 +229,10 @@ mod tests {
         open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
         let open = check(&open, &Style::default());
         assert!(open.contains("RESULT  2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
+        let mut facts = made.clone();
+        facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
+        let facts = check(&facts, &Style::default()).replace('\n', " ");
+        assert!(facts.contains("0 passed; no measured figure"), "{facts}");
         assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
     }
 

@@ -76,7 +76,12 @@ pub(crate) fn numbers(run: &Run) -> Vec<&Finding> {
     if survey::is_survey(run) {
         return survey::figures(run);
     }
-    parts(run).iter().flat_map(|part| body(run, &part.experiments, &Style::default()).1).collect()
+    parts(run).iter().flat_map(|part| numbers_of(run, &part.experiments)).collect()
+}
+
+/// The numbers that the report of some experiments shows.
+pub(crate) fn numbers_of<'a>(run: &'a Run, experiments: &[&'a Experiment]) -> Vec<&'a Finding> {
+    body(run, experiments, &Style::default()).1
 }
 
 /// Ladder, curves, tails, scaling, tables, and everything else that some experiments found, with the numbers that are shown.

@@ -122,7 +122,7 @@ fn ascii_and_narrow() {
 #[test]
 fn the_result_names_what_weighs_most() {
     let mut made = all_fine();
-    assert_eq!(result(&made), "as expected; all 28 figures trusted");
+    assert_eq!(result(&made), "as expected: 1 of 22 expectations passed, none failed; all 28 figures trusted");
     made.complete = false;
     assert_eq!(result(&made), "stopped before its end; all 28 figures trusted");
     made.refuse("DRAM", "copy", "all");
@@ -133,16 +133,66 @@ fn the_result_names_what_weighs_most() {
     // A document that is older than the clause.
     made.warnings[0].state.clear();
     assert!(result(&made).contains(&made.warnings[0].text), "{}", result(&made));
-    made.peak_share = Some(0.41);
-    assert!(result(&made).starts_with("DRAM reaches only 41 % of its theoretical peak; "), "{}", result(&made));
     made.unresolved = true;
     assert!(result(&made).starts_with("size of L3 not resolved; 27 of 28"), "{}", result(&made));
     made.record("L2", "read", "one", 130.1e9);
+    // A bound for another reason too does not fail, and is below its record.
+    made.figure("L2", "read", "one").verdict.bound(Reason::NotSharp { share: 0.02 });
     let said = "below its record: L2 read, one core is ≥117 GB/s, was 130 on 2026-11-22; ";
     assert!(result(&made).starts_with(said), "{}", result(&made));
     withhold(made.figure("L1", "copy", "all"), Reason::MajorFaults { faults: 1 });
     let said = "withheld: L1 copy, all cores: 1 major page faults inside shots: memory is being swapped; ";
     assert!(result(&made).starts_with(said), "{}", result(&made));
+    // What fails an expectation comes first, with why it matters.
+    made.record("L2", "copy", "one", 300e9);
+    let said = "1 of 22 expectations failed: record >= 97 %: ";
+    assert!(result(&made).starts_with(said), "{}", result(&made));
+}
+
+/// A server with a missing module, slow modules, corrected errors and half of its L3.
+#[test]
+fn the_result_draws_on_all_that_is_known_of_the_machine() {
+    let mut run = all_fine().run();
+    run.machine.system.hypervisor = None;
+    let dimm = Dimm {
+        populated: true,
+        rated_transfers: Some(3.2e9),
+        configured_transfers: Some(2.933e9),
+        bytes: Some(32 << 30),
+        ..Dimm::default()
+    };
+    run.machine.dimms = vec![dimm; 7];
+    let channels = Some(MemoryChannels { populated: 7, most: Some(8) });
+    let peak = TheoreticalPeak { bytes_per_second: 80e9, channels, ..TheoreticalPeak::default() };
+    run.machine.theoretical_peak = Some(peak);
+    let corrected = Some(HealthCount::new(1243, Some(1243)));
+    let errors = MemoryErrors { place: "mc0".into(), corrected, ..MemoryErrors::default() };
+    run.health = Some(RunHealth { memory: Some(vec![errors]), throttling: None });
+    let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, "L3");
+    let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
+    l3.value = l3.value.map(|bytes| bytes / 2.0);
+    let text = tiermark_report::run(&run, &Style::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let result = text.split("figures trusted").next().unwrap();
+    let first = "RESULT 4 of 22 expectations failed: size.l3 >= 0.75 x size.l3.declared: 16.64 MiB, limit 24 MiB";
+    assert!(result.contains(first), "{result}");
+    for also in ["dimms.speed >= rated", "channels.populated >= channels", "edac.corrected.boot <= 0"] {
+        assert!(result.contains(also), "{also}: {result}");
+    }
+    assert!(text.contains("1243, limit 0") && text.contains("a channel without a module adds no bandwidth"), "{text}");
+}
+
+/// `as expected` needs that something was expected of a measured figure.
+#[test]
+fn figures_without_anything_to_compare_with_are_not_as_expected() {
+    let mut made = all_fine();
+    made.figures.retain(|figure| figure.span != Some("all"));
+    assert_eq!(
+        result(&made),
+        "nothing to compare with: no expectation of a figure could be judged; all 16 figures trusted"
+    );
+    let text = shown(&made).replace(['\n', '\u{a0}'], " ");
+    assert!(text.contains("Nothing to compare with: read.dram.all was not measured"), "{text}");
 }
 
 #[test]
@@ -235,7 +285,7 @@ fn marks_are_explained_only_where_they_are_used() {
 #[test]
 fn no_more_than_five_notes() {
     let mut made = moving();
-    made.peak_share = Some(0.3);
+    made.record("L2", "read", "one", 130.1e9);
     made.unresolved = true;
     let notes = |text: &str| text.matches("• ").count();
     assert_eq!(notes(&shown(&made)), 6);
@@ -246,8 +296,14 @@ fn no_more_than_five_notes() {
 #[test]
 fn details_keep_all_that_a_report_has() {
     let all = run(&moving().run(), &Style { verbose: true, ..Style::default() });
-    for said in ["RESULT  as expected", "The ladder", "Tail latency", "Findings", "Rules of the survey plan", "seed 42"]
-    {
+    for said in [
+        "RESULT  nothing to compare with",
+        "The ladder",
+        "Tail latency",
+        "Findings",
+        "Rules of the survey plan",
+        "seed 42",
+    ] {
         assert!(all.contains(said), "'{said}' is missing:\n{all}");
     }
 }
@@ -339,7 +395,10 @@ fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
     let text = run(&clocked, &Style::default());
     insta::assert_snapshot!(text);
     let without = Made { clock: None, ..made };
-    let figures = |text: &str| text.lines().find(|line| line.contains("figures trusted")).unwrap().to_owned();
+    let figures = |text: &str| {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        words.split("figures trusted").next().unwrap().rsplit("; ").next().unwrap().to_owned()
+    };
     assert_eq!(figures(&text), figures(&shown(&without)), "the clock is no figure");
     clocked.machine.core_limits = Some(CoreLimits {
         name: "Zen 4".into(),

@@ -66,22 +66,30 @@ A file has a table [[expect]] for each, with that = \"...\"; why and source are
 optional. `tiermark help check` explains the file.
 `tiermark check --rules > mine.toml` writes the built-in rules, to change.
 Examples:
-  tiermark survey && tiermark check
+  tiermark check --run
+  tiermark check --run --expect server.toml -- --force --full
   tiermark check last --expect server.toml
   tiermark check --list
-Exit codes: 0 all that could be judged passed, 2 bad usage, 3 one failed, 4 none
-could be judged, 5 with --strict: some could not.";
+Exit codes: 0 all that could be judged passed, 2 bad usage, 3 one failed, 4 nothing was
+measured, or no expectation could be judged, 5 no measured figure could be judged
+(--strict: some expectations could not).";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The run: `last`, an id or its beginning, a file, or -
-    #[arg(value_name = "RUN", default_value = "last")]
+    #[arg(value_name = "RUN", default_value = "last", conflicts_with = "survey")]
     pub(crate) run: String,
+    /// Measure first: a survey, which is saved and judged; its options follow behind --
+    #[arg(long = "run", conflicts_with_all = ["list", "rules"])]
+    pub(crate) survey: bool,
+    /// Options of the survey: -- --force --quick
+    #[arg(value_name = "OPTION", last = true, requires = "survey")]
+    pub(crate) options: Vec<String>,
     /// A TOML file of expectations, or `auto`: built-in rules of thumb
     #[arg(long, value_name = "FILE|auto", default_value = "auto")]
     pub(crate) expect: String,
-    /// Exit with code 5 if an expectation could not be judged, or the run is not complete
+    /// Exit with code 5 if any expectation could not be judged, or the run is not complete
     #[arg(long, conflicts_with_all = ["list", "rules"])]
     pub(crate) strict: bool,
     /// List the names that expectations can use, with their values in this run

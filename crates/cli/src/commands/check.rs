@@ -1,33 +1,68 @@
-//! `tiermark check`: a saved run judged by expectations.
+//! `tiermark check`: a run, saved or measured now, judged by expectations.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use clap::FromArgMatches;
 use tiermark_config::text_of;
-use tiermark_expect::{AUTO, Entry, check, figures, read};
-use tiermark_model::{CHECK_SCHEMA, Check, CheckOutcome, Exit};
+use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
+use tiermark_model::{CHECK_SCHEMA, Check, CheckOutcome, Exit, Run};
 
+use crate::args::Simulation;
 use crate::args::compare::CheckArgs;
+use crate::command_line::{Cli, Command, command_here};
 use crate::kept::run_of_probes;
+use crate::measure::Ended;
 use crate::output::{Failure, complain, document, print, style};
 
-/// The name of the built-in rules.
-const BUILT_IN: &str = "auto";
-
 /// Runs the command.
-pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     if args.rules {
         return print(AUTO.trim_end()).map(|()| Exit::Done);
     }
     if args.run.ends_with(".toml") {
         return Err(Failure::usage(format!("'{0}' is no run: a file of expectations is --expect {0}", args.run)));
     }
-    // Mistakes of the file are found before a document of megabytes is read.
+    // Mistakes of the file are found before a document of megabytes is read, and before anything is measured.
     let entries = expectations(&args.expect)?;
+    if args.survey {
+        return measured(args, &entries, simulation);
+    }
     let run = run_of_probes(&args.run)?;
     if args.list {
         return print(&tiermark_report::named_figures(&figures(&run), &style(&args.view))).map(|()| Exit::Done);
     }
-    let found = check(&args.run, &run, &args.expect, &entries);
+    judged(args, &run, &entries)
+}
+
+/// Measures a survey and judges it. Parts that it lacks are expectations that are not judged: the exit code is that of
+/// the judgement, unless the survey failed or was stopped.
+fn measured(args: &CheckArgs, entries: &[Entry], simulation: &Simulation) -> Result<Exit, Failure> {
+    let Ended { exit, run } = survey(&args.options, simulation)?;
+    let Some(run) = run.filter(|run| run.observations().any(|seen| seen.value.is_some())) else { return Ok(exit) };
+    let verdict = judged(args, &run, entries)?;
+    Ok(if matches!(exit, Exit::Done | Exit::Partial | Exit::Noisy) { verdict } else { exit })
+}
+
+/// A survey with these options, without its report.
+fn survey(options: &[String], simulation: &Simulation) -> Result<Ended, Failure> {
+    let words = ["tiermark", "survey"].into_iter().chain(options.iter().map(String::as_str));
+    let parsed = command_here().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = parsed.map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Failure::usage(format!("options of the survey, behind --: {first} (`tiermark survey --help` lists them)"))
+    })?;
+    match cli.command {
+        Some(Command::Measure(survey)) => survey.conduct(simulation, false),
+        _ => Err(Failure::tool("a survey is a command that measures")),
+    }
+}
+
+/// Judges a run and prints the result.
+fn judged(args: &CheckArgs, run: &Run, entries: &[Entry]) -> Result<Exit, Failure> {
+    let name = if args.survey { &run.id } else { &args.run };
+    let found = check(name, run, &args.expect, entries);
     let text =
         if args.json { document(CHECK_SCHEMA, &found)? } else { tiermark_report::check(&found, &style(&args.view)) };
     let exit = exit(&found, args.strict);
@@ -52,15 +87,26 @@ fn expectations(name: &str) -> Result<Vec<Entry>, Failure> {
 
 fn exit(found: &Check, strict: bool) -> Exit {
     let count = |outcome| found.count(outcome);
-    match (count(CheckOutcome::Failed), count(CheckOutcome::Passed)) {
-        (1.., _) => Exit::Regression,
-        (0, 1..) if strict && (count(CheckOutcome::Unjudged) > 0 || !found.run.complete) => Exit::Partial,
-        (0, 1..) => Exit::Done,
-        (0, 0) => {
-            complain(
-                "no expectation could be judged: measure the figures that they name (`tiermark survey`, `tiermark matrix`)",
-            );
-            Exit::Refused
-        }
+    if count(CheckOutcome::Failed) > 0 {
+        return Exit::Regression;
     }
+    if !found.results.iter().any(|result| result.is_judged()) {
+        complain("no expectation could be judged: measure the figures that they name (`tiermark check --run`)");
+        return Exit::Refused;
+    }
+    if found.lacks_figures() {
+        complain(&format!("no measured figure could be judged: {}", missing(found)));
+        return Exit::Partial;
+    }
+    let is_whole = count(CheckOutcome::Unjudged) == 0 && found.run.complete;
+    if strict && !is_whole { Exit::Partial } else { Exit::Done }
+}
+
+/// Why figures could not be judged, a few reasons.
+fn missing(found: &Check) -> String {
+    const NAMED: usize = 3;
+    let of_figures = found.results.iter().filter(|result| result.measured);
+    let all: BTreeSet<&str> = of_figures.flat_map(|result| &result.reasons).map(|note| note.text.as_str()).collect();
+    let more = if all.len() > NAMED { "; …" } else { "" };
+    format!("{}{more}", all.into_iter().take(NAMED).collect::<Vec<_>>().join("; "))
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Show(args)) => show::run(args),
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Compare(args)) => compare::run(args),
-        Some(Command::Check(args)) => check::run(args),
+        Some(Command::Check(args)) => check::run(args, simulation),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Baseline(args)) => baseline::run(args),
         Some(Command::History(args)) => history::run(args, simulation),

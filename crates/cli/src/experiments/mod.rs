@@ -27,7 +27,7 @@ use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Scope};
 
 use crate::args::{PlaceArgs, RunArgs, Simulation};
 use crate::exports::{Export, Layout};
-use crate::measure::{self, Job};
+use crate::measure::{self, Ended, Job};
 use crate::output::{Failure, tell};
 use crate::parse::NodeChoice;
 
@@ -175,6 +175,14 @@ impl Measure {
     /// # Errors
     /// A [`Failure`] for whatever ends it before there is a result.
     pub(crate) fn run(&self, simulation: &Simulation) -> Result<Exit, Failure> {
+        self.conduct(simulation, true).map(|ended| ended.exit)
+    }
+
+    /// Runs the command, and prints its report if that is wanted.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub(crate) fn conduct(&self, simulation: &Simulation, report: bool) -> Result<Ended, Failure> {
         let requests = |machine: &Machine, seed| {
             let remarks = self.own.check(&self.run, machine)?;
             if !self.run.result.quiet {
@@ -184,7 +192,8 @@ impl Measure {
         };
         let exports = self.own.exports().into_iter();
         let exports = exports.filter_map(|(layout, place)| place.map(|place| Export { layout, place })).collect();
-        measure::run(&Job { title: self.probe, args: &self.run, simulation, requests: &requests, exports, plan: None })
+        let job = Job { title: self.probe, args: &self.run, simulation, requests: &requests, exports, plan: None };
+        measure::conduct(&job, report)
     }
 
     /// The requests to the probe: one for each of its parameters, each pair of nodes where all are asked for, and each page size where there are several and the probe does not

@@ -112,15 +112,18 @@ impl MachineRecord {
         self.cells.get(&cell::name(probe, method, step, machine)?).filter(|best| best.unit == unit)
     }
 
-    /// The observations, with each that falls short of the record turned into a bound; `None` if none falls short. An observation that was
-    /// held against a record before keeps its reason and gets no second one.
+    /// The observations, each beside its record, and a bound if it falls short of it; `None` if none has a record. An
+    /// observation that was held against a record before stays as it is.
     pub fn hold(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
         let mut observations = experiment.observations.clone();
         let mut any = false;
-        for seen in observations.iter_mut().filter(|seen| !seen.verdict.has(ReasonCode::BelowRecord)) {
+        let is_new = |seen: &&mut Observation| seen.record.is_none() && !seen.verdict.has(ReasonCode::BelowRecord);
+        for seen in observations.iter_mut().filter(is_new) {
             let best = self.best(experiment, seen, machine);
             if let Some((best, record)) = best.and_then(|best| Some((best, compare::record_for(best, seen)?))) {
-                any |= compare::hold(seen, record, &best.date);
+                seen.record = Some(record);
+                compare::hold(seen, record, &best.date);
+                any = true;
             }
         }
         any.then_some(observations)

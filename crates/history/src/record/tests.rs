@@ -88,6 +88,10 @@ fn the_best_trusted_figure_is_kept_and_later_ones_are_held_against_it() {
     let mut again = worse.experiments[0].clone();
     again.observations = record.hold(&again, &worse.machine).unwrap();
     assert_eq!(record.hold(&again, &worse.machine), None, "one reason is enough");
+    assert_eq!(again.observations[0].record, Some(1.1), "beside its record");
+    let same = record.hold(&run(LATER, &usual(), &[1], 1.1).experiments[0], &worse.machine).unwrap();
+    assert_eq!(same[0].record, Some(1.1), "one that reaches it too");
+    assert!(!same[0].verdict.has(ReasonCode::BelowRecord));
     let better = run(LATER, &usual(), &[1], 1.0);
     let best = record.best(&better.experiments[0], &better.experiments[0].observations[0], &better.machine).unwrap();
     assert_eq!((best.value, best.date.as_str(), best.boot.as_str()), (1.1, DAY, "boot 1"));

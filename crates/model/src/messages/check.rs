@@ -35,7 +35,7 @@ messages! {
 
     /// Something other than a sign between two operands.
     Note operator_expected(at: usize, found: &str):
-        { format!("character {at}: expected x, / or one of <= >= < >{}", instead(found)) };
+        { format!("character {at}: expected x, / or one of <= >= < > == !={}", instead(found)) };
 
     /// An expectation that compares nothing.
     Note comparison_missing(): "no comparison: write, for example, \"latency.dram <= 120 ns\"";
@@ -60,7 +60,11 @@ messages! {
 
     /// Two sides that cannot be compared.
     Note units_differ(left: &str, right: &str):
-        "the left side is {left}, the right side {right}: give a number its unit, as in 120 ns, 30 GB/s or 4800 MT/s";
+        "the left side is {left}, the right side {right}: give a number its unit, as in 120 ns, 30 GB/s or 4800 MT/s; \
+         put a text between quotes";
+
+    /// A text in a product, or compared otherwise than with `==` and `!=`.
+    Note text_not_calculated(): "a text can only be compared, with == or !=: write, for example, 'kernel == \"6.8.0\"'";
 
     /// An expectation that is too long to be one.
     Note expectation_too_long(most: usize): "longer than {most} characters or parts: write several expectations";
@@ -145,12 +149,33 @@ messages! {
     /// Nodes whose memory is not known.
     Note node_sizes_unknown(): "the memory of each node is not reported";
 
+    /// A limit on hardware that a guest shares.
+    Note needs_bare_metal(hypervisor: &str):
+        "the machine is a guest of {hypervisor}, which may declare other hardware and shares it with other guests";
+
     /// Modules whose data are not known.
     Note modules_unknown(what: &str): "{what} of the memory modules is not reported (only root can read SMBIOS, and guests have no real modules)";
 
     /// Channels that are not known.
     Note channels_unknown():
         "memory channels are not known: they are derived from slot names (SMBIOS, which only root can read) and the processor's family";
+
+    /// A fact of the machine, such as a version, that the document of the run lacks.
+    Note fact_not_reported(name: &str): "{name} is not reported by this system";
+
+    /// The size of a cache that the curve does not show.
+    Note size_not_resolved(tier: &str, reasons: &[String]):
+        { format!("the size of {tier} was not measured{}", because(reasons)) };
+
+    /// A limit of a core that no table has.
+    Note core_limit_unknown():
+        "the limits of this processor's cores are not known: its family is not in the table (`tiermark machine -v`), or \
+         a hypervisor hides it";
+
+    /// A run without a record to compare with.
+    Note record_unknown():
+        "the machine has no record of these figures: its first run makes one; simulated runs, --no-save and --no-record \
+         have none";
 
     /// Counters of memory errors that the run does not have.
     Note errors_not_reported():

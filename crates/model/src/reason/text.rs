@@ -125,6 +125,11 @@ impl Reason {
         Some(format!("{}: {}", size_range(*low, *high), why.words()))
     }
 
+    /// The machine's record that a number falls short of, in the number's unit; `None` for any other reason.
+    pub fn record(&self) -> Option<f64> {
+        if let Self::BelowRecord { record, .. } = self { Some(*record) } else { None }
+    }
+
     /// The sentences of reasons from placement, system and probes.
     fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

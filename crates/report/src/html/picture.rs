@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Bytes, Cache, Finding, Grade, Labels, Machine, Node, NodeId, Purpose, Quantity, Run, Unit};
+use tiermark_model::{
+    Bytes, Cache, Finding, Grade, IdSet, Labels, Machine, Node, NodeId, Purpose, Quantity, Run, Unit,
+};
 
 use super::escape::text;
 use crate::machine::{kinds_of_modules, many};
@@ -73,11 +75,56 @@ fn number(f: &Finding, style: &Style) -> Option<String> {
     Some(format!("{sign}{shown}{mark}"))
 }
 
+const DRAM: &str = "DRAM";
+/// The tier of all nodes' memory together.
+const TOGETHER: &str = "DRAM of all nodes";
+
+/// The node of the memory that a finding names.
+fn to(f: &Finding) -> Option<NodeId> {
+    f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
+}
+
+/// The nodes of a finding's cpus.
+fn from(f: &Finding, machine: &Machine) -> Vec<NodeId> {
+    let cpus = f.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+    machine.nodes.iter().filter(|node| !node.cpus.intersection(&cpus).is_empty()).map(|node| node.id).collect()
+}
+
+/// The nodes that a finding leads from and to: a cell of a matrix, or a figure of one node's cpus on a named node.
+fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
+    if f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::POLICY).is_none() {
+        return f.labels.get(Labels::FROM).and_then(|from| from.strip_prefix("node:")?.parse().ok()).zip(to(f));
+    }
+    // Memory of another node than the cpus' own is a tier of its name.
+    let is_memory = f.labels.get(Labels::TIER).is_some_and(|tier| tier == DRAM || tier.starts_with("DRAM node "));
+    let is_plain = is_memory && f.labels.has_usual_layout();
+    match from(f, machine).as_slice() {
+        [from] if is_plain => to(f).map(|to| (*from, to)),
+        _ => None,
+    }
+}
+
+/// The tier and the node that a finding is of. Memory is of the node of its cpus, of several nodes together, or, if the
+/// finding names another node than that of its cpus, of no box: a link leads there.
+fn place<'a>(f: &'a Finding, machine: &Machine) -> Option<(&'a str, Option<NodeId>)> {
+    let tier = f.labels.get(Labels::TIER)?;
+    let to = to(f);
+    if tier != DRAM {
+        return Some((tier, to));
+    }
+    match (from(f, machine).as_slice(), to) {
+        ([from], Some(to)) => (*from == to).then_some((tier, Some(to))),
+        ([from], None) => Some((tier, Some(*from))),
+        ([_, _, ..], None) => Some((TOGETHER, None)),
+        (_, to) => Some((tier, to)),
+    }
+}
+
 /// What was measured of each tier, and of each node where findings name it.
 fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Measured> {
     let mut tiers: BTreeMap<(String, Option<NodeId>), Measured> = BTreeMap::new();
     for f in run.findings() {
-        let (Some(tier), Some(shown)) = (f.labels.get(Labels::TIER), number(f, style)) else { continue };
+        let (Some((tier, node)), Some(shown)) = (place(f, &run.machine), number(f, style)) else { continue };
         let plain = f.labels.has_usual_layout();
         let slot = match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
             (Quantity::Latency, ..) if plain => 0,
@@ -85,7 +132,6 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Meas
             (Quantity::Bandwidth, Some("read"), Some("all")) => 2,
             _ => continue,
         };
-        let node = f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
         let here = tiers.entry((tier.to_owned(), node)).or_default();
         let slot = [&mut here.latency, &mut here.one, &mut here.all].into_iter().nth(slot);
         slot.into_iter().for_each(|slot| *slot = slot.take().or_else(|| Some(shown.clone())));
@@ -96,11 +142,8 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Meas
 /// From the cpus of a node to the memory of a node: latency, and the highest bandwidth of reads.
 fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
     let mut links: BTreeMap<(NodeId, NodeId), Measured> = BTreeMap::new();
-    let cells = run.findings().filter(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::POLICY).is_none());
-    for f in cells {
-        let from = f.labels.get(Labels::FROM).and_then(|from| from.strip_prefix("node:")?.parse::<NodeId>().ok());
-        let to = f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
-        let (Some(ends), Some(shown)) = (from.zip(to), number(f, style)) else { continue };
+    for f in run.findings() {
+        let (Some(ends), Some(shown)) = (ends(f, &run.machine), number(f, style)) else { continue };
         let here = links.entry(ends).or_default();
         match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
             (Quantity::Latency, ..) => here.latency = here.latency.take().or(Some(shown)),
@@ -150,6 +193,10 @@ impl Drawing<'_> {
                 self.link(*from, *to, y + heights.iter().copied().fold(0.0, f64::max) / 2.0, width);
             }
             y += heights.iter().copied().fold(0.0, f64::max) + 2.0 * GAP;
+        }
+        let together = self.of_tier(TOGETHER, None);
+        if !together.is_empty() {
+            y += self.cell(0.0, y, WIDTH, "memory", "Memory of all nodes, each used by its own cores", &together);
         }
         if shown.len() < sockets.len() {
             let more = format!("and {} more", many(sockets.len() - shown.len(), "socket"));
@@ -202,9 +249,9 @@ impl Drawing<'_> {
 
     /// The figures of a node's memory: of the node itself, of its own cpus, or those that name no node.
     fn of_node(&self, node: &Node, first: bool) -> String {
-        let own = self.of_tier("DRAM", Some(node.id));
+        let own = self.of_tier(DRAM, Some(node.id));
         let own = if own.is_empty() { self.of_tier(&format!("node {}", node.id), None) } else { own };
-        let own = if own.is_empty() && first { self.of_tier("DRAM", None) } else { own };
+        let own = if own.is_empty() && first { self.of_tier(DRAM, None) } else { own };
         match self.links.get(&(node.id, node.id)) {
             Some(link) if own.is_empty() => link.words(self.style),
             _ if own.is_empty() => {

@@ -38,7 +38,7 @@ fn lines(finding: &Finding, more: &str, style: &Style) -> String {
 
 /// The lines below the ladder; empty where the clock is not known.
 pub(super) fn cycles(survey: &Survey<'_>, style: &Style) -> String {
-    let Some(found) = survey.run.findings().find(|f| f.metric == Quantity::CoreClock) else { return String::new() };
+    let Some(found) = survey.findings().find(|f| f.metric == Quantity::CoreClock) else { return String::new() };
     let limits = survey.run.machine.core_limits.as_ref().filter(|_| style.verbose);
     let tiers: Vec<String> = survey.rows.iter().filter_map(|row| tier(row, limits, style)).collect();
     let more = match (tiers.is_empty(), limits) {

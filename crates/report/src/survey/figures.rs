@@ -2,15 +2,19 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run};
+use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Quantity, Run};
 
 use crate::cold::is_cold;
 use crate::findings::words;
 use crate::ladder::{OPS, SPANS, row_name, subject};
 use crate::order::{first, grouped};
+use crate::parts::{RunSection, parts};
 
 /// A share of a figure by which `now` has to differ to be shown.
 const DIFFERS: f64 = 0.1;
+
+/// What the name of memory at random has more.
+const RANDOM: &str = " random";
 
 /// One figure: a finding with the step it rests on.
 #[derive(Clone, Copy)]
@@ -22,7 +26,7 @@ pub(crate) struct Figure<'a> {
     pub(crate) wanted: Option<f64>,
 }
 
-/// The steps of a run by their ids.
+/// The steps of some experiments by their ids. Experiments at several places have steps of the same id.
 pub(crate) struct Steps<'a> {
     seen: HashMap<&'a str, &'a Observation>,
     /// The relative half-width of the interval that each wants.
@@ -30,10 +34,11 @@ pub(crate) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    pub(crate) fn of(run: &'a Run) -> Self {
-        let planned = run.experiments.iter().flat_map(|e| &e.plan.steps);
+    pub(crate) fn of(experiments: &[&'a Experiment]) -> Self {
+        let planned = experiments.iter().flat_map(|e| &e.plan.steps);
+        let seen = experiments.iter().flat_map(|e| &e.observations);
         Self {
-            seen: first(run.observations().map(|o| (o.step.as_str(), o))),
+            seen: first(seen.map(|o| (o.step.as_str(), o))),
             wanted: first(planned.map(|step| (step.id.as_str(), step.stop.precision))),
         }
     }
@@ -85,7 +90,7 @@ pub(crate) fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
     match (row_name(labels), &finding.metric, labels.get(Labels::OP), labels.get(Labels::SPAN)) {
         // Memory at random has a figure for each page size.
-        (Some(tier), Quantity::Latency, ..) if tier.ends_with(" random") => {
+        (Some(tier), Quantity::Latency, ..) if tier.contains(RANDOM) => {
             let pages = match labels.get(Labels::PAGE) {
                 Some("base") => ", base pages",
                 Some("thp") => ", transparent huge pages",
@@ -129,6 +134,8 @@ impl<'a> TierRow<'a> {
 /// What a survey found, row by row.
 pub(crate) struct Survey<'a> {
     pub(crate) run: &'a Run,
+    /// Those of the run that it is of.
+    pub(crate) experiments: Vec<&'a Experiment>,
     pub(crate) rows: Vec<TierRow<'a>>,
 }
 
@@ -137,16 +144,27 @@ fn is_random(finding: &Finding) -> bool {
 }
 
 impl<'a> Survey<'a> {
+    /// All of a run. Each of its parts has a ladder of its own: the same tiers at another place.
     pub(crate) fn new(run: &'a Run) -> Self {
-        let steps = Steps::of(run);
+        let of_part = |part: RunSection<'a>| Self::of(run, part.experiments).rows;
+        let rows = parts(run).into_iter().flat_map(of_part).collect();
+        Self { run, experiments: run.experiments.iter().collect(), rows }
+    }
+
+    /// Some experiments, which measured at one place.
+    pub(crate) fn of(run: &'a Run, experiments: Vec<&'a Experiment>) -> Self {
+        let steps = Steps::of(&experiments);
+        let findings = || experiments.iter().flat_map(|e| &e.findings);
         // Accesses after other work have a line below the ladder.
         let named = |f: &'a Finding| Some((row_name(&f.labels).filter(|_| !is_cold(f))?, f));
-        let sizes = first(run.findings().filter(|f| f.metric == Quantity::TierSize).filter_map(named));
-        let numbers = run.findings().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
+        let sizes = first(findings().filter(|f| f.metric == Quantity::TierSize).filter_map(named));
+        let numbers = findings().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
         let mut rows: Vec<TierRow<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for (name, here) in grouped(numbers.filter_map(named)) {
-            let whole = name.strip_suffix(" random").and_then(|whole| places.get(whole));
+            // Memory at random may be of a node: `DRAM random node 1`.
+            let whole = name.contains(RANDOM).then(|| name.replacen(RANDOM, "", 1));
+            let whole = whole.and_then(|whole| places.get(&whole));
             if let Some(place) = whole {
                 let figure = |finding: &&'a Finding| {
                     (finding.labels.get(Labels::PAGE).unwrap_or_default().to_owned(), Figure::new(&steps, finding))
@@ -167,7 +185,11 @@ impl<'a> Survey<'a> {
                 }
             }
         }
-        Self { run, rows }
+        Self { run, experiments, rows }
+    }
+
+    pub(crate) fn findings(&self) -> impl Iterator<Item = &'a Finding> {
+        self.experiments.iter().flat_map(|e| &e.findings)
     }
 
     pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
@@ -211,10 +233,13 @@ fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> TierRow<'
 }
 
 /// The figures of any run, for views that list them: those of the ladder of a survey, else all numbers that the report shows.
-pub(crate) fn of_run(run: &Run) -> Vec<Figure<'_>> {
+pub(crate) fn of_run<'a>(run: &'a Run) -> Vec<Figure<'a>> {
     if super::is_survey(run) {
         return Survey::new(run).figures().collect();
     }
-    let steps = Steps::of(run);
-    crate::run::numbers(run).into_iter().map(|f| Figure::new(&steps, f)).collect()
+    let of_part = |part: RunSection<'a>| {
+        let steps = Steps::of(&part.experiments);
+        crate::run::numbers_of(run, &part.experiments).into_iter().map(|f| Figure::new(&steps, f)).collect::<Vec<_>>()
+    };
+    parts(run).into_iter().flat_map(of_part).collect()
 }

@@ -38,8 +38,7 @@ pub(super) fn key<'a>(survey: &Survey<'a>, style: &Style) -> String {
     parts.extend(now.then(|| "now: what a program got (median of the run), where it differs by over 10 %".to_owned()));
     parts.extend(placed(survey));
     parts.extend(wide(survey, style));
-    let experiments: Vec<_> = survey.run.experiments.iter().collect();
-    let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
+    let only = only_core(survey.run, &survey.experiments).filter(|_| survey.cores().is_none());
     parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
     let about = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('~'));
     parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));

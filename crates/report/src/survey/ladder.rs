@@ -178,7 +178,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
     out.push_str(&super::cycles::cycles(survey, style));
     out.push_str(&zeros(survey, style));
     out.push_str(&walks(survey, style));
-    out.push_str(&cold(survey.run.findings(), "", style));
+    out.push_str(&cold(survey.findings(), "", style));
     out.push_str(&buffers(survey, style));
     out.push_str(&residency(survey, style));
     out + &super::key::key(survey, style)
@@ -200,7 +200,7 @@ fn zeros(survey: &Survey<'_>, style: &Style) -> String {
 /// What memory takes if translations are not at hand.
 fn walks(survey: &Survey<'_>, style: &Style) -> String {
     let mut out = String::new();
-    for grain in survey.run.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
+    for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
         if let Some(note) = grain.note() {
             out.push_str(&hanging("", &format!("Translation: {note}"), Ink::Plain, style));
         }
@@ -221,8 +221,8 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
 
 /// Writes and copies of a buffer as large as the last-level cache's row, where others than ordinary stores are fastest.
 fn buffers(survey: &Survey<'_>, style: &Style) -> String {
-    let steps = Steps::of(survey.run);
-    let found = survey.run.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
+    let steps = Steps::of(&survey.experiments);
+    let found = survey.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
     let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
     let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.number(Labels::SIZE)) else {
         return String::new();
@@ -249,8 +249,8 @@ fn pages(page: &str) -> String {
 /// How long a shared cache keeps what was touched.
 fn residency(survey: &Survey<'_>, style: &Style) -> String {
     let again = |f: &&Finding| !f.labels.is(Labels::USED, "once");
-    let halves = survey.run.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
-    let uses = UsedOnce::of(survey.run.findings()).filter(UsedOnce::differs);
+    let halves = survey.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
+    let uses = UsedOnce::of(survey.findings()).filter(UsedOnce::differs);
     let once = uses.and_then(|uses| uses.most()).map(|(after, [again, once])| {
         (
             " used again",

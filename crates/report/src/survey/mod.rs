@@ -13,12 +13,13 @@ mod views;
 mod why;
 mod words;
 
-use tiermark_model::{Bytes, Finding, Machine, Observation, Run};
+use tiermark_model::{Bytes, Finding, Machine, Node, Observation, Run};
 
 use crate::curves::brief;
 use crate::header::counts;
+use crate::parts::parts;
 use crate::style::{Ink, Style};
-use crate::text::{hanging, items};
+use crate::text::{hanging, items, rule};
 use crate::traffic::traffic;
 pub(crate) use cycles::core_clock;
 use figures::Survey;
@@ -70,21 +71,39 @@ fn machine_words(machine: &Machine) -> String {
 /// Renders a survey. What `style.verbose` adds follows in [`crate::run`].
 pub(crate) fn survey(run: &Run, style: &Style) -> String {
     let survey = Survey::new(run);
-    let observations: Vec<&Observation> = run.observations().collect();
+    let judged = tiermark_expect::check_by_rules_of_thumb(run);
     let mut out = head(run, style);
-    out.push_str(&result::result(&survey, style));
-    out.push_str(&ladder::ladder(&survey, style));
-    // Details draw the same curves, with their points.
-    if !style.verbose {
-        out.push_str(&brief(&observations, &run.machine, style));
+    out.push_str(&result::result(&survey, &judged, style));
+    let parts = parts(run);
+    for (at, part) in parts.iter().enumerate() {
+        out.push_str(&part.head(at + 1, parts.len(), style));
+        out.push_str(&figures_of(&Survey::of(run, part.experiments.clone()), style));
     }
-    if !style.verbose {
-        out.push_str(&traffic(run, &observations, style));
+    if parts.len() > 1 {
+        out.push_str(&format!("\n{}", rule(style)));
     }
     out.push_str(&states::section(&survey, style));
-    out.push_str(&notes::section(&survey, style));
+    out.push_str(&notes::section(&survey, &judged, style));
     out.push_str(&format!("\n{}", next(run, style)));
     out
+}
+
+/// The figures of one place: its ladder and its curves.
+fn figures_of(survey: &Survey<'_>, style: &Style) -> String {
+    let observations: Vec<&Observation> = survey.experiments.iter().flat_map(|e| &e.observations).collect();
+    let mut out = ladder::ladder(survey, style);
+    // Details draw the same curves, with their points.
+    if !style.verbose {
+        out.push_str(&brief(&observations, &survey.run.machine, style));
+        out.push_str(&traffic(survey.run, &observations, style));
+    }
+    out
+}
+
+/// Whether memory of several nodes was measured together: their sum says nothing of each.
+fn has_several_nodes(run: &Run) -> bool {
+    let with_memory = |node: &&Node| node.memory_bytes.is_none_or(|bytes| bytes > 0);
+    run.machine.nodes.iter().filter(with_memory).count() > 1 && parts(run).len() == 1
 }
 
 /// What to look at next, and what was shown.
@@ -92,8 +111,15 @@ fn next(run: &Run, style: &Style) -> String {
     let gutter = " ".repeat(states::GUTTER);
     let views = format!("tiermark show {} | -v", run_view_options(" | "));
     let explain = "tiermark explain: what limits, what costs, what is wrong";
+    let matrix = "tiermark matrix: the memory of each node, seen from the cpus of each node";
+    let matrix = if has_several_nodes(run) {
+        labelled("", &hanging(&gutter, matrix, Ink::Plain, style), style)
+    } else {
+        String::new()
+    };
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
     labelled("Next", &hanging(&gutter, explain, Ink::Plain, style), style)
+        + &matrix
         + &labelled("", &hanging(&gutter, &views, Ink::Plain, style), style)
         + &labelled("Run", &hanging(&gutter, &which, Ink::Plain, style), style)
 }

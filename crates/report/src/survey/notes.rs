@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Drift, Grade, Reason, Refusal, Run, StateKind};
+use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, StateKind, Warning};
 
 use super::figures::{Figure, Survey};
 use super::ladder::{is_shared_tier, now_text, shown, with_unit};
-use super::result::{below_peak, below_record, is_time, not_resolved, why_not_resolved};
+use super::result::{below_record, failed, is_time, not_resolved, why_not_resolved};
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
+use crate::check::said;
 use crate::ladder::row_name;
-use crate::number::{percent, unit_name};
+use crate::number::unit_name;
 use crate::order::{distinct, grouped};
 use crate::style::{Ink, Style};
 use crate::text::hanging;
@@ -33,9 +34,10 @@ fn note(text: impl Into<String>, todo: impl Into<String>) -> Note {
 }
 
 /// The section; empty without notes. What weighs most comes first.
-pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
-    let notes: Vec<Note> = doubts(survey, style)
+pub(crate) fn section(survey: &Survey<'_>, judged: &Check, style: &Style) -> String {
+    let notes: Vec<Note> = expectations(survey, judged, style)
         .into_iter()
+        .chain(doubts(survey, style))
         .chain(machine(survey))
         .chain(refused(survey.run))
         .chain(of_states(survey, style))
@@ -66,6 +68,21 @@ fn some(names: &[String]) -> String {
     let more = names.len() - listed;
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", names[..listed].join("; "))
+}
+
+/// Expectations that failed, but the first, which is in the result, and why none of a figure was judged.
+fn expectations(survey: &Survey<'_>, judged: &Check, style: &Style) -> Vec<Note> {
+    let of = |result: &CheckResult| {
+        let why = result.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        note(format!("{}{why}", said(result, style)), "`tiermark explain` names causes")
+    };
+    let mut notes: Vec<Note> = failed(judged).skip(1).map(of).collect();
+    if judged.lacks_figures() && survey.figures().any(|figure| figure.finding.value.is_some()) {
+        let of_figures = judged.results.iter().filter(|result| result.measured);
+        let why = distinct(of_figures.flat_map(|result| &result.reasons).map(|reason| reason.text.clone()));
+        notes.push(note(format!("Nothing to compare with: {}", some(&why)), "`tiermark check` lists what is missing"));
+    }
+    notes
 }
 
 /// Figures without a number, in doubt, or below their record, and tiers without a size.
@@ -110,20 +127,10 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
     notes
 }
 
-/// What the machine's memory and settings lack.
+/// What disturbed the run, and settings of the machine that affect its figures.
 fn machine(survey: &Survey<'_>) -> Vec<Note> {
-    let mut notes = Vec::new();
-    if let Some(best) = below_peak(survey) {
-        let tier = row_name(&best.labels).unwrap_or_else(|| "DRAM".to_owned());
-        let peak = best.note().map(|how| format!(" ({how})")).unwrap_or_default();
-        let share = best.value.map(percent).unwrap_or_default();
-        let todo = "look for empty channels and slow modules: `tiermark machine`";
-        notes.push(note(format!("{tier} reaches {share} of its theoretical peak at best{peak}"), todo));
-    }
-    for warning in &survey.run.warnings {
-        notes.push(note(sentence(&warning.text), warning.cure.clone().unwrap_or_default()));
-    }
-    notes
+    let of = |warning: &Warning| note(sentence(&warning.text), warning.cure.clone().unwrap_or_default());
+    survey.run.warnings.iter().map(of).collect()
 }
 
 /// A text with a capital letter first, without a full stop.

@@ -1,24 +1,22 @@
 //! The line that answers whether the machine is all right.
 
-use tiermark_model::{Finding, Grade, Labels, Quantity, Reason, Unit};
+use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Unit, count_of};
 
 use super::figures::{Figure, Survey};
 use super::ladder::with_unit;
 use super::states::{self, labelled};
 use super::words;
+use crate::check::said;
 use crate::ladder::row_name;
-use crate::number::percent;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, spoken, wrap};
-
-/// DRAM that reaches less of its theoretical peak is worth a look: all cores together reach 75 to 90 % of it.
-const LEAST_OF_PEAK: f64 = 0.6;
 
 /// The most important result of a run.
 pub(crate) enum Outcome {
     /// Something is wrong: what, in one clause.
     Wrong(String),
-    AsExpected,
+    /// Nothing is wrong, and something was expected: how much.
+    AsExpected(String),
 }
 
 /// The figure below its record that lies furthest below it.
@@ -39,7 +37,7 @@ pub(crate) fn below_record<'a>(survey: &Survey<'a>) -> Option<(Figure<'a>, f64, 
 
 /// The first tier whose size the curve did not resolve.
 pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
-    survey.run.findings().find(|f| f.metric == Quantity::TierSize && f.value.is_none())
+    survey.findings().find(|f| f.metric == Quantity::TierSize && f.value.is_none())
 }
 
 /// Why a size is not known, without the name that is said before it.
@@ -48,20 +46,27 @@ pub(crate) fn why_not_resolved(finding: &Finding) -> String {
     reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons))
 }
 
-/// The best share of the theoretical peak that all cores reach, if it is small; of any cores if the run does not record
-/// how many.
-pub(crate) fn below_peak<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
-    let of_all = |f: &&Finding| f.labels.get(Labels::SPAN).is_none_or(|span| span == "all");
-    let shares = survey.run.findings().filter(|f| f.metric == Quantity::PeakShare).filter(of_all);
-    let best = shares
-        .filter(|f| f.value.is_some_and(f64::is_finite))
-        .max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;
-    best.value.is_some_and(|share| share < LEAST_OF_PEAK).then_some(best)
+/// The expectations that failed, in the order of the rules.
+pub(super) fn failed(judged: &Check) -> impl Iterator<Item = &CheckResult> {
+    judged.results.iter().filter(|result| result.outcome == CheckOutcome::Failed)
 }
 
-/// The first of what a reader has to know.
-pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
+/// The failed expectations in one clause: the first with its value and why it matters, the others by name.
+fn failures(judged: &Check, style: &Style) -> Option<String> {
+    let first = failed(judged).next()?;
+    let why = first.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+    let others: Vec<&str> = failed(judged).skip(1).map(|result| result.that.as_str()).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; also {}", others.join(", ")) };
+    let of = count_of(judged.results.len() as u64, "expectation");
+    Some(format!("{} of {of} failed: {}{why}{others}", failed(judged).count(), said(first, style)))
+}
+
+/// The first of what a reader has to know: what the rules of `check` find, then what keeps figures from being judged.
+pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check, style: &Style) -> Outcome {
     let many = |n: usize| if n == 1 { "1 figure".to_owned() } else { format!("{n} figures") };
+    if let Some(text) = failures(judged, style) {
+        return Outcome::Wrong(text);
+    }
     let withheld: Vec<Figure<'_>> = survey.figures().filter(Figure::is_withheld).collect();
     if let Some(first) = withheld.first() {
         let why = words::main_reason(&first.finding.verdict.reasons);
@@ -71,6 +76,7 @@ pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
         };
         return Outcome::Wrong(format!("withheld: {}{more}: {why}", first.name()));
     }
+    // A figure that is a bound for another reason too is below its record, and fails nothing.
     if let Some((figure, record, date)) = below_record(survey) {
         let record = super::ladder::plain(record, figure.finding.unit, style);
         let text =
@@ -81,11 +87,6 @@ pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
         let tier = row_name(&finding.labels).unwrap_or_default();
         // A note says why.
         return Outcome::Wrong(format!("size of {tier} not resolved"));
-    }
-    if let Some(best) = below_peak(survey) {
-        let tier = row_name(&best.labels).unwrap_or_else(|| "DRAM".to_owned());
-        let share = best.value.map(percent).unwrap_or_default();
-        return Outcome::Wrong(format!("{tier} reaches only {share} of its theoretical peak"));
     }
     // Memory that could not be kept is reported in a note, not as a finding of the doctor.
     if let Some(warning) =
@@ -99,7 +100,19 @@ pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
             if survey.rows.is_empty() { "no figure was".to_owned() } else { format!("{} not", many(unmeasured)) };
         return Outcome::Wrong(format!("{what} measured"));
     }
-    if survey.run.complete { Outcome::AsExpected } else { Outcome::Wrong("stopped before its end".to_owned()) }
+    if !survey.run.complete {
+        return Outcome::Wrong("stopped before its end".to_owned());
+    }
+    expected(judged)
+}
+
+/// What a run without a fault is: as expected only if something was expected of its figures.
+fn expected(judged: &Check) -> Outcome {
+    if judged.lacks_figures() {
+        return Outcome::Wrong("nothing to compare with: no expectation of a figure could be judged".to_owned());
+    }
+    let of = count_of(judged.results.len() as u64, "expectation");
+    Outcome::AsExpected(format!("as expected: {} of {of} passed, none failed", judged.count(CheckOutcome::Passed)))
 }
 
 /// `20 of 28 figures trusted, 8 bounds`.
@@ -128,10 +141,10 @@ fn counts(survey: &Survey<'_>) -> String {
 }
 
 /// The RESULT line.
-pub(crate) fn result(survey: &Survey<'_>, style: &Style) -> String {
-    let (text, ink) = match outcome(survey, style) {
+pub(crate) fn result(survey: &Survey<'_>, judged: &Check, style: &Style) -> String {
+    let (text, ink) = match outcome(survey, judged, style) {
         Outcome::Wrong(text) => (text, Ink::Warn),
-        Outcome::AsExpected => ("as expected".to_owned(), Ink::Good),
+        Outcome::AsExpected(text) => (text, Ink::Good),
     };
     let mut rest: Vec<String> = vec![counts(survey)];
     rest.extend(states::cpus_move(survey.run).then(|| "Cpus move: see States".to_owned()));

@@ -10,6 +10,7 @@ use crate::curves;
 use crate::findings::tails;
 use crate::header::header;
 use crate::ladder::{Shown, row_name};
+use crate::parts::{RunSection, parts};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading};
@@ -78,8 +79,14 @@ pub fn run_view_options(between: &str) -> String {
 }
 
 fn curves_of(run: &Run, style: &Style) -> String {
-    let observations: Vec<&Observation> = run.observations().collect();
-    curves::large(&observations, &run.machine, style)
+    // Points of different places are on different curves.
+    let parts = parts(run);
+    let of_part = |(at, part): (usize, &RunSection<'_>)| {
+        let observations: Vec<&Observation> = part.experiments.iter().flat_map(|e| &e.observations).collect();
+        let curves = curves::large(&observations, &run.machine, style);
+        if curves.is_empty() { curves } else { part.head(at + 1, parts.len(), style) + &curves }
+    };
+    parts.iter().enumerate().map(of_part).collect()
 }
 
 fn tails_of(run: &Run, style: &Style) -> String {
@@ -99,13 +106,18 @@ fn tails_of(run: &Run, style: &Style) -> String {
 }
 
 /// The rates that name the kernel behind them.
-fn kernels_of(run: &Run, style: &Style) -> String {
+fn kernels_of<'a>(run: &'a Run, style: &Style) -> String {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("kernel", Align::Left).column("to default", Align::Right).column("default", Align::Left);
     let mut rivals = String::new();
-    let steps = Steps::of(run);
-    for f in run.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.get(Labels::KERNEL).is_some()) {
-        let figure = Figure::new(&steps, f);
+    let of_rates = |f: &&Finding| f.metric == Quantity::Bandwidth && f.labels.get(Labels::KERNEL).is_some();
+    let of_part = |part: RunSection<'a>| {
+        let steps = Steps::of(&part.experiments);
+        let rates = part.experiments.into_iter().flat_map(|e| &e.findings).filter(of_rates);
+        rates.map(|f| Figure::new(&steps, f)).collect::<Vec<_>>()
+    };
+    for figure in parts(run).into_iter().flat_map(of_part) {
+        let f = figure.finding;
         let kernel = f.labels.get(Labels::KERNEL).unwrap_or_default();
         let default = figure.seen.and_then(|o| o.rivals.first()).map(|rival| rival.kernel.to_string());
         let ratio = figure.seen.and_then(|o| ratio(o, kernel));

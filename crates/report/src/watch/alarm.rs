@@ -27,7 +27,7 @@ pub fn watch_alert_value(alert: &WatchAlert) -> Option<String> {
         CheckUnit::Bytes => Bytes(value as u64).to_string(),
         CheckUnit::Hz => format!("{:.2} GHz", value / 1e9),
         CheckUnit::Number if is_share => format!("{:.1} %", value * 100.0),
-        CheckUnit::Number => super::short(value, 1000.0),
+        CheckUnit::Number | CheckUnit::Text => super::short(value, 1000.0),
     };
     let value = shown(alert.value?);
     Some(alert.limit.map_or_else(|| value.clone(), |limit| format!("{value}, limit {}", shown(limit))))

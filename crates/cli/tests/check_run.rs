@@ -1,0 +1,84 @@
+//! `check --run`: a survey and its judgement with one exit code, also beside other work.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use std::fs;
+
+use common::User;
+
+const SERVER: &str = "synth:sockets=2,cores=4,smt=2,mem=16G";
+
+/// Writes a file of one expectation.
+fn expecting(user: &User, that: &str) {
+    fs::write(user.path("one.toml"), format!("[[expect]]\nthat = '{that}'\n")).unwrap();
+}
+
+#[test]
+fn one_command_measures_and_judges() {
+    let user = User::new();
+    let found = user.run(&["check", "--run", "--simulate", SERVER, "--json", "--", "--quick", "-q"]).expect(0).json();
+    assert_eq!((&found["run"]["title"], &found["expectations"]), (&"survey".into(), &"auto".into()));
+    // The run is saved: the same judgement follows from it.
+    let again = user.run(&["check", "--json"]).expect(0).json();
+    assert_eq!(again["results"], found["results"]);
+    assert_eq!(again["run"]["id"], found["run"]["id"]);
+    // The report of the survey is not printed beside the judgement.
+    let text = user.run(&["check", "--run", "--simulate", SERVER, "--", "--quick", "-q"]).expect(0).out;
+    assert!(text.contains("0 failed") && !text.contains("one core, GB/s"), "{text}");
+    expecting(&user, "latency.dram <= 1 ns");
+    user.run(&["check", "--run", "--expect", "one.toml", "--simulate", SERVER, "--", "--quick", "-q"]).expect(3);
+}
+
+/// On a busy machine a survey lacks figures and ends with 5: the judgement of what it has is not lost.
+#[test]
+fn a_survey_that_lacks_figures_is_judged_by_those_that_it_has() {
+    let user = User::new();
+    let machine = ["--simulate", SERVER, "--sim-busy", "2000"];
+    let survey = ["--quick", "-q", "--max-mem", "20M"];
+    user.run(&[&["survey"], &machine[..], &survey].concat()).expect(5);
+    let check = [&["check", "--run", "--expect", "one.toml"], &machine[..], &["--"], &survey].concat();
+    expecting(&user, "latency.l1 <= 50 ns");
+    let passed = user.run(&check).expect(0);
+    assert!(!passed.err.contains("missing"), "{}", passed.err);
+    expecting(&user, "latency.l1 <= 0.1 ns");
+    user.run(&check).expect(3);
+    expecting(&user, "memory.total >= 1 TiB");
+    user.run(&check).expect(3);
+}
+
+#[test]
+fn what_the_survey_refuses_is_the_exit_code() {
+    let user = User::new();
+    let refused = ["check", "--run", "--simulate", SERVER, "--", "--mem-node", "7"];
+    assert!(user.run(&refused).expect(4).err.contains("node 7"));
+    let wrong = user.run(&["check", "--run", "--simulate", SERVER, "--", "--no-such-option"]).expect(2).err;
+    assert!(wrong.contains("behind --") && wrong.contains("--no-such-option"), "{wrong}");
+    assert!(user.run(&["check", "last", "--run"]).expect(2).err.contains("--run"));
+    assert!(user.run(&["check", "--", "--quick"]).expect(2).err.contains("--run"));
+    // A mistake in the expectations is found before a minute is measured.
+    expecting(&user, "latency.drm <= 1 ns");
+    user.run(&["check", "--run", "--expect", "one.toml", "--simulate", SERVER]).expect(2);
+}
+
+#[test]
+fn facts_alone_are_no_pass_where_figures_are_expected() {
+    let user = User::new();
+    let run = ["latency", "--quick", "--sizes=32K", "--simulate", SERVER, "-q"];
+    user.run(&run).expect(0);
+    let rules = "[[expect]]\nthat = 'memory.total >= 1 GiB'\n[[expect]]\nthat = 'read.dram.all >= 1 GB/s'\n";
+    fs::write(user.path("two.toml"), rules).unwrap();
+    let lacking = user.run(&["check", "--expect", "two.toml"]).expect(5);
+    assert!(
+        lacking.err.contains("no measured figure could be judged: read.dram.all was not measured"),
+        "{}",
+        lacking.err
+    );
+    // Who expects facts only gets a judgement of facts.
+    expecting(&user, "memory.total >= 1 GiB");
+    user.run(&["check", "--expect", "one.toml"]).expect(0);
+    expecting(&user, "kernel == \"0.0.1\"");
+    let other = user.run(&["check", "--expect", "one.toml"]).expect(3).out;
+    assert!(other.contains("it is \""), "{other}");
+}

@@ -1,0 +1,140 @@
+//! Made runs of a server with two sockets, and how they are judged.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(dead_code, reason = "each file of tests uses a part")]
+
+use tiermark_expect::{Entry, check, read};
+use tiermark_model::{
+    Bench, CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, Labels, Machine, MemoryChannels, Metric,
+    Node, Observation, PerCycle, Plan, Purpose, Quantity, RUN_SCHEMA, Reason, Request, Run, Scope, TheoreticalPeak,
+    Tool, Unit, Verdict,
+};
+
+/// Two sockets of two cores and one node, 8 channels of 38.4 GB/s.
+pub(crate) fn machine() -> Machine {
+    let cpu = |id: u32| Cpu { id, core: id, socket: id / 2, node: Some(id / 2), ..Cpu::default() };
+    let node = |id: u32| Node {
+        id,
+        cpus: [2 * id, 2 * id + 1].into_iter().collect(),
+        memory_bytes: Some(64 << 30),
+        ..Node::default()
+    };
+    let dimm = |slot: u32| Dimm {
+        locator: Some(format!("A{slot}")),
+        populated: true,
+        bytes: Some(16 << 30),
+        rated_transfers: Some(4.8e9),
+        configured_transfers: Some(4.8e9),
+        ..Dimm::default()
+    };
+    Machine {
+        cpus: (0..4).map(cpu).collect(),
+        allowed_cpus: "0-3".parse().unwrap(),
+        nodes: vec![node(0), node(1)],
+        dimms: (0..8).map(dimm).collect(),
+        theoretical_peak: Some(TheoreticalPeak {
+            bytes_per_second: 307.2e9,
+            channels: Some(MemoryChannels { populated: 8, most: Some(16) }),
+            ..TheoreticalPeak::default()
+        }),
+        ..Machine::default()
+    }
+}
+
+/// A run of a matrix with these findings.
+pub(crate) fn run(findings: Vec<Finding>) -> Run {
+    let request = Request {
+        probe: "matrix".into(),
+        scope: Scope::default(),
+        effort: tiermark_model::Effort::Standard,
+        precision: None,
+        seed: 1,
+        params: Default::default(),
+        part: None,
+    };
+    let experiment = Experiment {
+        request,
+        method: 1,
+        plan: Plan::default(),
+        observations: Vec::new(),
+        states: Vec::new(),
+        drift: Vec::new(),
+        findings,
+    };
+    Run {
+        schema: RUN_SCHEMA.to_owned(),
+        id: "made".into(),
+        title: "matrix".into(),
+        tool: Tool::default(),
+        command: Vec::new(),
+        started: String::new(),
+        seconds: 1.0,
+        complete: true,
+        seed: 1,
+        plan: None,
+        simulated: None,
+        machine: machine(),
+        health: None,
+        counters: None,
+        bench: Bench::default(),
+        experiments: vec![experiment],
+        warnings: Vec::new(),
+    }
+}
+
+/// The latency from a node's cpus to a node.
+pub(crate) fn latency(from: u32, node: u32, ns: f64) -> Finding {
+    let labels = Labels::new()
+        .purpose(Purpose::Matrix)
+        .text(Labels::CPUS, 2 * from)
+        .whole(Labels::NODE, u64::from(node))
+        .text(Labels::OP, "latency");
+    Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns)
+}
+
+/// What all cores of a node read of their own memory.
+pub(crate) fn read_all(node: u32, gbs: f64) -> Finding {
+    let labels = Labels::new()
+        .purpose(Purpose::Matrix)
+        .text(Labels::CPUS, format!("{}-{}", 2 * node, 2 * node + 1))
+        .whole(Labels::NODE, u64::from(node))
+        .whole(Labels::THREADS, 2)
+        .text(Labels::OP, "read")
+        .text(Labels::SPAN, "cores");
+    Finding::new(Quantity::Bandwidth, labels, Some(gbs * 1e9), Unit::BytesPerSecond)
+}
+
+pub(crate) fn graded(finding: Finding, doubt: fn(&mut Verdict, Reason)) -> Finding {
+    let mut verdict = Verdict::trusted();
+    doubt(&mut verdict, Reason::MajorFaults { faults: 2 });
+    Finding { verdict, ..finding }
+}
+
+pub(crate) fn entries(that: &str) -> Vec<Entry> {
+    read(&format!("[[expect]]\nthat = \"{that}\"\n")).unwrap_or_else(|mistakes| panic!("{that}: {}", mistakes[0]))
+}
+
+pub(crate) fn judged(run: &Run, that: &str) -> CheckResult {
+    check("made", run, "a file", &entries(that)).results.remove(0)
+}
+
+pub(crate) fn outcome(run: &Run, that: &str) -> CheckOutcome {
+    judged(run, that).outcome
+}
+
+pub(crate) fn reasons(run: &Run, that: &str) -> Vec<Code> {
+    let found = judged(run, that);
+    assert_eq!(found.outcome, CheckOutcome::Unjudged, "{found:?}");
+    found.reasons.into_iter().map(|note| note.code).collect()
+}
+
+/// A figure of L1 of one core, in time and per cycle.
+pub(crate) fn clocked(quantity: Quantity, value: f64, per_cycle: Option<PerCycle>) -> (Finding, Observation) {
+    let is_latency = quantity == Quantity::Latency;
+    let (metric, op) = if is_latency { (Metric::Latency, "latency") } else { (Metric::Bandwidth, "read") };
+    let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").text(Labels::CPUS, 0);
+    let labels = labels.text(Labels::OP, op).text(Labels::SPAN, "one");
+    let finding =
+        Finding { evidence: vec![op.to_owned()], ..Finding::new(quantity, labels.clone(), Some(value), metric.unit()) };
+    (finding, Observation { value: Some(value), per_cycle, ..Observation::new(op, labels, metric) })
+}

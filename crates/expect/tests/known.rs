@@ -1,0 +1,134 @@
+//! What a run is compared with beside numbers of a file: limits of its cores, the machine's record, declared sizes, texts.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use CheckOutcome::{Failed, Passed, Unjudged};
+use common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
+use tiermark_expect::{check_by_rules_of_thumb, figures};
+use tiermark_model::messages::check::codes;
+use tiermark_model::{
+    Bytes, Cache, CacheKind, CheckOutcome, CoreLimits, Finding, Interval, Known, Labels, NamedValue, PerCycle,
+    Quantity, Reason, Run, Unit, Verdict, WhyNot,
+};
+
+/// A run whose L1 takes so many cycles, on a core with a limit of 4.
+fn with_limits(cycles: f64) -> Run {
+    let latency = clocked(Quantity::Latency, 1.6, Some(PerCycle { value: cycles, unit: Unit::Cycles }));
+    let mut run = run(vec![latency.0]);
+    run.experiments[0].observations = vec![latency.1];
+    run.machine.core_limits = Some(CoreLimits { latency_l1_cycles: Some(4.0), ..CoreLimits::default() });
+    run
+}
+
+#[test]
+fn figures_per_cycle_are_judged_by_the_limits_of_the_core() {
+    let that = "latency.l1.cycles <= 1.25 x limit.l1.cycles";
+    assert_eq!((outcome(&with_limits(4.1), that), outcome(&with_limits(5.2), that)), (Passed, Failed));
+    assert_eq!(reasons(&with_limits(4.1), "latency.l2.cycles <= limit.l2.cycles"), [codes::figure_not_measured]);
+    assert_eq!(reasons(&with_limits(4.1), "latency.l1.cycles <= limit.l1.load"), [codes::core_limit_unknown]);
+    let mut unknown = with_limits(4.1);
+    unknown.machine.core_limits = None;
+    assert_eq!(reasons(&unknown, that), [codes::core_limit_unknown]);
+}
+
+/// A run of L1 with this record of its latency of 1.6 ns.
+fn with_record(record: Option<f64>, verdict: Verdict) -> Run {
+    let mut run = with_limits(4.0);
+    run.experiments[0].findings[0].verdict = verdict.clone();
+    (run.experiments[0].observations[0].record, run.experiments[0].observations[0].verdict) = (record, verdict);
+    run
+}
+
+#[test]
+fn every_figure_is_judged_by_the_machines_own_record() {
+    let that = "record >= 97 %";
+    let judged_with = |record: f64| judged(&with_record(Some(record), Verdict::trusted()), that);
+    assert_eq!((judged_with(1.59).outcome, judged_with(1.65).outcome), (Passed, Passed), "slower, or better");
+    let worse = judged_with(1.4);
+    assert_eq!((worse.outcome, worse.measured), (Failed, true));
+    let worst = worse.worst.unwrap();
+    assert_eq!(worst.place.as_deref(), Some("latency.l1 (node 0)"), "the figure is named");
+    assert!((worst.value - 1.4 / 1.6).abs() < 1e-9, "of a time, the record over the figure");
+    // A bound may hide what the machine can do.
+    let mut bound = Verdict::trusted();
+    bound.bound(Reason::NotSharp { share: 0.02 });
+    assert_eq!(outcome(&with_record(Some(1.4), bound.clone()), that), Unjudged);
+    assert_eq!(outcome(&with_record(Some(1.7), bound), that), Passed);
+    // Documents of earlier versions have a record only beside a figure that falls short of it.
+    let mut below = Verdict::trusted();
+    below.bound(Reason::BelowRecord { record: 1.4, is_time: true, date: String::new() });
+    assert_eq!(outcome(&with_record(None, below), that), Failed);
+    assert_eq!(reasons(&with_record(None, Verdict::trusted()), that), [codes::record_unknown]);
+}
+
+/// The size of L3 as the curve shows it.
+fn l3(size: Option<f64>) -> Finding {
+    let mut found = Finding::new(Quantity::TierSize, Labels::new().text(Labels::TIER, "L3"), size, Unit::Bytes);
+    found.interval = size.map(|bytes| Interval { low: 0.95 * bytes, high: 1.05 * bytes, level: 0.98 });
+    if size.is_none() {
+        found.verdict.suspect(Reason::NotResolved { low: Bytes(1 << 20), high: None, why: WhyNot::CurveEnds });
+    }
+    found
+}
+
+fn with_l3(size: Option<f64>) -> Run {
+    let mut run = run(vec![l3(size)]);
+    let cache = |bytes: u64| Cache {
+        level: 3,
+        kind: CacheKind::Unified,
+        bytes: Some(bytes),
+        ways: None,
+        sets: None,
+        line_bytes: None,
+        cpus: "0-3".parse().unwrap(),
+    };
+    run.machine.caches = vec![cache(32 << 20), cache(32 << 20)];
+    run
+}
+
+#[test]
+fn a_cache_of_half_the_declared_size_fails() {
+    let mib = |mib: u64| Some((mib << 20) as f64);
+    let that = "size.l3 >= 0.75 x size.l3.declared";
+    assert_eq!((outcome(&with_l3(mib(31)), that), outcome(&with_l3(mib(16)), that)), (Passed, Failed));
+    assert_eq!(outcome(&with_l3(mib(24)), that), Unjudged, "the range of the curve holds the limit");
+    let shown = |size: u64| judged(&with_l3(mib(size)), that).worst.unwrap().value_is;
+    assert_eq!((shown(31), shown(16)), (Known::AtLeast, Known::AtMost), "the end that decides");
+    assert_eq!(reasons(&with_l3(None), that), [codes::size_not_resolved]);
+    assert_eq!(reasons(&with_l3(mib(31)), "size.l2 >= 1 MiB"), [codes::figure_not_measured]);
+    assert_eq!(outcome(&with_l3(mib(31)), "size.l3.declared == 32 MiB"), Passed);
+    assert_eq!(outcome(&with_l3(mib(31)), "size.l3 == 48 MiB"), Failed);
+}
+
+#[test]
+fn texts_are_the_same_or_not() {
+    let mut run = run(vec![read_all(0, 130.0)]);
+    run.machine.system.kernel = Some("6.8.0-45-generic".into());
+    run.machine.system.memory_bytes = Some(128 << 30);
+    let that = |that: &str| judged(&run, &that.replace('"', "\\\""));
+    let same = that("kernel == \"6.8.0-45-generic\"");
+    assert_eq!((same.outcome, same.measured, same.worst), (Passed, false, None));
+    let other = that("kernel == \"6.8.0\"");
+    assert_eq!((other.outcome, other.texts.unwrap().value.as_str()), (Failed, "6.8.0-45-generic"));
+    assert_eq!(that("kernel != \"6.8.0\"").outcome, Passed);
+    let unknown = that("governor == \"performance\"");
+    assert_eq!((unknown.outcome, &unknown.reasons[0].code), (Unjudged, &codes::fact_not_reported));
+    assert_eq!((that("memory.total >= 120 GiB").outcome, that("memory.total == 1 TiB").outcome), (Passed, Failed));
+    let listed = figures(&run);
+    let kernel = listed.iter().find(|figure| figure.name == "kernel").unwrap();
+    assert_eq!(kernel.value, Ok(NamedValue::Text("6.8.0-45-generic".to_owned())));
+}
+
+#[test]
+fn facts_alone_are_no_judgement_of_figures() {
+    let by_rules = |run: &Run| check_by_rules_of_thumb(run);
+    let facts = by_rules(&run(Vec::new()));
+    assert!(facts.results.iter().any(|result| result.outcome == Passed), "modules at their rated speed");
+    assert!(facts.lacks_figures());
+    let figure = by_rules(&run(vec![latency(0, 0, 80.0), latency(0, 1, 150.0)]));
+    assert!(!figure.lacks_figures());
+    let doubted = graded(latency(0, 1, 150.0), Verdict::suspect);
+    assert!(by_rules(&run(vec![latency(0, 0, 80.0), doubted])).lacks_figures(), "a suspect figure is not judged");
+}
