@@ -202,7 +202,9 @@ fn a_document_with_nothing_to_explain_is_refused() {
     // Its machine alone still shows how it is split into nodes.
     user.run(&["explain", "run.json"]).expect(0);
     let mut run: Value = serde_json::from_str(&fs::read_to_string(user.path("run.json")).unwrap()).unwrap();
-    run["machine"]["cpus"] = Value::Array(Vec::new());
+    for key in ["cpus", "nodes"] {
+        run["machine"][key] = Value::Array(Vec::new());
+    }
     run["experiments"] = Value::Array(Vec::new());
     for key in ["thp", "numa_balancing", "governor", "memory_bytes"] {
         run["machine"]["system"][key] = Value::Null;
