@@ -194,7 +194,11 @@ fn derived_again(probe: &dyn Probe, change: impl Fn(&mut Observation)) -> Vec<Fi
 /// Gives an observation an interval of this half-width, as a share.
 fn widen(observation: &mut Observation, half: f64) {
     let value = observation.value.unwrap();
-    observation.interval = Some(Interval { low: value * (1.0 - half), high: value * (1.0 + half), level: 0.95 });
+    let interval = Some(Interval { low: value * (1.0 - half), high: value * (1.0 + half), level: 0.95 });
+    observation.interval = interval;
+    if let Some(edge) = &mut observation.edge {
+        edge.within = interval;
+    }
 }
 
 #[test]

@@ -72,10 +72,11 @@ impl<'a> Figure<'a> {
         (now.median.is_finite() && (now.median / value - 1.0).abs() > DIFFERS).then_some(now)
     }
 
-    /// Half the width of the interval over the value, where that is wider than wanted. A bound has one certain side only.
+    /// Half the width of the interval by this run alone over the value, where that is wider than wanted: more visits narrow it. A bound has one
+    /// certain side only.
     pub(crate) fn too_wide(&self) -> Option<f64> {
-        let (interval, value) = (self.finding.interval?, self.finding.value?);
-        let half = (interval.high - interval.low) / 2.0 / value;
+        let within = self.seen.and_then(tiermark_model::Observation::within_run).or(self.finding.interval)?;
+        let half = within.half_of(self.finding.value?);
         (self.grade() != Grade::Bound && half.is_finite() && half > self.wanted?).then_some(half)
     }
 
