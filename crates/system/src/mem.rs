@@ -22,6 +22,9 @@ use super::check;
 /// Not in libc yet on every target: the encoding of the huge page size in mmap's flags (mmap(2)).
 const MAP_HUGE_SHIFT: u32 = 26;
 
+/// Not in libc yet on every target: madvise(2), Linux 6.1.
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// Not in libc yet: set_mempolicy(2), Linux 6.9.
 const MPOL_WEIGHTED_INTERLEAVE: libc::c_int = 6;
 
@@ -226,7 +229,7 @@ impl Mapping {
     pub fn collapse(&self, offset: usize, bytes: usize) -> io::Result<()> {
         let from = self.at(offset, bytes);
         // SAFETY: the range is inside this mapping; the advice changes no contents.
-        check(libc::c_long::from(unsafe { libc::madvise(from.cast(), bytes, libc::MADV_COLLAPSE) })).map(drop)
+        check(libc::c_long::from(unsafe { libc::madvise(from.cast(), bytes, MADV_COLLAPSE) })).map(drop)
     }
 
     /// Sets the nodes that pages come from when they are touched.
