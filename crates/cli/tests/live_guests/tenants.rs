@@ -16,7 +16,7 @@ use crate::common::system::{patient, real, same, state};
 use crate::common::{User, fullest};
 
 /// One or two tenants of few records, at a rate and a level that an emulated guest meets beside any other work.
-const TENANTS: [&str; 18] = [
+const TENANTS: [&str; 19] = [
     "capacity",
     // Other guests may run beside.
     "--force",
@@ -24,6 +24,8 @@ const TENANTS: [&str; 18] = [
     "--backend=qemu",
     "--tiers=dram",
     "--records=2000",
+    // The agent of a debug build is twice as large as that of a release.
+    "--vm-memory=256M",
     "--rps=100",
     "--warmup=0",
     "--settle=0",
