@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tiermark_expect::{AUTO, check, read};
 use tiermark_machine::{LiveFacts, Root, discover};
-use tiermark_model::{Bench, Checkup, DisputedFact, Machine, RUN_SCHEMA, Run, Tool};
+use tiermark_model::{Checkup, DisputedFact, Machine, Run};
 use tiermark_report::Style;
 use tiermark_tune::doctor::{CheckInput, checkup};
 
@@ -51,25 +51,7 @@ fn tree(archive: &Path) -> Tree {
 
 /// A run on a machine that measured nothing.
 fn run(machine: Machine) -> Run {
-    Run {
-        schema: RUN_SCHEMA.to_owned(),
-        id: "made".to_owned(),
-        title: "survey".to_owned(),
-        tool: Tool::default(),
-        command: Vec::new(),
-        started: String::new(),
-        seconds: 1.0,
-        complete: true,
-        seed: 1,
-        plan: None,
-        simulated: None,
-        machine,
-        health: None,
-        counters: None,
-        bench: Bench::default(),
-        experiments: Vec::new(),
-        warnings: Vec::new(),
-    }
+    Run { id: "made".to_owned(), title: "survey".to_owned(), seconds: 1.0, seed: 1, machine, ..Run::default() }
 }
 
 /// What the three commands say of a tree.

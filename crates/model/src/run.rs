@@ -62,6 +62,31 @@ pub struct Run {
     pub warnings: Vec<Warning>,
 }
 
+impl Default for Run {
+    /// A complete run of nothing, with the schema of this version.
+    fn default() -> Self {
+        Self {
+            schema: RUN_SCHEMA.to_owned(),
+            id: String::new(),
+            title: String::new(),
+            tool: Tool::default(),
+            command: Vec::new(),
+            started: String::new(),
+            seconds: 0.0,
+            complete: true,
+            seed: 0,
+            plan: None,
+            simulated: None,
+            machine: Machine::default(),
+            health: None,
+            counters: None,
+            bench: Bench::default(),
+            experiments: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// The program that wrote a document.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

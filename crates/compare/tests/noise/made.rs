@@ -211,22 +211,12 @@ pub(crate) fn slower(experiment: &Experiment, at: usize, by: f64) -> Experiment 
 /// A document with one experiment.
 pub(crate) fn run_of(experiment: &Experiment) -> Run {
     Run {
-        schema: RUN_SCHEMA.to_owned(),
         id: "simulated".into(),
         title: "all".into(),
-        tool: Tool::default(),
-        command: Vec::new(),
-        started: String::new(),
         seconds: SECONDS,
-        complete: true,
         seed: 1,
-        plan: None,
-        simulated: None,
         machine: machine(),
-        health: None,
-        counters: None,
-        bench: Bench::default(),
         experiments: vec![experiment.clone()],
-        warnings: Vec::new(),
+        ..Run::default()
     }
 }

@@ -5,9 +5,8 @@
 
 use tiermark_expect::{Entry, check, read};
 use tiermark_model::{
-    Bench, CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, Labels, Machine, MemoryChannels, Metric,
-    Node, Observation, PerCycle, Plan, Purpose, Quantity, RUN_SCHEMA, Reason, Request, Run, Scope, TheoreticalPeak,
-    Tool, Unit, Verdict,
+    CheckOutcome, CheckResult, Code, Cpu, Dimm, Experiment, Finding, Labels, Machine, MemoryChannels, Metric, Node,
+    Observation, PerCycle, Plan, Purpose, Quantity, Reason, Request, Run, Scope, TheoreticalPeak, Unit, Verdict,
 };
 
 /// Two sockets of two cores and one node, 8 channels of 38.4 GB/s.
@@ -62,23 +61,13 @@ pub(crate) fn run(findings: Vec<Finding>) -> Run {
         findings,
     };
     Run {
-        schema: RUN_SCHEMA.to_owned(),
         id: "made".into(),
         title: "matrix".into(),
-        tool: Tool::default(),
-        command: Vec::new(),
-        started: String::new(),
         seconds: 1.0,
-        complete: true,
         seed: 1,
-        plan: None,
-        simulated: None,
         machine: machine(),
-        health: None,
-        counters: None,
-        bench: Bench::default(),
         experiments: vec![experiment],
-        warnings: Vec::new(),
+        ..Run::default()
     }
 }
 

@@ -6,8 +6,8 @@ use tiermark_explain::explain;
 use tiermark_model::{
     Bench, BoxKind, BoxPlace, BoxTraffic, CounterCheck, CounterSourceId, Cpu, Dimm, Experiment, Explained,
     ExplainedKind, Explanation, Finding, Isa, KernelInfo, Labels, LinkTraffic, Machine, MemoryChannels, Metric, Node,
-    Note, Observation, Pattern, Plan, Purpose, Quantity, RUN_SCHEMA, Request, Run, RunCounters, Scope, StepTraffic,
-    StoreKind, TheoreticalPeak, Tool, Traffic, Unit,
+    Note, Observation, Pattern, Plan, Purpose, Quantity, Request, Run, RunCounters, Scope, StepTraffic, StoreKind,
+    TheoreticalPeak, Traffic, Unit,
 };
 
 /// GB/s.
@@ -97,23 +97,15 @@ pub(crate) fn run() -> Run {
     let experiment = Experiment { request, method: 1, plan: Plan::default(), observations, states, drift, findings };
     let kernels = ["read/avx512", "write/avx512", "write.nt/avx512", "read.random8/x86", "write.random8/x86"];
     Run {
-        schema: RUN_SCHEMA.to_owned(),
         id: "made".into(),
         title: "matrix".into(),
-        tool: Tool::default(),
-        command: Vec::new(),
-        started: String::new(),
         seconds: 1.0,
-        complete: true,
         seed: 1,
-        plan: None,
-        simulated: None,
         machine: machine(),
-        health: None,
         counters: Some(counters(Vec::new())),
         bench: Bench { kernels: kernels.map(kernel).to_vec(), ..Bench::default() },
         experiments: vec![experiment],
-        warnings: Vec::new(),
+        ..Run::default()
     }
 }
 

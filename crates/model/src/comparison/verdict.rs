@@ -1,0 +1,161 @@
+//! The verdict of a compared number: better, worse or the same, or why that is not sure or not asked.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::CpuPlace;
+use crate::units::Bytes;
+
+/// The conclusion on a number of two runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "verdict", content = "why")]
+pub enum ChangeVerdict {
+    /// Better by more than the threshold, beyond chance.
+    Better,
+    /// Worse by more than the threshold, beyond chance.
+    Worse,
+    /// The two values, with the intervals of their visits, lie within the threshold.
+    Same,
+    /// Neither a change nor its absence is shown.
+    Unsure(Doubt),
+    /// The two do not describe one thing, or one of them is not to be trusted.
+    NotComparable(Obstacle),
+}
+
+impl ChangeVerdict {
+    /// The verdict in a word or two.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "same",
+            Self::Unsure(_) => "unsure",
+            Self::NotComparable(_) => "not comparable",
+        }
+    }
+
+    /// Whether it is better or worse.
+    pub fn has_moved(&self) -> bool {
+        matches!(self, Self::Better | Self::Worse)
+    }
+}
+
+/// Why neither a change nor its absence is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// The change exceeds the threshold, but may be chance.
+    MayBeChance,
+    /// The interval of the change reaches beyond the threshold.
+    WideInterval,
+    /// Both are bounds.
+    BothBounds,
+    /// One is a bound, which the other does not contradict.
+    OpenBound,
+    /// One has no interval.
+    NoInterval,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MayBeChance => {
+                "changed by more than the threshold, but runs of an unchanged machine may differ as much"
+            }
+            Self::WideInterval => "the interval of the change reaches beyond the threshold",
+            Self::BothBounds => "both are bounds",
+            Self::OpenBound => "one is a bound that the other does not contradict",
+            Self::NoInterval => "at least one has no interval",
+        })
+    }
+}
+
+/// Why two numbers are not compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", tag = "obstacle")]
+pub enum Obstacle {
+    /// Only the first run has it.
+    OnlyInFirst,
+    /// Only the other run has it.
+    OnlyInOther,
+    /// Different probes measured them.
+    Probe {
+        /// That of the first run.
+        first: String,
+        /// That of the other run.
+        other: String,
+    },
+    /// The methods of the probe differ.
+    Method {
+        /// Version in the first run.
+        first: u32,
+        /// Version in the other run.
+        other: u32,
+    },
+    /// The footprints of the tier differ.
+    WorkingSet {
+        /// In the first run.
+        first: Option<Bytes>,
+        /// In the other run.
+        other: Option<Bytes>,
+    },
+    /// The numbers are of different states of the cpus.
+    State,
+    /// The numbers are of cpus of different nodes or kinds.
+    Cpus {
+        /// Those of the first run.
+        first: CpuPlace,
+        /// Those of the other run.
+        other: CpuPlace,
+    },
+    /// A proof lacks for at least one.
+    Suspect,
+    /// At least one was withheld or not measured.
+    Missing,
+    /// One is a middle and the other an edge.
+    Estimate,
+    /// Tails of blocks, disturbed ones included, what caches held, and cold latency: they describe conditions during the run.
+    OfTheHour,
+    /// The same name may be another piece of the machine in each run: a region of a scan, a cpu of a guest.
+    Place,
+    /// Sizes, counts and shares: neither more nor less is better.
+    NoDirection,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = |bytes: &Option<Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
+        match self {
+            Self::OnlyInFirst => write!(f, "only the first run has them"),
+            Self::OnlyInOther => write!(f, "only the other run has them"),
+            Self::Probe { first, other } => write!(f, "of different probes: {first} against {other}"),
+            Self::Method { first, other } => {
+                write!(f, "measured by an older method: not comparable (version {first} against {other})")
+            }
+            // Sizes that differ by less than they are rounded to.
+            Self::WorkingSet { first: Some(first), other: Some(other) } if first.to_string() == other.to_string() => {
+                write!(f, "working set of a thread {} B against {} B", first.0, other.0)
+            }
+            Self::WorkingSet { first, other } => {
+                write!(f, "working set of a thread {} against {}", size(first), size(other))
+            }
+            Self::Cpus { first, other } => write!(f, "{first} against {other}"),
+            Self::State => write!(f, "of different states of the cpus"),
+            Self::Suspect => write!(f, "suspect in at least one run"),
+            Self::Missing => write!(f, "withheld or not measured in at least one run"),
+            Self::Estimate => write!(f, "an edge against a middle"),
+            Self::OfTheHour => {
+                write!(
+                    f,
+                    "tails, what caches held, cold latency: they describe conditions during the run, not the hardware"
+                )
+            }
+            Self::Place => write!(f, "of one region or one pair of cpus, which may be others in each run"),
+            Self::NoDirection => write!(f, "sizes, counts and shares, of which neither more nor less is better"),
+        }
+    }
+}
