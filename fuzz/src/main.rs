@@ -2,6 +2,8 @@
 
 #![no_main]
 
+// As the tests of the workspace have it: its modules then lie beside it.
+#[path = "targets.rs"]
 mod targets;
 
 use std::sync::LazyLock;
