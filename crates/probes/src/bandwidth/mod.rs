@@ -1,6 +1,7 @@
 //! `bandwidth`: useful bytes a second, by footprint, operation, kernel and number of threads.
 
 mod choice;
+mod job;
 mod planner;
 
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,8 @@ use crate::ceilings::traffic_for_each_byte;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once, with_steps};
 use crate::traffic::Group;
+pub(crate) use job::mix;
 use planner::BandwidthPlanner;
-pub(crate) use planner::mix;
 
 /// Wanted half-width of the interval of a headline bandwidth.
 const PRECISION: f64 = 0.02;

@@ -3,16 +3,15 @@
 use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, Isa, KIB, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
-    Pattern, Plan, Purpose, Refusal, Request, Role, Step, StopRule, StoreKind,
+    Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, Metric, NodeId, Observation, PageKind, Pattern, Plan, Purpose,
+    Refusal, Request, Role, Step, StopRule,
 };
 
-use super::choice::Choice;
-use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
+use super::job::Job;
+use super::{BandwidthParams, DataKind, PRECISION, ThreadCount};
 use crate::finder::{Finder, after_curve};
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
-use crate::mix::Mix;
 use crate::reach::{local_cpus, own_memory, quiet_cpu};
 use crate::room::dram_bytes;
 use crate::sizes::{between, sweep};
@@ -26,24 +25,11 @@ use crate::traffic;
 const TOLD: f64 = 0.5;
 /// The smallest footprint of a curve: below it a loop is short, and the first level is flat.
 const CURVE_FROM: Bytes = Bytes(16 * KIB);
-/// How the names of kernels end that load and add nothing up.
-const LOADS_ALONE: &str = "-load";
-
 /// The cpus of a step, and the label of their number.
 #[derive(Debug, Clone, PartialEq)]
 struct BandwidthThreads {
     cpus: Vec<CpuId>,
     span: &'static str,
-}
-
-/// The work of a step: the kernels that compete for it, and the data.
-#[derive(Debug, Clone, PartialEq)]
-struct Job {
-    label: String,
-    /// Rivals, or of a mix its kernels in turn.
-    kernels: Vec<KernelId>,
-    mixed: bool,
-    zeros: bool,
 }
 
 /// How large a row of the table is.
@@ -73,15 +59,10 @@ struct Footprint {
     node: Option<NodeId>,
 }
 
-/// The mix that a name stands for: `1:1`, while `read` and `copy` are jobs, done by the fastest kernel.
-pub(crate) fn mix(name: &str) -> Option<Mix> {
-    name.parse().ok().filter(|_| name.contains(':'))
-}
-
 pub(super) struct BandwidthPlanner<'a> {
-    request: &'a Request,
+    pub(super) request: &'a Request,
     params: BandwidthParams,
-    lab: Lab<'a>,
+    pub(super) lab: Lab<'a>,
     cpus: IdSet,
 }
 
@@ -122,80 +103,6 @@ impl<'a> BandwidthPlanner<'a> {
 
     fn zeros(&self) -> bool {
         self.params.data == Some(DataKind::Zeros)
-    }
-
-    /// Kernels that answer to a name: a job, an operation, one kernel, or a mix, whose kernels take turns. The preferred one first;
-    /// never the oracles, and on data none that can only store zeros.
-    fn kernels(&self, name: &str, zeros: bool) -> Vec<KernelId> {
-        if let Some(mix) = mix(name) {
-            return mix.kernels(self.lab.bench).unwrap_or_default();
-        }
-        let usable = |k: &&KernelInfo| zeros || !k.zeros_only;
-        if let Some(exact) = self.lab.bench.kernels.iter().filter(usable).find(|k| *k.id.0 == *name) {
-            return vec![exact.id.clone()];
-        }
-        let own = [name];
-        let ops: &[&str] = JOBS.iter().find(|(job, _)| *job == name).map_or(&own, |(_, ops)| ops);
-        let mut found: Vec<&KernelInfo> = self
-            .lab
-            .bench
-            .kernels
-            .iter()
-            .filter(usable)
-            .filter(|k| ops.contains(&k.id.op()) && k.isa != Isa::Portable)
-            .collect();
-        // The first is what stays unless another is better. The other usual choices come next, then the other plain loops: they win most
-        // often, and the time may not suffice for all.
-        let widest = found.iter().map(|k| k.isa).max();
-        let is = |k: &KernelInfo, choice: Choice| match choice {
-            Choice::Widest => k.plain && Some(k.isa) == widest,
-            Choice::LoadsAlone => k.id.0.ends_with(LOADS_ALONE) && Some(k.isa) == widest,
-            Choice::Avx2 => k.plain && k.isa == Isa::Avx2,
-        };
-        let first = Choice::of(&self.lab.machine.cpu_model, name);
-        let rank = |k: &KernelInfo| match k {
-            k if is(k, first) => 0,
-            k if is(k, Choice::Widest) || is(k, Choice::LoadsAlone) => 1,
-            k if k.plain => 2,
-            _ => 3,
-        };
-        found.sort_by(|a, b| {
-            (rank(a), b.isa, a.id.op() != name, &a.id).cmp(&(rank(b), a.isa, b.id.op() != name, &b.id))
-        });
-        found.into_iter().map(|k| k.id.clone()).collect()
-    }
-
-    /// A job and the kernels to compare for it: those on the widest vectors, plain loops on others (a Zen 4 reads L1 faster with half as wide ones) and
-    /// string instructions; all there are with `--full`.
-    fn job(&self, name: &str, zeros: bool) -> Job {
-        let label = if zeros { format!("{name}{OF_ZEROS}") } else { name.to_owned() };
-        let mut job = Job { label, kernels: self.kernels(name, zeros), mixed: mix(name).is_some(), zeros };
-        if job.mixed {
-            return job;
-        }
-        let info = |id: &KernelId| self.lab.bench.kernels.iter().find(|k| k.id == *id);
-        let widest = job.kernels.iter().filter_map(info).map(|k| k.isa).max();
-        let full = self.request.effort == Effort::Full;
-        let narrower = |k: &KernelInfo| k.plain && k.id.op() == name;
-        let kept = |k: &KernelInfo| full || Some(k.isa) == widest || narrower(k) || k.store_kind == StoreKind::Block;
-        job.kernels.retain(|id| info(id).is_some_and(kept));
-        job
-    }
-
-    /// A job with stores that the caches take, where it has such: others bypass the cache that a row is of.
-    fn cached(&self, job: Job) -> Job {
-        let writes_around = |id: &KernelId| {
-            let info = self.lab.bench.kernels.iter().find(|k| k.id == *id);
-            info.is_some_and(|k| matches!(k.store_kind, StoreKind::NonTemporal | StoreKind::Block))
-        };
-        let kernels: Vec<KernelId> = job.kernels.iter().filter(|id| !writes_around(id)).cloned().collect();
-        if job.mixed || kernels.is_empty() { job } else { Job { kernels, ..job } }
-    }
-
-    /// Arrays of a job's kernels.
-    fn arrays(&self, job: &Job) -> u64 {
-        let of_job = self.lab.bench.kernels.iter().filter(|k| job.kernels.contains(&k.id));
-        of_job.map(|k| u64::from(k.streams)).max().unwrap_or(1)
     }
 
     fn ops(&self) -> Vec<String> {
