@@ -33,6 +33,7 @@ mod parse;
 mod plans;
 mod record;
 mod restoring;
+mod scope;
 mod shell;
 mod signals;
 mod sinks;

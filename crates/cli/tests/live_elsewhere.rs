@@ -128,11 +128,9 @@ fn commands_start_and_stop_tenants_for_each_probe() {
     restores_nothing(&user);
 }
 
-#[test]
-fn what_a_killed_run_started_elsewhere_is_stopped() {
-    let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };
-    let own = [vec![servers.targets()], servers.commands().to_vec()].concat();
-    let mut child = user.command(&words(&own)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+/// Starts a run, and kills it as soon as two tenants are there.
+fn killed_with_two(run: &mut Command, servers: &Servers) {
+    let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while servers.running().len() < 2 {
         assert!(begun.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(), "never two tenants");
@@ -140,6 +138,13 @@ fn what_a_killed_run_started_elsewhere_is_stopped() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn what_a_killed_run_started_elsewhere_is_stopped() {
+    let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };
+    let own = [vec![servers.targets()], servers.commands().to_vec()].concat();
+    killed_with_two(&mut user.command(&words(&own)), &servers);
     assert_eq!(servers.running().len(), 2, "they are left");
     let restored = patient(&user, &["tune", "--restore", "--json"]).expect(0).json();
     assert_eq!(restored["changes"].as_array().unwrap().len(), 2, "{restored}");
@@ -272,15 +277,7 @@ fn machines_are_cloned_found_and_removed() {
     assert_eq!([count("start"), count("destroy"), count("undefine")], [2; 3], "{log}");
     assert!(count("domifaddr") > 2, "the first answer of each has no address yet: {log}");
     // Killed once both run: what is left has the run's own names, and is removed.
-    let mut child =
-        user.command(&words(&own)).env("PATH", &path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let begun = Instant::now();
-    while servers.running().len() < 2 {
-        assert!(begun.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(), "never two tenants");
-        thread::sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    killed_with_two(user.command(&words(&own)).env("PATH", &path), &servers);
     assert_eq!(domains().count(), 2);
     let restore = || Ran::from(user.command(&["tune", "--restore"]).env("PATH", &path).output().unwrap());
     restore().expect(0);

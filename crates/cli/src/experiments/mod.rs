@@ -30,6 +30,7 @@ use crate::exports::{Export, Layout};
 use crate::measure::{self, Ended, Job};
 use crate::output::{Failure, tell};
 use crate::parse::NodeChoice;
+use crate::scope::scopes;
 
 /// Every experiment, in the order of help, completions and man pages.
 static EXPERIMENTS: [&Row; 15] = [
@@ -204,7 +205,7 @@ impl Measure {
     pub(crate) fn requests(&self, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
         let place = &self.run.place;
         let mut requests = Vec::new();
-        for scope in measure::scopes(&self.own.scope(place), machine)? {
+        for scope in scopes(&self.own.scope(place), machine)? {
             let all = self.own.params(place, machine).map_err(Failure::tool)?;
             let request = |params: Value| Request { params, ..self.request(scope.clone(), seed) };
             requests.extend(all.into_iter().flat_map(|params| by_page(request(params), place)));

@@ -50,10 +50,7 @@ fn two_nodes_and_every_policy() {
               run limited tiermark latency --quick --force --no-save --sizes 8M --pages 2M --mem-node 1)"
         ),
     );
-    assert_nodes(
-        &serde_json::from_str(&left.text("machine.txt")).unwrap(),
-        &[("0-1", 1024, &[10, 21]), ("2-3", 1024, &[21, 10])],
-    );
+    assert_nodes(&left.json("machine.txt"), &[("0-1", 1024, &[10, 21]), ("2-3", 1024, &[21, 10])]);
     let matrix = left.json("matrix.json");
     for op in ["latency", "read/avx2", "2:1", "read.random/avx2"] {
         assert_matrix(&matrix, op, &["node:0", "node:1"], &[0, 1]);
@@ -175,7 +172,7 @@ fn four_nodes_of_two_sockets() {
              run spread tiermark matrix {BASE} --sizes 4M --op read/avx2 --policy interleave --interleave 1,2-3 --cpu-node 0 --json=spread.json"
         ),
     );
-    let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
+    let machine = left.json("machine.txt");
     let nodes: [Expected<'_>; 4] = [
         ("0-1", 512, &[10, 12, 32, 32]),
         ("2-3", 512, &[12, 10, 32, 32]),
@@ -243,7 +240,7 @@ fn eight_nodes_of_two_sockets() {
         (0..8).map(|id| (format!("{}-{}", 2 * id, 2 * id + 1), (0..8).map(|to| near(id, to)).collect())).collect();
     let nodes: Vec<Expected<'_>> =
         rows.iter().map(|(cpus, distances)| (cpus.as_str(), 256, distances.as_slice())).collect();
-    assert_nodes(&serde_json::from_str(&left.text("machine.txt")).unwrap(), &nodes);
+    assert_nodes(&left.json("machine.txt"), &nodes);
     let names: Vec<String> = (0..8).map(|id| format!("node:{id}")).collect();
     let rows: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_matrix(&left.json("matrix.json"), "latency", &rows, &[0, 1, 2, 3, 4, 5, 6, 7]);
@@ -261,7 +258,7 @@ fn memory_without_cpus() {
              run spread tiermark matrix {BASE} --sizes 4M --op read/avx2 --cpu-node 0 --policy weighted,mixed --weighted-interleave 0:3,2:1 --json=spread.json"
         ),
     );
-    let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
+    let machine = left.json("machine.txt");
     // 2,048 MiB over three nodes in whole pieces of 128.
     assert_nodes(&machine, &[("0-1", 640, &[10, 20, 40]), ("2-3", 640, &[20, 10, 40]), ("", 640, &[40, 40, 10])]);
     let hmat = &machine["nodes"][2]["hmat"][0];
@@ -301,7 +298,7 @@ fn far_memory_that_came_as_a_device() {
              run far tiermark latency {BASE} --sizes 4M --mem-node far --json=far.json"
         ),
     );
-    let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
+    let machine = left.json("machine.txt");
     assert_nodes(&machine, &[("0-1", 2048, &[10, 20, 40]), ("2-3", 2048, &[20, 10, 40]), ("", 2048, &[40, 40, 10])]);
     let tier = |node: usize| machine["nodes"][node]["memory_tier"].as_u64().unwrap();
     assert!(tier(0) == tier(1) && tier(2) > tier(0), "far memory is of a lower tier: {}", machine["nodes"]);
@@ -326,7 +323,7 @@ fn a_node_without_memory() {
              run policies tiermark matrix {BASE} --sizes 2M --op read/avx2 --policy interleave"
         ),
     );
-    let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
+    let machine = left.json("machine.txt");
     assert_nodes(&machine, &[("0-1", 2048, &[10, 21]), ("2-3", 0, &[21, 10])]);
     let matrix = left.json("matrix.json");
     for op in ["latency", "read/avx2"] {
