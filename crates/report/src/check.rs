@@ -72,24 +72,41 @@ pub(crate) fn said(result: &CheckResult, style: &Style) -> String {
     format!("{}: {}", result.that, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
+/// `, is 2.41 at node 1`, of a failed expectation whose text says the limit.
+pub(crate) fn found(result: &CheckResult, style: &Style) -> String {
+    if let Some(texts) = &result.texts {
+        return format!(", is \"{}\"", texts.value);
+    }
+    let Some(worst) = &result.worst else { return String::new() };
+    let place = worst.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
+    format!(", is {}{}{place}", number(worst.value, worst.value_is, worst, result, style), off(worst, result))
+}
+
+/// A value or limit as the expectation is written: a share in per cent where it has them.
+fn number(value: f64, known: Known, of: &CheckedValue, result: &CheckResult, style: &Style) -> String {
+    match of.unit == CheckUnit::Number && result.that.contains('%') {
+        true => format!("{}{}", sign(known, style), percent(value)),
+        false => with_unit(value, known, of.unit, style),
+    }
+}
+
 /// `2.41, limit 2.20 (10 % too high), node 1`.
 fn against(of: &CheckedValue, result: &CheckResult, style: &Style) -> String {
+    let place = of.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
+    let number = |value, known| number(value, known, of, result, style);
+    let (value, limit) = (number(of.value, of.value_is), number(of.limit, of.limit_is));
+    format!("{value}, limit {limit}{}{place}", off(of, result))
+}
+
+/// How far a value is from its limit: ` (10 % too high)`.
+fn off(of: &CheckedValue, result: &CheckResult) -> String {
     // How far a bound is from the limit says nothing where it does not decide.
     let margin = of.margin.filter(|_| result.outcome != CheckOutcome::Unjudged && !of.comparator.is_of_identity());
-    let margin = margin.map(|margin| match (of.comparator, margin < 0.0) {
+    margin.map_or_else(String::new, |margin| match (of.comparator, margin < 0.0) {
         (_, false) => format!(" ({} to spare)", percent(margin)),
         (Comparator::AtMost | Comparator::Below, true) => format!(" ({} too high)", percent(-margin)),
         (_, true) => format!(" ({} too low)", percent(-margin)),
-    });
-    let place = of.place.as_ref().map_or_else(String::new, |place| format!(", {place}"));
-    // As the expectation is written.
-    let is_share = of.unit == CheckUnit::Number && result.that.contains('%');
-    let number = |value, known| match is_share {
-        true => format!("{}{}", sign(known, style), percent(value)),
-        false => with_unit(value, known, of.unit, style),
-    };
-    let (value, limit) = (number(of.value, of.value_is), number(of.limit, of.limit_is));
-    format!("{value}, limit {limit}{}{place}", margin.unwrap_or_default())
+    })
 }
 
 /// How many places the result is of, where there are several.

@@ -41,6 +41,6 @@ pub(super) fn well_known(findings: &[&Finding], style: &Style) -> String {
             Cell::new(format!("{what}{place}")),
         ]);
     }
-    let legend = "lmbench measures the same questions by other programs, and subtracts the pipe from lat_ctx: `tiermark help lmbench`";
+    let legend = "lmbench measures the same operations in its own way, and subtracts the pipe from lat_ctx: `tiermark help lmbench`";
     format!("{}{}{}", heading("Best known", style), table.render(style), hanging("  ", legend, Ink::Dim, style))
 }

@@ -13,7 +13,7 @@ use crate::parts::{RunSection, parts};
 /// A share of a figure by which `now` has to differ to be shown.
 const DIFFERS: f64 = 0.1;
 
-/// What the name of memory at random has more.
+/// The part of a row's name that marks random accesses to memory: `DRAM random`.
 const RANDOM: &str = " random";
 
 /// One figure: a finding with the step it rests on.
@@ -135,7 +135,7 @@ impl<'a> TierRow<'a> {
 /// What a survey found, row by row.
 pub(crate) struct Survey<'a> {
     pub(crate) run: &'a Run,
-    /// Those of the run that it is of.
+    /// The experiments that the rows come from: all of the run, or those of one place.
     pub(crate) experiments: Vec<&'a Experiment>,
     pub(crate) rows: Vec<TierRow<'a>>,
 }

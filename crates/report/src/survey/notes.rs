@@ -110,8 +110,11 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
             .figures()
             .filter(|f| f.finding.verdict.reasons.iter().any(|r| matches!(r, Reason::BelowRecord { .. })));
         let others = all.count().saturating_sub(1);
-        let others =
-            if others > 0 { format!(" ({others} more figures are below their records)") } else { String::new() };
+        let others = match others {
+            0 => String::new(),
+            1 => " (one more figure is below its record)".to_owned(),
+            others => format!(" ({others} more figures are below their records)"),
+        };
         let unit = unit_name(figure.finding.unit, style);
         let record = super::ladder::plain(record, figure.finding.unit, style);
         let than = if is_time(&figure) { "above" } else { "below" };

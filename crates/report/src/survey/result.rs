@@ -3,10 +3,9 @@
 use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Unit, count_of};
 
 use super::figures::{Figure, Survey};
-use super::ladder::with_unit;
 use super::states::{self, labelled};
 use super::words;
-use crate::check::said;
+use crate::check::found;
 use crate::ladder::row_name;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, spoken, wrap};
@@ -54,11 +53,14 @@ pub(super) fn failed(judged: &Check) -> impl Iterator<Item = &CheckResult> {
 /// The failed expectations in one clause: the first with its value and why it matters, the others by name.
 fn failures(judged: &Check, style: &Style) -> Option<String> {
     let first = failed(judged).next()?;
-    let why = first.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+    let why = first.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
     let others: Vec<&str> = failed(judged).skip(1).map(|result| result.that.as_str()).collect();
-    let others = if others.is_empty() { String::new() } else { format!("; also {}", others.join(", ")) };
-    let of = count_of(judged.results.len() as u64, "expectation");
-    Some(format!("{} of {of} failed: {}{why}{others}", failed(judged).count(), said(first, style)))
+    let others = if others.is_empty() { String::new() } else { format!("; also failed: {}", others.join(", ")) };
+    let passed = match judged.count(CheckOutcome::Passed) {
+        0 => "none passed".to_owned(),
+        passed => format!("{} passed", count_of(passed as u64, "expectation")),
+    };
+    Some(format!("expected {}{}{why}{others}; {passed}", first.that, found(first, style)))
 }
 
 /// The first of what a reader has to know: what the rules of `check` find, then what keeps figures from being judged.
@@ -75,13 +77,6 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check, style: &Style) -> Out
             more => format!(" and {more} more"),
         };
         return Outcome::Wrong(format!("withheld: {}{more}: {why}", first.name()));
-    }
-    // A figure that is a bound for another reason too is below its record, and fails nothing.
-    if let Some((figure, record, date)) = below_record(survey) {
-        let record = super::ladder::plain(record, figure.finding.unit, style);
-        let text =
-            format!("below its record: {} is {}, was {record} on {date}", figure.name(), with_unit(&figure, style));
-        return Outcome::Wrong(text);
     }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
@@ -111,8 +106,12 @@ fn expected(judged: &Check) -> Outcome {
     if judged.lacks_figures() {
         return Outcome::Wrong("nothing to compare with: no expectation of a figure could be judged".to_owned());
     }
-    let of = count_of(judged.results.len() as u64, "expectation");
-    Outcome::AsExpected(format!("as expected: {} of {of} passed, none failed", judged.count(CheckOutcome::Passed)))
+    let passed = count_of(judged.count(CheckOutcome::Passed) as u64, "expectation");
+    let open = match judged.count(CheckOutcome::Unjudged) {
+        0 => String::new(),
+        open => format!(", {open} could not be judged"),
+    };
+    Outcome::AsExpected(format!("as expected: {passed} passed, none failed{open}"))
 }
 
 /// `20 of 28 figures trusted, 8 bounds`.
