@@ -194,8 +194,9 @@ impl Prices {
         Some(sum(|part| part.price) + self.months * monthly)
     }
 
-    /// What tenants cost, given the answers, as seen from a day. Rows of a load are compared with its row of [`BASE`], if it has one. Answers
-    /// without a number, and tiers without prices, have no row. All that is remarked on.
+    /// The cost of the tenants of each answer. Each row is compared with the row of [`BASE`] under the same load, if there is
+    /// one. An answer without a single number, and a tier without prices, get a remark instead of a row. Prices that are old
+    /// on the day `today` (`2026-11-21`) get a remark too.
     #[must_use]
     pub fn table(&self, answers: &[Fitting], today: &str) -> CostTable {
         let mut remarks: Vec<Note> = self.aged(today).into_iter().collect();

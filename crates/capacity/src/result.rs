@@ -23,7 +23,8 @@ pub fn lower_bound(answer: &Answer) -> u32 {
     }
 }
 
-/// Sets for each case its tenants over those of [`BASE`] under the same load, where both are single numbers of the server.
+/// Sets the ratio of each case's tenants to those of [`BASE`] under the same load. Both must be single numbers, and the
+/// client must have limited neither.
 pub fn over_dram(cases: &mut [Case]) {
     let exact = |case: &Case| match (&case.answer, client_limits(case)) {
         (Answer::Exactly { tenants, .. }, None) => Some(*tenants),
@@ -67,8 +68,8 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
     prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today)
 }
 
-/// What a run found out, as far as it got: searches that have begun, and those that could not be made. `programs` are those
-/// that used the cpus most during the run; empty if they are not known.
+/// The document of a run that may have ended early: the searches that began, and the refusals of those that could not
+/// begin. `programs` names the programs that used most cpu time during the run; empty if they are not known.
 #[must_use]
 pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warning>, programs: &str) -> Capacity {
     let scenario = &saved.begun.scenario;
@@ -146,9 +147,9 @@ fn stopped(known: &SearchState) -> Answer {
     search.map_or_else(nothing, |search| search.given_up(why()))
 }
 
-/// The resource that ran out beyond the tenants that fit: from the last trial that reports one, of the fewest such
-/// tenants. If no trial of so many failed, it is why the client's numbers decide nothing. Failures of fewer tenants were
-/// outvoted.
+/// The resource that ended a search. Of the trials of more tenants than fit, those of the fewest tenants count that failed
+/// or whose client was at its limit. The last failure among them that names a resource decides; if there is none, the last
+/// unclear trial does. Failures of tenants that fit do not count, because passes outvoted them.
 fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
     let by_client = |trial: &TrialRecord| trial.ended_by.as_ref().is_some_and(|by| by.resource == Resource::Client);
     let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || by_client(trial));

@@ -17,7 +17,7 @@ pub(crate) struct Sinks<'a> {
     pub(crate) document: Option<Destination>,
     /// Other texts made of the run.
     pub(crate) exports: Vec<(Destination, Export<'a>)>,
-    /// Whether the report is printed, and what is missing in it said.
+    /// Whether to print the report, and to say on standard error what it lacks.
     pub(crate) report: bool,
     /// The sinks of the run's events.
     pub(crate) listeners: Listeners,

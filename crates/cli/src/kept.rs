@@ -52,7 +52,7 @@ impl SavedDocument {
     fn of_probes(reference: &str) -> Result<Box<Run>, Failure> {
         let store = shell::store();
         orphans::adopt(&store, false);
-        // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
+        // Every error in loading a run is an error of usage, as for a document from standard input.
         Ok(concluded(store.load(reference).map_err(Failure::usage)?, &store))
     }
 }

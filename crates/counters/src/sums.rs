@@ -35,7 +35,8 @@ pub(crate) struct Sums {
     last: Option<f64>,
     elapsed: f64,
     bytes: Vec<f64>,
-    /// Lines since the last one that counted that have a cell without a number, and the last of these cells.
+    /// The number of lines in a row with a cell that is not a number, and a note on the last such cell. `None` after a line
+    /// of numbers.
     unusable: Option<(usize, Note)>,
 }
 
@@ -51,8 +52,8 @@ impl Sums {
         (self.columns, self.width) = (columns, width);
     }
 
-    /// Bytes of each column in a line that `program` wrote; `None` for a line of another width, which is half or of a header that no
-    /// longer holds, and for cells that are no numbers, which are remembered.
+    /// Bytes of each column in a line that `program` wrote. `None` if the line has another width than the header: then it is
+    /// incomplete, or belongs to another header. `None` also if a cell is not a number; `counts` reports this cell.
     pub(crate) fn bytes_of(&mut self, cells: &[&str], program: &str) -> Option<Vec<f64>> {
         if self.columns.is_empty() || cells.len() != self.width {
             return None;

@@ -29,8 +29,9 @@ const RESAMPLES: usize = 200;
 /// What is known of the scatter between allocations before any is made: its standard deviation as a share of the value (0.1 to 0.4 % between three
 /// allocations in caches and memory of guests of Zen 3 to 5), and the degrees of freedom that this counts for.
 const PLACES: (f64, f64) = (0.002, 4.0);
-/// Standard deviation of a number from run to run of an unchanged machine, as a share of it: pages and the hour are others then, which no run shows by
-/// itself. Of 23 surveys of a Zen 5 guest, memory had 0.7 to 1 %, L3 1.6 %, and the core's own caches 0.03 to 0.3 % per cycle.
+/// Standard deviation of a number between runs of an unchanged machine, as a share of the number. One run cannot show it,
+/// because each run has its own pages and its own hour. In 23 surveys of a Zen 5 guest it was 0.7 to 1 % for memory, 1.6 %
+/// for L3, and 0.03 to 0.3 % (per cycle) for the core's own caches.
 const BETWEEN_RUNS: Scatter = Scatter { shared_cache: 0.016, memory: 0.008 };
 /// Scatter between runs by what is measured.
 struct Scatter {
@@ -202,8 +203,9 @@ impl Reading<'_> {
         estimate
     }
 
-    /// Why an edge in one of several states is of one moment: cpus stay in a state for 0.2 to 5 s, and so does what others do beside them. Two threads
-    /// read memory at 82 GB/s for 3 s of a survey, at 50 for the rest, and at 88 to 106 in other surveys (Zen 5 guest).
+    /// The reason for a bound if all visits that reached the edge lie within [`LONGEST_STAY`]: cpus stay in a state, and
+    /// neighbours do the same work, for 0.2 to 5 s. Two threads read memory at 82 GB/s for 3 s of a survey, at 50 for the
+    /// rest, and at 88 to 106 in other surveys (Zen 5 guest). `None` if the visits span more time.
     fn of_one_stay(&self, chosen: &[&Visit], edge: f64) -> Option<Reason> {
         let reaches =
             |visit: &&&Visit| visit.windows.iter().any(|window| window.clean && self.at_its_best(window, edge));

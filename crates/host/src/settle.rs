@@ -11,9 +11,9 @@ use tiermark_system::Clock;
 use crate::region::Region;
 use crate::work::{ChaseWork, Work};
 
-/// Passes over a footprint that caches may hold: at least so many, since a last-level cache that does not include the second level keeps a line
-/// only once it is used again, and at most. A cache that takes what the second level evicts, or a clock that rises from rest, needs more than six short
-/// ones; noise ends them sooner.
+/// The fewest and the most passes over a footprint that caches may hold. The fewest: a last-level cache that does not include
+/// the second level keeps a line only once it is used again. The most: a cache that takes what the second level evicts, or a
+/// clock that rises from rest, needs more than six short passes. Noise ends the passes sooner.
 const PASSES: std::ops::RangeInclusive<usize> = 3..=30;
 /// A pass that is faster than all before it by more than this shows that the caches are still filling.
 const FLAT: f64 = 0.03;
@@ -166,7 +166,7 @@ impl<'a> Deadline<'a> {
         Self { clock, at: clock.now() + clock.ticks(ns) }
     }
 
-    /// Does so many things, a piece at a time; returns whether all were done in time.
+    /// Calls `work` for the indices from 0 to `all`, `piece` of them at a time. Returns whether all calls began in time.
     fn within(&self, all: usize, piece: usize, mut work: impl FnMut(std::ops::Range<usize>)) -> bool {
         for from in (0..all).step_by(piece) {
             if self.clock.now() >= self.at {

@@ -202,7 +202,7 @@ impl Check {
 }
 
 impl Comparator {
-    /// Whether it asks only if both sides are the same.
+    /// Whether it is `==` or `!=`.
     pub fn is_of_identity(self) -> bool {
         matches!(self, Self::Same | Self::Other)
     }

@@ -43,7 +43,7 @@ pub(crate) const KEYS: [&str; 18] = [
     "recv, sent      bytes that a link received and sent, both together (t)",
     "capability      the best that this watch has shown; ~ of few visits (--active)",
     "record          the best of saved runs",
-    "!               10 % or more; 1.2 times worse than the capability, lastingly",
+    "!               10 % or more; median of 5 visits 1.2 times worse (--active)",
     "`tiermark help watch` has the rest",
 ];
 

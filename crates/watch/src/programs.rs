@@ -47,7 +47,7 @@ impl Programs {
 /// The programs with most time of the cpus since the look before, then those with most memory, at most so many of each.
 fn most(before: Option<&(f64, Vec<ProcessTime>)>, (at, now): (f64, &[ProcessTime]), most: usize) -> Vec<WatchProgram> {
     let ticks = before.map(|(then, processes)| {
-        // A number is used again: with the start it names one process.
+        // The kernel reuses process numbers; the number and the start time together name one process.
         let ticks: HashMap<(u32, u64), u64> = processes.iter().map(|p| ((p.pid, p.start_ticks), p.ticks)).collect();
         (ticks, (at - then) * clock_ticks_per_second() as f64)
     });

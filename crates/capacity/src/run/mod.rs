@@ -166,8 +166,8 @@ impl Run<'_, '_> {
         self.environment.stop.load(Ordering::Relaxed)
     }
 
-    /// Gives the next search an equal part of the time that is left for so many; `false` if none is left. A search that
-    /// ends early leaves its time to those that follow.
+    /// Sets when the next search must end: its time is the remaining time of the run, divided by the number of `searches`
+    /// still to make. So time that one search does not use goes to the searches after it. `false` if no time remains.
     fn shares_time(&mut self, searches: u32) -> bool {
         let now = Instant::now();
         self.until = self.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / searches.max(1));

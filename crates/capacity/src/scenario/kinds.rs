@@ -90,7 +90,7 @@ pub enum MaxMemory {
     At(Size),
 }
 
-/// How a limit is written that is none.
+/// The word in a scenario file for no limit.
 const OFF: &str = "off";
 
 impl Serialize for MaxMemory {
@@ -119,7 +119,8 @@ impl<'de> Deserialize<'de> for MaxMemory {
     }
 }
 
-/// Which keys a server evicts at its limit. Keys of a run have no time to live, so policies for those that do evict none.
+/// Which keys a server evicts at its memory limit (`maxmemory-policy`). The `volatile-*` policies of Redis are not offered:
+/// they evict only keys that expire, and the keys of a run never expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Eviction {

@@ -21,7 +21,7 @@ const TABLES: [(&str, &[Key]); 6] = [
     ("limits", SearchLimits::KEYS),
 ];
 
-/// What a key has where the file does not name it.
+/// The value of a key that is missing from the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unnamed {
     /// The file must name it.
@@ -39,7 +39,7 @@ pub struct KeyRow {
     pub table: &'static str,
     /// Its name, as it is written.
     pub name: String,
-    /// What it is.
+    /// The meaning of the key: one or more sentences from its definition.
     pub about: String,
     /// How its value is written, with the unit; of a choice all words.
     pub form: String,
@@ -103,7 +103,7 @@ fn without(file: &Table, table: &str, name: &str) -> Table {
     file
 }
 
-/// The words of a choice: what the parser offers in place of a word that is none.
+/// The words that a key accepts: the parser lists them when it rejects an unknown word.
 fn choices(model: &Table, table: &str, name: &str) -> Vec<String> {
     let mut file = model.clone();
     if let Some(of) = table_of(&mut file, table) {

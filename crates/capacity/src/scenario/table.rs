@@ -6,7 +6,7 @@
 pub struct Key {
     /// The field's name; in files it has dashes.
     pub(crate) field: &'static str,
-    /// What it is, in lines.
+    /// The meaning of the key: the lines of its doc comment, which `help scenario` prints.
     pub(crate) about: &'static [&'static str],
     /// How its value is written, with the unit.
     pub(crate) form: &'static str,

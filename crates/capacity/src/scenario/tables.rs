@@ -55,8 +55,8 @@ table! {
         value: Size = "size";
         /// Share of a value that compression removes: 0 is random, 0.5 halves it. It decides what zram and zswap hold.
         compressibility: f64 = "share, 0 to 0.99", serde(default);
-        /// Memory from which on the server evicts keys, for backend = "process"; "off" evicts none. An external server
-        /// has its own setting, and the key says that it may lack keys.
+        /// Memory limit at which the server evicts keys, for backend = "process"; "off" means no limit. With backend =
+        /// "external" the server keeps its own setting; this key only states that missing keys are no failure.
         maxmemory: MaxMemory = "\"off\" or a size", serde(default);
         /// Which keys the server evicts. A GET of an evicted key counts as answered; the report has the share of GETs
         /// that found their key.
@@ -117,11 +117,12 @@ table! {
         most_tenants: u32 = "number";
         /// Most trials of one search.
         most_trials: u32 = "number", serde(alias = "most-probes");
-        /// Longest time of one trial, its fill included; a level that is not clear by then stays so.
+        /// Longest time of one trial, its fill included. If the level is not clearly kept or missed by then, the trial
+        /// is unclear.
         trial_seconds: f64 = "seconds, or as \"2h\"", serde(alias = "probe-seconds", deserialize_with = "written::seconds");
         /// Longest time of the whole run, in equal parts for its searches; without it no limit.
         total_seconds: Option<f64> = "seconds, or as \"2h\"", serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds");
-        /// Memory of the machine that stays free: a trial ends that comes near.
+        /// Memory of the machine that must stay available: a trial fails as soon as less is available.
         memory_floor: Size = "size";
     }
 }

@@ -75,7 +75,8 @@ impl Tally {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.votes)
     }
 
-    /// Why the last unclear trial of a number was unclear; `None` if none was, or nothing points to a reason.
+    /// Why the last unclear trial of this number of tenants was unclear. `None` if no trial was unclear, or if the reason
+    /// is not known.
     pub(super) fn spoilt_by(&self, tenants: u32) -> Option<&Note> {
         self.rows.get(&tenants)?.spoilt_by.as_ref()
     }
@@ -122,8 +123,10 @@ impl Tally {
         self.with(Standing::Holds).filter(|other| *other >= tenants).count() as u32
     }
 
-    /// The most tenants that hold with at most one failure and with no number below that does not hold; and the most that
-    /// passed at all, or that no trial contradicts: `None` where no number failed more often than it passed.
+    /// The ends of the answer's interval. The lower end is the most tenants that hold with at most one failure, where every
+    /// smaller number that was tried does so too. The upper end is the most tenants that ever passed, or one less than the
+    /// smallest number above the lower end that failed more often than it passed, whichever is more. It is `None` if no
+    /// number failed more often than it passed.
     pub(super) fn range(&self) -> (u32, Option<u32>) {
         let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed > 1;
         let broken = self.rows.iter().find(|(_, row)| doubtful(row)).map(|(tenants, _)| *tenants);

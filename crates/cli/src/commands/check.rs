@@ -91,7 +91,7 @@ fn exit(found: &Check, strict: bool) -> Exit {
         return Exit::Regression;
     }
     if !found.results.iter().any(|result| result.is_judged()) {
-        complain("no expectation could be judged: measure the figures that they name (`tiermark check --run`)");
+        complain("no expectation could be judged: measure the figures that expectations name (`tiermark check --run`)");
         return Exit::Refused;
     }
     if found.lacks_figures() {

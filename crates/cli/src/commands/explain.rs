@@ -65,7 +65,7 @@ fn newest() -> Result<Explanation, Failure> {
         if rests_on_figures(&found) {
             if at > 0 {
                 let newer = count_of(at as u64, "newer run");
-                tell(format_args!("tiermark: explaining {id}: {newer} have no figures that rules are about"));
+                tell(format_args!("tiermark: explaining {id}; {newer} skipped: no rule uses their figures"));
             }
             return Ok(Explanation { run: ComparedRun { name: id.clone(), ..found.run }, ..found });
         }

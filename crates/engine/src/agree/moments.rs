@@ -45,9 +45,9 @@ impl Middle {
     }
 }
 
-/// How figures that are compared depend on the core's clock: all in the same way, or one would be given at another clock. The median of what each shows
-/// by itself: between figures the clock and the value may differ for other reasons. What the tier of one of them follows holds for all: a point of a
-/// curve has none.
+/// How the compared figures depend on the core's clock. One basis serves all of them, so that all values are given at the
+/// same clock. It is the median of the slopes that the figures show one by one, because clock and value may differ between
+/// figures for other reasons. The tier comes from the first figure that has one: a point of a curve has no tier.
 pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
     let tier = figures.iter().find_map(|figure| figure.step.labels.get(Labels::TIER));
     let slope = |figure: &Figure<'_>| Basis::of(tier, figure.step.metric, &figure.seen.visits).slope();
@@ -55,7 +55,8 @@ pub(super) fn basis(figures: &[Figure<'_>]) -> Basis {
     median(&slopes).map_or(Basis::Time, Basis::Slope)
 }
 
-/// The median of a figure in the state that its value is of, at the clock of the run; `None` where that clock is needed and no window has one.
+/// The median of a figure, with the state of the cpus that it was measured in: the state of the figure's value, or the most
+/// common one. The median is given at the clock of the run; `None` if no visit has a value at that clock.
 pub(super) fn middle(
     figure: &Figure<'_>,
     basis: Basis,
@@ -71,7 +72,7 @@ pub(super) fn middle(
     let visits = seen.visits.list.iter().zip(&states);
     let chosen = visits.filter(|(_, its)| state.is_none() || **its == state).map(|(visit, _)| visit.clone()).collect();
     let visits = Visits { list: chosen, ..seen.visits };
-    // At its own clock, a figure of a slower hour would differ by the clock.
+    // Given at its own clock, a figure that was measured while the clock was low would differ by the clock alone.
     let visits = match conditions.clock {
         Some(clock) => basis.at_clock(step.metric, &visits, clock.p90),
         None => visits,

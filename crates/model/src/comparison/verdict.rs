@@ -112,7 +112,7 @@ pub enum Obstacle {
         /// Those of the other run.
         other: CpuPlace,
     },
-    /// A proof lacks for at least one.
+    /// At least one is suspect.
     Suspect,
     /// At least one was withheld or not measured.
     Missing,

@@ -135,7 +135,7 @@ messages! {
 
     /// A search whose part of the time is used up.
     Warning out_of_time(search: &str):
-        "{search}: the search has used up its part of the time for the whole run (max-time)", "--resume continues it", "";
+        "{search}: the search has used its share of --max-time, the time for the whole run", "--resume continues it", "";
 
     /// A trial that could not be made, which ends its search.
     Warning trial_not_run(tier: &str, tenants: u32, refusal: &Refusal):

@@ -58,7 +58,10 @@ impl fmt::Display for Reason {
                 write!(f, "the best was reached in {reached} visits at least 1 s apart, 3 are required")
             }
             Self::OneStay { seconds } => {
-                write!(f, "the best was reached for {seconds:.1} s in a row only, and other states at other times")
+                write!(
+                    f,
+                    "all visits that reached the best lie within {seconds:.1} s, when the cpus may have stayed in one state"
+                )
             }
             Self::NotSettled { change: Some(change), .. } => {
                 let way = if *change > 0.0 { "rises" } else { "falls" };
