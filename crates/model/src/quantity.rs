@@ -192,6 +192,7 @@ impl Quantity {
                 | Self::LatencyRecovery
                 | Self::OsTail
                 | Self::ResidencyAccess
+                | Self::ResidencyEdge
                 | Self::ResidencyMiss
                 | Self::ResidencyHeld
                 | Self::ResidencyHalfLife

@@ -22,6 +22,9 @@ const LEAST: u64 = 8 * KIB;
 const ROUND: u64 = 4 * KIB;
 /// A rung is at most a cache's size divided by this, so that stack and page tables do not evict the footprint.
 const PART: u64 = 2;
+/// Part of a plateau that a rung takes at most where the size of the cache is not resolved: plateaus of runs that resolve it and of those
+/// that do not end at the same point, and half of it would be another footprint.
+const OF_PLATEAU: (u64, u64) = (3, 4);
 /// A shared cache is measured between these multiples of the level below: too large for hits in that level, too small for others
 /// to evict much.
 const ABOVE: (f64, f64) = (2.0, 4.0);
@@ -149,7 +152,7 @@ fn on_plateau(
         None => {
             // Above twice what the level below holds, where the plateau reaches so far.
             let twice = below.map_or(LEAST, |b| b.holds.saturating_mul(2));
-            let wanted = size.resolved().unwrap_or(to) / PART;
+            let wanted = size.resolved().map_or(to / OF_PLATEAU.1 * OF_PLATEAU.0, |bytes| bytes / PART);
             rounded(wanted.max(twice).min(within.max(from)).max(from), from.max(twice.min(to)), to)
                 .or_else(|| rounded(within.max(from), from, to))?
         }
@@ -216,5 +219,16 @@ mod tests {
         // Not beyond the end of the plateau, and not far above.
         assert_eq!(rounded(15_900, 8 * KIB, 16_000), Some(8 * KIB));
         assert_eq!(rounded(12 * KIB, 8 * KIB, 30 * KIB), Some(8 * KIB));
+    }
+
+    /// L2 of 1 MiB of a Zen 5: the same plateau, from 96 to 362 KiB, with and without a size.
+    #[test]
+    fn a_cache_has_the_same_rung_whether_its_size_is_resolved_or_not() {
+        let plateau = Level { from: 96 * KIB, to: 362 * KIB, ns: 3.3, end: None, left: true };
+        let grain = Grain { knee: 384 * KIB, page: 4 * KIB, entries: 96, step_ns: 0.5 };
+        let rung = |size: Size| on_plateau(&plateau, 2, None, size, None, Some(&grain)).map(|tier| tier.rung);
+        let resolved = Size::Resolved { bytes: 1 << 20, low: 953_251, high: 1_153_434, declared: true };
+        assert_eq!(rung(resolved), Some(256 * KIB));
+        assert_eq!(rung(Size::NotResolved { low: 614_197, high: 1_055_620, why: WhyNot::Coarse }), Some(256 * KIB));
     }
 }
