@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Bytes, Cache, CacheKind, Cpu, DisputedFact, KIB};
+use tiermark_model::{Bytes, Cache, CacheKind, Cpu, KIB};
 
 use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
@@ -19,7 +19,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
         reader.refuse(messages::caches_not_described(&format!("/{CPU_DIR}")));
     }
     let mut seen = HashSet::new();
-    let mut contradictions = BTreeSet::new();
+    let mut wrong = BTreeSet::new();
     let mut caches = Vec::new();
     for (view, cpus) in views.iter().zip(sharers(reader, cpus, &views)) {
         if !seen.insert((view.level, view.kind, cpus.clone())) {
@@ -33,19 +33,14 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
         if let (Some(size), Some(line), Some(sets), Some(declared)) = (bytes, line_bytes, sets, ways)
             && !multiply_to(size, [declared, sets, line, positive("physical_line_partition").unwrap_or(1)])
         {
-            contradictions.insert((view.level, declared, sets, line, size));
+            wrong.insert((view.level, declared, sets, line, size));
             ways = None;
         }
         caches.push(Cache { level: view.level, kind: view.kind, bytes, line_bytes, ways, sets, cpus });
     }
-    for (level, ways, sets, line, size) in contradictions {
-        // Which of the factors is wrong is not known: the ways, which nothing else needs, are left out.
-        let product = format!("{ways} ways x {sets} sets x {line} bytes");
-        reader.contradict(
-            DisputedFact::CacheSize { level },
-            ("size", &Bytes(size)),
-            ("ways, sets and lines", &product),
-        );
+    for (level, ways, sets, line, size) in wrong {
+        // Which of the factors is wrong is not known: the ways, which nothing else needs, are left out. Real processors are described so.
+        reader.refuse(messages::ways_unknown(level, ways, sets, line, Bytes(size)));
     }
     caches.sort_by_key(|cache: &Cache| (cache.level, cache.kind, cache.cpus.first()));
     caches

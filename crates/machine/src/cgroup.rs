@@ -218,22 +218,31 @@ fn count(reader: &Reader<'_>, path: &str, name: &str) -> Option<u64> {
 fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_>>) -> Cgroup {
     let limit = memory_limit(reader, place);
     let usage = if place.version == 2 { "memory.current" } else { "memory.usage_in_bytes" };
-    let own = |place: &Membership<'_>| place.dirs.first().cloned().unwrap_or_default();
-    let limited = limit.as_ref().map_or_else(|| own(place), |limit| limit.dir.to_owned());
+    let quota = cpu.and_then(|cpu| cpu_quota(reader, cpu));
+    let quota_dir = quota.as_ref().map(|(_, dir)| *dir).or_else(|| Some(cpu?.dirs.first()?.as_str()));
     Cgroup {
         version: place.version,
         path: place.path.clone(),
         memory_limit: limit.as_ref().map(|limit| limit.bytes),
         limit_throttles: limit.as_ref().is_some_and(|limit| limit.throttles),
-        memory_throttled: count(reader, &format!("{limited}/memory.events"), "high"),
+        memory_throttled: memory_throttled(reader, place),
         memory_used: limit.and_then(|limit| reader.number(&format!("{}/{usage}", limit.dir))),
-        cpu_quota: cpu.and_then(|cpu| cpu_quota(reader, cpu)),
-        cpu_throttled: cpu.and_then(|cpu| count(reader, &format!("{}/cpu.stat", own(cpu)), "nr_throttled")),
+        cpu_quota: quota.map(|(cpus, _)| cpus),
+        cpu_throttled: quota_dir.and_then(|dir| count(reader, &format!("{dir}/cpu.stat"), "nr_throttled")),
     }
 }
 
-/// The smallest quota along the path, in cpus.
-fn cpu_quota(reader: &Reader<'_>, place: &Membership<'_>) -> Option<f64> {
+/// How often `memory.high` of a group along the path throttled: every such limit does, not only the smallest. Without one, what the
+/// process's own group counts is of a limit that it had.
+fn memory_throttled(reader: &Reader<'_>, place: &Membership<'_>) -> Option<u64> {
+    let high = |dir: &&String| reader.word(&format!("{dir}/memory.high")).is_some_and(|limit| limit != "max");
+    let times = |dir: &String| count(reader, &format!("{dir}/memory.events"), "high");
+    let limiting = place.dirs.iter().filter(high).filter_map(times).max();
+    limiting.or_else(|| times(place.dirs.first()?))
+}
+
+/// The smallest quota along the path, in cpus, and the directory of the group that has it.
+fn cpu_quota<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<(f64, &'a str)> {
     let quota_of = |dir: &String| -> Option<f64> {
         let (quota, period) = if place.version == 2 {
             let text = reader.word(&format!("{dir}/cpu.max"))?;
@@ -254,7 +263,8 @@ fn cpu_quota(reader: &Reader<'_>, place: &Membership<'_>) -> Option<f64> {
         // -1 is version 1's "no quota".
         (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
     };
-    place.dirs.iter().filter_map(quota_of).min_by(f64::total_cmp)
+    let quotas = place.dirs.iter().filter_map(|dir| Some((quota_of(dir)?, dir.as_str())));
+    quotas.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// The cpus or memory nodes of the nearest group that states them.
@@ -322,7 +332,7 @@ mod tests {
         let of =
             |group: &Cgroup| (group.memory_limit, group.limit_throttles, group.memory_used, group.memory_throttled);
         assert_eq!(of(&files("max\n", "2048\n")), (Some(2048), true, Some(4096), Some(18233)));
-        assert_eq!(of(&files("1024\n", "2048\n")), (Some(1024), false, None, Some(1)));
+        assert_eq!(of(&files("1024\n", "2048\n")), (Some(1024), false, None, Some(18233)), "above a smaller limit too");
         assert_eq!(of(&files("max\n", "max\n")), (None, false, None, Some(1)));
         assert_eq!(files("max\n", "max\n").cpu_throttled, Some(4));
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, CpuModel, IdSet};
+use tiermark_model::{CpuId, CpuModel, DisputedFact, IdSet};
 
 use crate::arm;
+use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
 
 /// The parts of `/proc/cpuinfo` that discovery uses.
@@ -18,8 +19,46 @@ pub(crate) struct CpuInfo {
     pub(crate) cores: BTreeMap<CpuId, u32>,
     /// The first processor's identity.
     pub(crate) model: CpuModel,
-    /// The name of each processor's core, where several are named.
-    pub(crate) names: BTreeMap<CpuId, String>,
+    /// The core of each processor on Arm.
+    pub(crate) cores_on_arm: BTreeMap<CpuId, ArmCore>,
+}
+
+impl CpuInfo {
+    /// Leaves out what is said of each processor if their numbers are not those of the online cpus: a container's file counts the
+    /// container's own (lxcfs), and which cpus these are it does not say.
+    pub(crate) fn keep_if_of(&mut self, reader: &Reader<'_>, online: &IdSet) {
+        let says_nothing = self.sockets.is_empty() && self.cores.is_empty() && self.cores_on_arm.is_empty();
+        if says_nothing || self.processors == *online {
+            return;
+        }
+        let (files, info) = (("the files of each cpu", online as _), ("/proc/cpuinfo", &self.processors as _));
+        reader.contradict(DisputedFact::OnlineCpus, files, info);
+        self.sockets.clear();
+        self.cores.clear();
+        self.cores_on_arm.clear();
+    }
+
+    /// The name of each cpu's core, where cores of several names are there: by the identification register, which the kernel shows of
+    /// each cpu, else by `/proc/cpuinfo`. The processor's name is then that of all kinds.
+    pub(crate) fn core_names(&mut self, reader: &Reader<'_>, online: &IdSet) -> BTreeMap<CpuId, String> {
+        let name = |cpu: CpuId| {
+            let register = reader.word(&format!("{CPU_DIR}/cpu{cpu}/regs/identification/midr_el1"));
+            let core = register.and_then(|text| ArmCore::of_register(&text));
+            Some((cpu, core.as_ref().or_else(|| self.cores_on_arm.get(&cpu))?.name()?))
+        };
+        let names: BTreeMap<CpuId, String> = online.iter().filter_map(name).collect();
+        let mut distinct: Vec<&str> = Vec::new();
+        for name in names.values().filter(|_| names.len() == online.len()) {
+            if !distinct.contains(&name.as_str()) && distinct.len() < MOST_KINDS {
+                distinct.push(name);
+            }
+        }
+        if distinct.len() < 2 {
+            return BTreeMap::new();
+        }
+        self.model.name = Some(distinct.join(" + "));
+        names
+    }
 }
 
 /// Different lines of one processor, and features of it, at most: x86 has 28 and some two hundred.
@@ -56,17 +95,7 @@ fn parse(text: &str) -> CpuInfo {
         }
     }
     info.model = model(&fields);
-    let names: BTreeMap<CpuId, String> = cores.iter().filter_map(|(cpu, core)| Some((*cpu, core.name()?))).collect();
-    let mut distinct: Vec<&str> = Vec::new();
-    for name in names.values().filter(|_| names.len() == info.processors.len()) {
-        if !distinct.contains(&name.as_str()) && distinct.len() < MOST_KINDS {
-            distinct.push(name);
-        }
-    }
-    if distinct.len() > 1 {
-        info.model.name = Some(distinct.join(" + "));
-        info.names = names;
-    }
+    info.cores_on_arm = cores;
     info
 }
 
@@ -74,13 +103,20 @@ fn parse(text: &str) -> CpuInfo {
 const MOST_KINDS: usize = 4;
 
 /// The core of one processor on Arm, which names it by numbers.
-#[derive(Default)]
-struct ArmCore {
+#[derive(Debug, Default)]
+pub(crate) struct ArmCore {
     implementer: Option<u32>,
     part: Option<u32>,
 }
 
 impl ArmCore {
+    /// By the main identification register: implementer in bits 24 to 31, part in bits 4 to 15 (Arm ARM, MIDR_EL1).
+    fn of_register(text: &str) -> Option<Self> {
+        let register = u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
+        let bits = |from: u32, count: u32| u32::try_from(register >> from & ((1 << count) - 1)).ok();
+        Some(Self { implementer: bits(24, 8), part: bits(4, 12) })
+    }
+
     fn name(&self) -> Option<String> {
         let (implementer, part) = self.implementer.zip(self.part)?;
         let known = arm::IMPLEMENTERS.iter().find(|(id, ..)| *id == implementer);

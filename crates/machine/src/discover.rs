@@ -39,8 +39,10 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         return Err(DiscoverError::NotATree { path: root.label().to_owned(), why });
     }
     let online = found.online;
+    info.keep_if_of(&reader, &online);
     let mut cpus = cpus::topology(&reader, &online, &info);
-    cpus.iter_mut().for_each(|cpu| cpu.core_name = info.names.get(&cpu.id).cloned());
+    let names = info.core_names(&reader, &online);
+    cpus.iter_mut().for_each(|cpu| cpu.core_name = names.get(&cpu.id).cloned());
     let caches = caches::read(&reader, &cpus);
     caches::assign_groups(&mut cpus, &caches);
     kinds::assign(&reader, &mut cpus, &caches);

@@ -73,7 +73,8 @@ fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
     let cpus = here(&stated);
     Node {
         id,
-        hides_cpus: cpus.is_empty() && !stated.is_empty(),
+        // The list has online cpus only; links to the node's cpus stay when these go offline.
+        hides_cpus: cpus.is_empty() && (!stated.is_empty() || !reader.numbered(&dir, "cpu").is_empty()),
         cpus,
         emulated: IdSet::new(),
         memory_bytes: bytes("MemTotal"),
@@ -219,8 +220,11 @@ fn unclaimed(reader: &Reader<'_>, nodes: &mut [Node], online: &IdSet) {
 }
 
 /// Settles the memory of the machine where its views differ: a container's `/proc/meminfo` shows the container's limit, and the node of
-/// a guest may not count memory that was added while it ran. Memory can be hidden, but not invented: the larger sum holds.
+/// a guest may not count memory that was added while it ran. Memory can be hidden, but not invented: the larger sum holds, unless the
+/// memory modules are for the smaller one.
 pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm], system: &mut System) {
+    let is_real = system.hypervisor.is_none() && nodes.iter().all(|node| !node.is_memory_only());
+    let modules = Modules::of(dimms).filter(|_| is_real);
     let sum = |of: fn(&Node) -> Option<u64>| nodes.iter().map(of).sum::<Option<u64>>();
     if let Some((by_node, total)) = sum(|node| node.memory_bytes).zip(system.memory_bytes)
         // Rounding and memory that belongs to no node stay far below a tenth.
@@ -229,24 +233,37 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm],
         const MEMINFO: &str = "/proc/meminfo";
         let (by_nodes, by_machine) = (Bytes(by_node), Bytes(total));
         let (node, whole): (Says<'_>, Says<'_>) = (("the nodes' meminfo", &by_nodes), (MEMINFO, &by_machine));
-        let (used, set_aside) = if by_node > total { (node, whole) } else { (whole, node) };
+        let backs = |bytes: u64| modules.as_ref().is_some_and(|modules| modules.back(bytes));
+        let nodes_hold = by_node > total && (backs(by_node) || !backs(total)) || backs(by_node) && !backs(total);
+        let (used, set_aside) = if nodes_hold { (node, whole) } else { (whole, node) };
         reader.contradict(DisputedFact::Memory, used, set_aside);
-        if by_node > total {
+        if nodes_hold {
             system.memory_bytes = Some(by_node);
             system.available_bytes = sum(|node| node.free_bytes);
         }
     }
-    let is_guest = system.hypervisor.is_some();
-    let own_only = nodes.iter().all(|node| !node.is_memory_only());
-    if let Some((modules, total)) = dmi::bytes_of_dram(dimms).zip(system.memory_bytes).filter(|_| own_only && !is_guest)
-        && (modules < total || modules / 3 * 2 > total)
-    {
-        let modules = Bytes(modules);
-        reader.contradict(
-            DisputedFact::Memory,
-            ("the kernel", &Bytes(total)),
-            ("the memory modules (SMBIOS)", &modules),
-        );
+    if let Some((modules, total)) = modules.zip(system.memory_bytes).filter(|(modules, total)| !modules.back(*total)) {
+        let said = Bytes(modules.dram);
+        reader.contradict(DisputedFact::Memory, ("the kernel", &Bytes(total)), ("the memory modules (SMBIOS)", &said));
+    }
+}
+
+/// Bytes of the machine's memory modules.
+struct Modules {
+    dram: u64,
+    /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache.
+    all: u64,
+}
+
+impl Modules {
+    fn of(dimms: &[Dimm]) -> Option<Self> {
+        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all: dmi::bytes_of_all(dimms)? })
+    }
+
+    /// Whether a total that the kernel manages can be of these modules: it is no more than they hold, and firmware and the kernel itself
+    /// keep less than a third.
+    fn back(&self, total: u64) -> bool {
+        total <= self.all && self.dram / 3 * 2 <= total
     }
 }
 
@@ -285,5 +302,42 @@ fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
     }
     if let Some(first) = nodes.first_mut() {
         first.huge_pages = totals;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_back_a_total_that_they_can_hold() {
+        let dimm = |gib: u64, kind: &str| Dimm {
+            populated: true,
+            bytes: Some(gib << 30),
+            kind: Some(kind.to_owned()),
+            ..Dimm::default()
+        };
+        let back = |dimms: &[Dimm], gib: u64| Modules::of(dimms).is_some_and(|modules| modules.back(gib << 30));
+        let ddr = vec![dimm(32, "DDR4"); 8];
+        assert!(back(&ddr, 251) && !back(&ddr, 858) && !back(&ddr, 125), "256 GiB");
+        let memory_mode = [vec![dimm(32, "DDR4"); 6], vec![dimm(128, "Logical non-volatile device"); 4]].concat();
+        assert!(back(&memory_mode, 504), "the non-volatile modules are the memory, DRAM is their cache");
+    }
+
+    #[test]
+    fn modules_decide_between_two_totals() {
+        let settled = |nodes: u64, meminfo: u64, modules: u64| {
+            let root = crate::Root::from_files("test", Vec::<(String, String)>::new());
+            let node = Node { memory_bytes: Some(nodes << 30), cpus: (0..4).collect(), ..Node::default() };
+            let dimm =
+                Dimm { populated: true, bytes: Some(modules << 30), kind: Some("DDR5".into()), ..Dimm::default() };
+            let mut system = System { memory_bytes: Some(meminfo << 30), ..System::default() };
+            settle_memory(&Reader::new(&root), &[node], &[dimm], &mut system);
+            system.memory_bytes.map(|bytes| bytes >> 30)
+        };
+        assert_eq!(settled(220, 858, 224), Some(220), "two of three agree");
+        assert_eq!(settled(220, 251, 256), Some(251));
+        assert_eq!(settled(251, 4, 256), Some(251), "a container's limit");
+        assert_eq!(settled(220, 858, 0), Some(858), "nothing else decides");
     }
 }

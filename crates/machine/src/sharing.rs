@@ -37,14 +37,22 @@ pub(crate) fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[CacheView]) ->
         let claim = |view: &CacheView| Some((key(view), reader.among(&read(&view.dir)?, &online)));
         views.iter().filter_map(claim).collect()
     };
-    let named = [
+    let mut named = [
         ("the cache ids", by_id(reader, views)),
         ("shared_cpu_map", sets(&|dir| reader.id_mask(&format!("{dir}/shared_cpu_map")))),
         ("shared_cpu_list", sets(&|dir| reader.id_list(&format!("{dir}/shared_cpu_list")))),
     ];
-    let [(_, ids), (_, masks), (_, lists)] = &named;
+    let [(_, ids), (_, masks), (_, lists)] = &mut named;
+    let unsound = Unsound::of(reader, views, ids);
+    // Ids that count within one kind of cores mean nothing; those that span packages say something that is wrong.
+    ids.retain(|(level, ..), _| !unsound.sizes.contains(level));
+    let sound: Claims = ids
+        .iter()
+        .filter(|((level, ..), _)| !unsound.packages.contains(level))
+        .map(|(key, cpus)| (*key, cpus.clone()))
+        .collect();
     let mut settled: Vec<Option<IdSet>> = vec![None; views.len()];
-    let sources = [&sound(reader, views, ids), masks, lists];
+    let sources = [&sound, &*masks, &*lists];
     // A source that is whole comes before one that holds for some of a level's caches: parts of two would overlap.
     for whole in [true, false] {
         sources.iter().for_each(|claims| settle(views, claims, &mut settled, whole));
@@ -84,20 +92,33 @@ fn by_id(reader: &Reader<'_>, views: &[CacheView]) -> Claims {
     views.iter().zip(ids).filter_map(claim).collect()
 }
 
-/// The ids of the levels at which they can mean instances: none joins cpus of several packages, or caches of several sizes, as the ids
-/// of processors with two kinds of cores do.
-fn sound(reader: &Reader<'_>, views: &[CacheView], ids: &Claims) -> Claims {
-    type Instance = (u32, Option<u64>);
-    let mut instances: HashMap<(u8, CacheKind, &IdSet), Instance> = HashMap::new();
-    let mut unsound: BTreeSet<u8> = BTreeSet::new();
-    for view in views {
-        let Some(cpus) = ids.get(&key(view)) else { continue };
-        let own = (view.socket, reader.size(&format!("{}/size", view.dir)));
-        if *instances.entry((view.level, view.kind, cpus)).or_insert(own) != own {
-            unsound.insert(view.level);
+/// Levels at which ids cannot mean instances of a cache.
+#[derive(Default)]
+struct Unsound {
+    /// One id joins cpus of several packages.
+    packages: BTreeSet<u8>,
+    /// One id joins caches of several sizes, as the ids of processors with two kinds of cores do.
+    sizes: BTreeSet<u8>,
+}
+
+impl Unsound {
+    fn of(reader: &Reader<'_>, views: &[CacheView], ids: &Claims) -> Self {
+        type Instance = (u32, Option<u64>);
+        let mut instances: HashMap<(u8, CacheKind, &IdSet), Instance> = HashMap::new();
+        let mut found = Self::default();
+        for view in views {
+            let Some(cpus) = ids.get(&key(view)) else { continue };
+            let (package, size) = (view.socket, reader.size(&format!("{}/size", view.dir)));
+            let first = instances.entry((view.level, view.kind, cpus)).or_insert((package, size));
+            if first.0 != package {
+                found.packages.insert(view.level);
+            }
+            if first.1 != size {
+                found.sizes.insert(view.level);
+            }
         }
+        found
     }
-    ids.iter().filter(|((level, ..), _)| !unsound.contains(level)).map(|(key, cpus)| (*key, cpus.clone())).collect()
 }
 
 /// The cpus of each level and kind whose cache is settled, or is not.

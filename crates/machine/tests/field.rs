@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tiermark_machine::synth::Synth;
 use tiermark_machine::{LiveFacts, Root, capture, discover};
-use tiermark_model::{DisputedFact, IdSet, MIB, Machine};
+use tiermark_model::{DisputedFact, IdSet, MIB, Machine, MemoryChannels};
 
 fn ids(text: &str) -> IdSet {
     text.parse().unwrap()
@@ -176,7 +176,7 @@ fn ids_that_join_caches_of_two_packages_or_sizes_mean_nothing() {
     assert_eq!(with_ids(|cpu| cpu / 4, "16384K"), (ids("0-3"), 0));
     assert_eq!(with_ids(|cpu| cpu / 2, "16384K"), (ids("0-1"), 1), "an id divides what the sets join");
     assert_eq!(with_ids(|_| 0, "16384K"), (ids("0-3"), 1));
-    assert_eq!(with_ids(|cpu| cpu / 4, "8192K").0, ids("0-3"));
+    assert_eq!(with_ids(|cpu| cpu / 4, "8192K"), (ids("0-3"), 0), "ids of two kinds of cores contradict nothing");
 }
 
 #[test]
@@ -209,4 +209,75 @@ fn a_live_process_runs_where_it_runs() {
 #[test]
 fn a_fact_with_one_view_contradicts_nothing() {
     assert_eq!(changed(&[]).contradictions, []);
+}
+
+/// The kernel lists online cpus in a node, and keeps links to all of the node's cpus.
+#[test]
+fn a_node_whose_cpus_are_offline_is_no_memory_without_cpus() {
+    let mut files = vec![
+        ("sys/devices/system/node/node1/cpulist".to_owned(), String::new()),
+        ("sys/devices/system/node/node1/cpumap".to_owned(), "00".to_owned()),
+        ("sys/devices/system/cpu/online".to_owned(), "0-3".to_owned()),
+    ];
+    for cpu in 4..8 {
+        files.push((format!("sys/devices/system/cpu/cpu{cpu}/online"), "0".to_owned()));
+        files.push((format!("sys/devices/system/node/node1/cpu{cpu}/online"), "0".to_owned()));
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let m = changed(&files);
+    assert_eq!((&m.offline_cpus, m.contradictions.as_slice()), (&ids("4-7"), [].as_slice()));
+    assert!(!m.node(1).unwrap().is_memory_only());
+}
+
+/// Two kinds of cores on Arm, behind lxcfs: `/proc/cpuinfo` counts the container's cpus, and the kernel shows each cpu's register.
+#[test]
+fn cpus_that_a_container_counts_anew_do_not_name_others() {
+    let core =
+        |number: u32, part: &str| format!("processor\t: {number}\nCPU implementer\t: 0x41\nCPU part\t: {part}\n\n");
+    let info = core(0, "0xd87") + &core(1, "0xd87") + &core(2, "0xd85");
+    let mut files = vec![("proc/cpuinfo".to_owned(), info)];
+    let names = |files: &[(String, String)]| {
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let m = changed(&files);
+        let names: Vec<Option<String>> = m.cpus.iter().map(|cpu| cpu.core_name.clone()).collect();
+        (names, said(&m, DisputedFact::OnlineCpus).is_some())
+    };
+    assert_eq!(names(&files), (vec![None; 8], true), "which cpus these are is not known");
+    for cpu in 0..8 {
+        let register = if cpu < 5 { "0x00000000410fd871" } else { "0x00000000410fd850" };
+        files.push((format!("sys/devices/system/cpu/cpu{cpu}/regs/identification/midr_el1"), register.to_owned()));
+    }
+    let (named, is_said) = names(&files);
+    let expected: Vec<Option<String>> =
+        (0..8).map(|cpu| Some(if cpu < 5 { "Cortex-A725" } else { "Cortex-X925" }.to_owned())).collect();
+    assert_eq!((named, is_said), (expected, true));
+}
+
+/// Quota and throttling of a parent, whose group has a smaller limit of memory that never throttled.
+#[test]
+fn what_limits_of_any_group_on_the_way_up_did_is_counted() {
+    let m = changed(&[
+        ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+        ("proc/self/cgroup", "0::/a/b"),
+        ("sys/fs/cgroup/a/b/memory.max", "1073741824"),
+        ("sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 0\nmax 0"),
+        ("sys/fs/cgroup/a/memory.high", "2147483648"),
+        ("sys/fs/cgroup/a/memory.events", "low 0\nhigh 18233\nmax 0"),
+        ("sys/fs/cgroup/a/b/cpu.max", "max 100000"),
+        ("sys/fs/cgroup/a/b/cpu.stat", "nr_throttled 0"),
+        ("sys/fs/cgroup/a/cpu.max", "50000 100000"),
+        ("sys/fs/cgroup/a/cpu.stat", "nr_throttled 812"),
+    ]);
+    let group = m.system.cgroup.unwrap();
+    assert_eq!((group.memory_limit, group.memory_throttled), (Some(1 << 30), Some(18_233)));
+    assert_eq!((group.cpu_quota, group.cpu_throttled), (Some(0.5), Some(812)));
+}
+
+/// Five of six channels cannot be interleaved evenly; three can, and are half of what six do.
+#[test]
+fn numbers_of_channels_that_interleave() {
+    let is_uneven = |populated, most, sockets| MemoryChannels { populated, most }.is_uneven(sockets);
+    assert!(is_uneven(7, Some(8), 1) && is_uneven(5, Some(6), 1) && is_uneven(15, Some(16), 2));
+    assert!(!is_uneven(3, Some(6), 1) && !is_uneven(6, Some(12), 2) && !is_uneven(1, Some(2), 1));
+    assert!(!is_uneven(5, None, 1), "there may be no more");
 }

@@ -323,12 +323,14 @@ pub struct TheoreticalPeak {
 }
 
 impl MemoryChannels {
-    /// Whether its sockets have different numbers of channels with modules, or an odd number: accesses cannot be interleaved over all
-    /// of them evenly then. One channel needs no interleaving.
+    /// Whether accesses cannot be interleaved evenly over the channels that have modules: their number cannot be the same in all sockets, or
+    /// it is odd in each. One channel needs no interleaving, and three are interleaved by the processors that have six. `false` where the
+    /// processor's channels are not known.
     pub fn is_uneven(&self, sockets: usize) -> bool {
         let (filled, sockets) = (self.populated as usize, sockets.max(1));
         let of_socket = filled / sockets;
-        self.most != Some(self.populated) && (!filled.is_multiple_of(sockets) || of_socket > 1 && of_socket % 2 == 1)
+        let is_odd = of_socket > 3 && of_socket % 2 == 1;
+        self.most.is_some_and(|most| most != self.populated) && (!filled.is_multiple_of(sockets) || is_odd)
     }
 }
 

@@ -94,8 +94,16 @@ pub fn is_non_volatile(dimm: &Dimm) -> bool {
 
 /// Bytes of all modules of DRAM; `None` if there is none, or firmware does not state the size of one.
 pub fn bytes_of_dram(dimms: &[Dimm]) -> Option<u64> {
-    let is_dram = |dimm: &&Dimm| dimm.populated && !is_non_volatile(dimm);
-    let mut sizes = dimms.iter().filter(is_dram).map(|dimm| dimm.bytes);
+    bytes_of(dimms, |dimm| !is_non_volatile(dimm))
+}
+
+/// Bytes of all modules; `None` where one does not say, or there is none.
+pub fn bytes_of_all(dimms: &[Dimm]) -> Option<u64> {
+    bytes_of(dimms, |_| true)
+}
+
+fn bytes_of(dimms: &[Dimm], counts: impl Fn(&Dimm) -> bool) -> Option<u64> {
+    let mut sizes = dimms.iter().filter(|dimm| dimm.populated && counts(dimm)).map(|dimm| dimm.bytes);
     sizes.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?))).filter(|sum| *sum > 0)
 }
 

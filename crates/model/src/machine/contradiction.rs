@@ -54,11 +54,6 @@ pub enum DisputedFact {
         /// The first cpu with the contradiction.
         cpu: CpuId,
     },
-    /// The size of a cache, and what its ways, sets and lines multiply to.
-    CacheSize {
-        /// The level of the cache.
-        level: u8,
-    },
     /// The package of a cpu.
     Package {
         /// The first cpu with the contradiction.
@@ -77,7 +72,6 @@ impl fmt::Display for DisputedFact {
             Self::NodeCpus { node } => write!(f, "cpus of node {node}"),
             Self::CpusOfNodes => write!(f, "cpus of all nodes"),
             Self::CacheCpus { level, cpu } => write!(f, "cpus that share the L{level} of cpu {cpu}"),
-            Self::CacheSize { level } => write!(f, "size of L{level}"),
             Self::Package { cpu } => write!(f, "package of cpu {cpu}"),
             Self::Memory => write!(f, "memory of the machine"),
         }

@@ -1,6 +1,7 @@
 //! The description of a machine: files that cannot be read or parsed.
 
 use super::rows::messages;
+use crate::units::Bytes;
 
 const MODULES: &str = "memory modules (SMBIOS)";
 const TREATED_AS_ABSENT: &str = "check the file; it is treated as absent";
@@ -30,6 +31,11 @@ messages! {
     Refusal caches_not_described(directory: &str):
         "cache sizes and sharing", "the kernel describes no cache in {directory}/cpu*/cache",
         "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured";
+
+    /// Ways, sets and lines of a cache that do not multiply to its size.
+    Refusal ways_unknown(level: u8, ways: u32, sets: u32, line: u32, size: Bytes):
+        "the ways of L{level}", "{ways} ways x {sets} sets x {line} bytes are not its {size}",
+        "the ways are left out; `tiermark geometry` measures those of a core's own caches";
 
     /// Huge pages of several nodes of which only the sum is known.
     Refusal node_huge_pages_unknown():

@@ -16,9 +16,10 @@ const LISTED: usize = 8;
 /// The nodes section.
 pub(super) fn nodes(machine: &Machine, style: &Style) -> String {
     let count = machine.nodes.len();
-    let total: u64 = machine.nodes.iter().filter_map(|n| n.memory_bytes).fold(0, u64::saturating_add);
-    let known = machine.nodes.iter().any(|n| n.memory_bytes.is_some());
-    let memory = if known { format!(", {}", Bytes(total)) } else { String::new() };
+    // The machine's total, as everywhere else: what nodes count may differ, and then the machine contradicts itself.
+    let of_nodes = || machine.nodes.iter().filter_map(|node| node.memory_bytes).reduce(u64::saturating_add);
+    let total = machine.system.memory_bytes.or_else(of_nodes);
+    let memory = total.map_or_else(String::new, |total| format!(", {}", Bytes(total)));
     let mut title = format!("{}{memory}", super::topology::many(count, "node"));
     if machine.page_bytes > 0 {
         title.push_str(&format!(", pages of {}", Bytes(machine.page_bytes)));
