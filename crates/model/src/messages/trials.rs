@@ -141,6 +141,10 @@ messages! {
             format!("cpus were busy {} of the time: {} by tenants{client}", percent(busy), percent(tenants))
         };
 
+    /// Cpus that ran out because of programs beside tenants and client: shares of all cpus' time.
+    Note others_took_cpus(busy: f64, others: f64):
+        { format!("other programs used {} of the cpus' time; cpus were busy {} of the time", percent(others), percent(busy)) };
+
     /// Counters without which no guard sees anything.
     Note guard_blind(error: &str): "the counters that guard a trial cannot be read: {error}";
 
