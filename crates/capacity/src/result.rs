@@ -1,7 +1,7 @@
 //! What follows from several searches together.
 
 use tiermark_model::capacity::{
-    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, Resource, TrialRecord,
+    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, TrialRecord,
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Machine, Note, Tool, Warning};
