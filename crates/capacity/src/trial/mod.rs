@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tiermark_load::{ClientSetup, Length, Outcome as Loaded, Phase, Workload, seed};
-use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome, Resource};
+use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome};
 use tiermark_model::messages::{capacity as messages, trials as says};
 use tiermark_model::{Note, Refusal};
 
@@ -295,6 +295,8 @@ fn unwell(outcome: &Loaded) -> Option<Note> {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::capacity::Resource;
+
     use super::*;
 
     #[test]
