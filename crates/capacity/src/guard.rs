@@ -156,15 +156,16 @@ pub struct Abort {
 }
 
 impl Abort {
-    /// What that says of the server, where `ran_out` is what its evidence names. Requests that the client is late with are missing as those
-    /// are that the server is late with, a machine that stands still without waiting for memory is held up by others, a tier that others share is not it, and how long a trial may
+    /// What that says of the server, where `ran_out` is what its evidence names. Requests that the client is late with, or that wait for cpus which
+    /// other programs use, are missing as those are that the server is late with, a machine that stands still without waiting for memory is held up by others, a tier that others share is not it, and how long a trial may
     /// take is this program's own matter.
     #[must_use]
     pub fn outcome(&self, ran_out: Option<&Ended>) -> Outcome {
-        let is = |resource: Resource| ran_out.is_some_and(|ended| ended.resource == resource);
+        let is_elsewhere = ran_out.is_some_and(|ended| !ended.resource.is_of_server());
+        let is_memory = ran_out.is_some_and(|ended| ended.resource == Resource::MemoryTier);
         let says_nothing = match self.guard {
-            Guard::Rate | Guard::Backlog => is(Resource::Client),
-            Guard::Heartbeat => !is(Resource::MemoryTier),
+            Guard::Rate | Guard::Backlog => is_elsewhere,
+            Guard::Heartbeat => !is_memory,
             Guard::Elsewhere | Guard::Wall | Guard::Client | Guard::Blind => true,
             _ => false,
         };

@@ -1,7 +1,7 @@
 //! Which resource ran out first, from what each says for itself.
 
 use tiermark_model::Note;
-use tiermark_model::capacity::{Ended, Resource};
+use tiermark_model::capacity::{Ended, OTHERS_DECIDE, Resource};
 use tiermark_model::messages::trials as says;
 
 use crate::level::time;
@@ -44,6 +44,8 @@ pub struct Signs {
     pub tenants_cpu: Option<f64>,
     /// Share of it that the client's threads used.
     pub client_share: Option<f64>,
+    /// Share of it that other programs used; `None` where that is not known.
+    pub others: Option<f64>,
     /// Share of the time in which some task of the tenants waited for a cpu (PSI some).
     pub cpu_wait: Option<f64>,
     /// Bytes carried over those that the busiest link of the client can carry; `None` where tenants are on this machine.
@@ -53,7 +55,8 @@ pub struct Signs {
 /// The resource that ran out; `None` where no counter points to one.
 ///
 /// The client comes first: if it sends late, or the machine that it has to itself is busy, its numbers prove nothing
-/// else. Memory comes before cpus, since a tier that swaps also takes cpu time, and before the link.
+/// else. Memory comes before cpus, since a tier that swaps also takes cpu time, and before the link. Cpus that other
+/// programs used are not the server's.
 #[must_use]
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
     let over = |sign: Option<f64>, limit: f64| sign.filter(|share| *share > limit);
@@ -81,11 +84,16 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
     if let Some(wait) = over(signs.io_wait, MEMORY_WAIT) {
         return found(Resource::MemoryTier, says::waited_for_device(wait));
     }
-    if let (Some(busy), Some(tenants)) = (busy, signs.tenants_cpu) {
-        return found(Resource::Cpu, says::all_cpus_busy(busy, tenants, signs.client_share));
-    }
-    if let Some(wait) = over(signs.cpu_wait, CPU_WAIT) {
-        return found(Resource::Cpu, says::waited_for_cpu(wait));
+    let of_cpu = match (busy.zip(signs.tenants_cpu), over(signs.cpu_wait, CPU_WAIT)) {
+        (Some((busy, tenants)), _) => Some(says::all_cpus_busy(busy, tenants, signs.client_share)),
+        (None, wait) => wait.map(says::waited_for_cpu),
+    };
+    if let Some(why) = of_cpu {
+        let others = signs.cpus.zip(signs.others.filter(|share| *share >= OTHERS_DECIDE));
+        return match others {
+            Some((busy, others)) => found(Resource::Others, says::others_took_cpus(busy, others)),
+            None => found(Resource::Cpu, why),
+        };
     }
     if let Some(used) = over(signs.link, BUSY) {
         return found(Resource::Link, says::link_full(used));
@@ -110,6 +118,7 @@ mod tests {
             cpus: Some(0.9),
             tenants_cpu: Some(0.9),
             client_share: None,
+            others: Some(OTHERS_DECIDE - 0.01),
             cpu_wait: Some(0.5),
             link: Some(0.9),
         };
@@ -152,5 +161,29 @@ mod tests {
             (Resource::Client, "the load generator sent 2.0 % of the requests late".into())
         );
         assert_eq!(named(|s| s.client_cpu = Some(0.99)).1, "a thread of the load generator was busy 99 % of the time");
+    }
+
+    /// Cpus are busy 95 % of the time: 20 % by tenants, 10 % by the client, 65 % by another program.
+    #[test]
+    fn cpus_that_other_programs_use_up_are_not_the_servers() {
+        let mut signs = Signs {
+            cpus: Some(0.95),
+            tenants_cpu: Some(0.2),
+            client_share: Some(0.1),
+            others: Some(0.65),
+            ..Signs::default()
+        };
+        let others = "other programs used 65 % of the cpus' time; cpus were busy 95 % of the time";
+        let named = |signs: &Signs| ended_by(signs).map(|ended| (ended.resource, ended.why.text));
+        assert_eq!(named(&signs), Some((Resource::Others, others.into())));
+        // Tenants that wait for a cpu wait for those programs.
+        (signs.cpus, signs.others, signs.cpu_wait) = (Some(0.7), Some(0.4), Some(0.6));
+        assert_eq!(named(&signs).unwrap().0, Resource::Others);
+        // The kernel's work for the tenants is theirs.
+        signs.others = Some(0.1);
+        assert_eq!(named(&signs).unwrap().0, Resource::Cpu);
+        // What other programs use ends nothing where cpus are free.
+        (signs.others, signs.cpu_wait) = (Some(0.4), Some(0.1));
+        assert_eq!(named(&signs), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What follows from several searches together.
 
 use tiermark_model::capacity::{
-    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, Resource, TrialRecord,
+    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, TrialRecord,
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Machine, Note, Tool, Warning};
@@ -11,22 +11,10 @@ use crate::saved::{SavedRun, SearchState};
 use crate::scenario::SearchCase;
 use crate::search::Search;
 
-/// The tenants that fit for sure: the lower end of an interval, none where not even one fits.
-#[must_use]
-pub fn lower_bound(answer: &Answer) -> u32 {
-    match answer {
-        Answer::Exactly { tenants, .. }
-        | Answer::AtLeast { tenants }
-        | Answer::Fixed { tenants, outcome: Outcome::Pass } => *tenants,
-        Answer::Between { low, .. } => *low,
-        Answer::None { .. } | Answer::Fixed { .. } => 0,
-    }
-}
-
 /// Sets the ratio of each case's tenants to those of [`BASE`] under the same load. Both must be single numbers, and the
-/// client must have limited neither.
+/// server must have limited both.
 pub fn over_dram(cases: &mut [Case]) {
-    let exact = |case: &Case| match (&case.answer, client_limits(case)) {
+    let exact = |case: &Case| match (&case.answer, not_of_server(case)) {
         (Answer::Exactly { tenants, .. }, None) => Some(*tenants),
         _ => None,
     };
@@ -39,22 +27,23 @@ pub fn over_dram(cases: &mut [Case]) {
     }
 }
 
-/// Why the client and not the server ended a search; `None` if the server did.
-fn client_limits(case: &Case) -> Option<&Note> {
-    case.ended_by.as_ref().filter(|by| by.resource == Resource::Client).map(|by| &by.why)
+/// Why the client or other programs, and not the server, ended a search; `None` if the server did.
+fn not_of_server(case: &Case) -> Option<&Note> {
+    case.ended_by.as_ref().filter(|by| !by.resource.is_of_server()).map(|by| &by.why)
 }
 
 /// The tenants that a case is priced with.
 ///
 /// # Errors
-/// Why it has no price: none fits, more may fit, or the client limited the run, so that the server may hold more.
+/// Why it has no price: none fits, more or fewer may fit, or the server did not limit the run, so that it may hold more.
 fn priced(case: &Case) -> Result<u32, Note> {
     let Case { tier, load, answer, .. } = case;
-    match (answer, client_limits(case)) {
+    match (answer, not_of_server(case)) {
         (_, Some(why)) => Err(says::no_price_of_client(tier, load, why)),
-        (Answer::Exactly { tenants, .. } | Answer::Fixed { tenants, outcome: Outcome::Pass }, None) => Ok(*tenants),
-        (Answer::None { .. } | Answer::Fixed { outcome: Outcome::Fail, .. }, None) => {
-            Err(says::no_tenant_to_price(tier, load))
+        (Answer::Exactly { tenants, .. }, None) => Ok(*tenants),
+        (Answer::None { .. }, None) => Err(says::no_tenant_to_price(tier, load)),
+        (Answer::Fixed { tenants, outcome: Outcome::Fail }, None) => {
+            Err(says::no_price_of_failure(tier, load, *tenants))
         }
         (open, None) => Err(says::no_price_of_interval(tier, load, &open.in_words())),
     }
@@ -118,7 +107,7 @@ fn disturbed(cases: &[Case], programs: &str) -> Vec<Warning> {
     let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
         evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
     };
-    let others = worst(&|e| Some(e.cpu? - e.tenants_cpu? - e.client_share?), OTHERS);
+    let others = worst(&Evidence::others_cpu, OTHERS);
     let others = others.map(|share| says::others_busy(share, programs));
     let late = worst(&|e| e.late_sends, LATE).map(says::late);
     others.into_iter().chain(late).collect()
@@ -126,7 +115,7 @@ fn disturbed(cases: &[Case], programs: &str) -> Vec<Warning> {
 
 fn case(searched: &SearchCase<'_>, known: &SearchState) -> Case {
     let answer = known.answer.clone().unwrap_or_else(|| stopped(known));
-    let ended_by = ended_by(&known.trials, lower_bound(&answer));
+    let ended_by = ended_by(&known.trials, answer.fits());
     Case {
         tier: searched.tier.to_string(),
         load: searched.requests.to_string(),
@@ -148,11 +137,11 @@ fn stopped(known: &SearchState) -> Answer {
 }
 
 /// The resource that ended a search. Of the trials of more tenants than fit, those of the fewest tenants count that failed
-/// or whose client was at its limit. The last failure among them that names a resource decides; if there is none, the last
+/// or that something else than the server spoilt. The last failure among them that names a resource decides; if there is none, the last
 /// unclear trial does. Failures of tenants that fit do not count, because passes outvoted them.
 fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
-    let by_client = |trial: &TrialRecord| trial.ended_by.as_ref().is_some_and(|by| by.resource == Resource::Client);
-    let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || by_client(trial));
+    let is_spoilt = |trial: &TrialRecord| trial.ended_by.as_ref().is_some_and(|by| !by.resource.is_of_server());
+    let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || is_spoilt(trial));
     let fewest = trials.iter().filter(ends).map(|trial| trial.tenants).min()?;
     let last = |outcome: Outcome| {
         let of = trials.iter().rev().filter(ends).filter(|trial| trial.tenants == fewest);
@@ -361,6 +350,16 @@ mod tests {
         assert_eq!(table.rows.len(), 1, "{table:?}");
         assert!(table.remarks.contains(&says::no_price_of_interval("dram", "a", "31 tenants or more")), "{table:?}");
         assert!(table.remarks.contains(&says::no_price_of_client("swap:/x", "a", &why)), "{table:?}");
+        let mut fixed = cases();
+        fixed[0].answer = Answer::Fixed { tenants: 12, outcome: Outcome::Pass };
+        fixed[1].answer = Answer::Fixed { tenants: 12, outcome: Outcome::Fail };
+        let table = costs(&prices, &fixed, "2026-11-21");
+        assert_eq!(table.rows.len(), 1, "{table:?}");
+        for said in
+            [says::no_price_of_interval("swap:/x", "a", "12 tenants: pass"), says::no_price_of_failure("dram", "a", 12)]
+        {
+            assert!(table.remarks.contains(&said), "{said}: {table:?}");
+        }
         over_dram(&mut vague);
         assert!(vague.iter().all(|case| case.over_dram.is_none()), "{vague:?}");
     }

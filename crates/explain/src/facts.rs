@@ -59,7 +59,6 @@ facts! {
     LightLatency = "light.latency", Ns, "latency at the lightest load";
     ShareOfMemory = "share.of.memory", Share, "of the memory's size is swapped out";
     Marks = "marks", Number, "faults";
-    Tenants = "tenants", Number, "tenants";
     Kills = "kills", Number, "processes killed because memory ran out";
     FaultsPerRequest = "faults.per.request", Number, "major page faults a request";
     SwapPerRequest = "swap.per.request", Number, "bytes swapped a request";

@@ -376,6 +376,8 @@ fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &Scene)]) ->
     let has = |what: Confidence| rests.iter().any(|found| found.rests_on == what);
     // What is counted decides, and what is reported only sets the limit.
     let rests_on = match () {
+        // Words of a scene are results of the run.
+        () if holds.all.is_empty() => Confidence::Measured,
         () if has(Confidence::Hint) => Confidence::Hint,
         () if has(Confidence::Counted) => Confidence::Counted,
         () if has(Confidence::Measured) => Confidence::Measured,

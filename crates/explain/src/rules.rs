@@ -39,7 +39,7 @@ pub(crate) struct Rule {
 pub(crate) enum Condition {
     /// An expectation fails.
     Fails(Entry),
-    /// All comparisons hold in a scene.
+    /// All comparisons hold in a scene that has the words; without comparisons the words alone decide.
     Holds(Holds),
 }
 
@@ -113,8 +113,10 @@ fn rule(row: Row) -> Result<Rule, String> {
             let that = Expectation::parse(that).map_err(|note| wrong(note.to_string()))?;
             Condition::Fails(Entry { that, needs: Vec::new(), why: None, source: None })
         }
-        (None, Some(of)) if !row.when.is_empty() => holds(of, &row).map(Condition::Holds).map_err(wrong)?,
-        _ => return Err(wrong("it needs `unless`, or `of` with `when`".to_owned())),
+        (None, Some(of)) if !row.when.is_empty() || !row.words.is_empty() => {
+            holds(of, &row).map(Condition::Holds).map_err(wrong)?
+        }
+        _ => return Err(wrong("it needs `unless`, or `of` with `where` or `when`".to_owned())),
     };
     let needs = row.needs.iter().map(|name| Need::named(name).ok_or_else(|| wrong(format!("no need '{name}'"))));
     let needs = needs.collect::<Result<Vec<Need>, String>>()?;

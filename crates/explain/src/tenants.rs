@@ -1,8 +1,11 @@
 //! Scenes of runs of `capacity` and of `load`: what limited the tenants, and what the client saw of the servers.
 
-use tiermark_model::capacity::{Capacity, Case, Evidence, Outcome, Resource, TrialRecord, tenants as counted};
+use tiermark_model::capacity::{
+    Capacity, Case, Evidence, OTHERS_DECIDE, Outcome, Resource, TrialRecord, tenants as counted,
+};
 use tiermark_model::load::{LoadLoop, LoadRun};
 use tiermark_model::messages::capacity::codes::others_busy;
+use tiermark_model::messages::run::codes::busy;
 use tiermark_model::messages::trials::codes::processes_killed;
 use tiermark_model::{Confidence, Note};
 
@@ -13,54 +16,64 @@ const MOST: usize = 256;
 
 /// A scene for each search of a capacity run: the trial that shows its end.
 pub(crate) fn of_capacity(run: &Capacity) -> Vec<Scene> {
-    let busy = run.warnings.iter().find(|warning| warning.code == others_busy);
-    let programs = busy.and_then(|warning| warning.data.get("programs")?.as_str()).unwrap_or_default();
+    let beside = run.warnings.iter().find(|warning| [others_busy, busy].contains(&warning.code));
+    let programs = beside.and_then(|warning| warning.data.get("programs")?.as_str()).unwrap_or_default();
     run.cases.iter().take(MOST).filter_map(|case| of_case(case, programs)).collect()
 }
 
-/// The trial that shows what ended a search: the one with the resource that ran out, or the failure of the fewest
-/// tenants; of a search without a failure that of the most tenants.
+/// The trial that shows what ended a search. Of the trials of more tenants than fit: the one with the resource that ran
+/// out, else the failure of the fewest tenants, else an unclear trial of the fewest. Without one of these nothing ended
+/// the search, and its pass of the most tenants shows that. Failures of tenants that fit were outvoted by passes.
 fn telling(case: &Case) -> Option<&TrialRecord> {
+    let fit = case.answer.fits();
     let last = || case.trials.iter().rev();
-    let of_end = case.ended_by.as_ref().and_then(|_| last().find(|trial| trial.ended_by == case.ended_by));
-    let failed = || last().filter(|trial| trial.outcome == Outcome::Fail).min_by_key(|trial| trial.tenants);
-    of_end.or_else(failed).or_else(|| last().max_by_key(|trial| trial.tenants))
+    let beyond = || last().filter(|trial| trial.tenants > fit);
+    let of_end = case.ended_by.as_ref().and_then(|_| beyond().find(|trial| trial.ended_by == case.ended_by));
+    let fewest = |outcome| beyond().filter(|trial| trial.outcome == outcome).min_by_key(|trial| trial.tenants);
+    // Of equals max_by_key returns the last.
+    let passed = || case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
+    of_end.or_else(|| fewest(Outcome::Fail)).or_else(|| fewest(Outcome::Unclear)).or_else(passed)
 }
 
 fn of_case(case: &Case, programs: &str) -> Option<Scene> {
     let trial = telling(case)?;
+    let others = trial.evidence.as_ref().and_then(Evidence::others_cpu);
+    let is_others = others.is_some_and(|share| share >= OTHERS_DECIDE);
     let limit = match case.ended_by.as_ref().map(|by| by.resource) {
         Some(Resource::MemoryTier) => "memory",
+        Some(Resource::Others) => "others",
+        // Of a document before other programs were told from tenants.
+        Some(Resource::Cpu) if is_others => "others",
         Some(Resource::Cpu) => "cpu",
         Some(Resource::Link) => "link",
         Some(Resource::Client) => "client",
-        None if trial.outcome == Outcome::Fail => "unknown",
-        None => "none",
+        None => match trial.outcome {
+            Outcome::Fail => "unknown",
+            Outcome::Unclear => "unclear",
+            Outcome::Pass => "none",
+        },
     };
-    let place = format!("{}, {}, {}", case.tier, case.load, counted(trial.tenants));
-    let others = trial.evidence.as_ref().and_then(|seen| Some(seen.cpu? - seen.tenants_cpu? - seen.client_share?));
-    let named = if programs.is_empty() { String::new() } else { format!(" (busiest over the whole run: {programs})") };
-    let scene = Scene::new(SceneKind::Tenants, Some(place.clone())).word(LIMIT, limit);
-    let mut facts = Facts { scene, rests_on: Confidence::Measured };
-    facts.add(Fact::Tenants, Some(f64::from(trial.tenants)));
-    facts.rests_on = Confidence::Reported;
+    let mut place = format!("{}, {}, {}", case.tier, case.load, counted(trial.tenants));
+    if trial.outcome == Outcome::Unclear {
+        place.push_str(&format!(" ({})", trial.reason()));
+    }
+    let is_of_server = case.ended_by.as_ref().is_none_or(|by| by.resource.is_of_server());
+    if (is_others || !is_of_server) && !programs.is_empty() {
+        place.push_str(&format!(" (busiest over the whole run: {programs})"));
+    }
+    let scene = Scene::new(SceneKind::Tenants, Some(place)).word(LIMIT, limit);
+    let mut facts = Facts { scene, rests_on: Confidence::Reported };
     facts.add(Fact::Kills, kills(trial.ended_by.as_ref().map(|by| &by.why), trial.evidence.as_ref()));
     if let Some(seen) = &trial.evidence {
         facts.of_system(seen);
-        facts.add(Fact::OthersCpu, others.map(|share| share.max(0.0)));
+        facts.add(Fact::OthersCpu, others);
         facts.rests_on = Confidence::Measured;
         facts.add(Fact::LateSends, seen.late_sends);
         facts.add(Fact::LateAnswers, seen.late_answers);
         facts.add(Fact::ClientBusy, seen.client_cpu);
     }
-    if others.is_some_and(|share| share >= OTHERS) {
-        facts.scene.place = Some(place + &named);
-    }
     Some(facts.scene)
 }
-
-/// Share of the cpus from which other programs are worth a name.
-const OTHERS: f64 = 0.1;
 
 /// Processes that the kernel killed: of the reason of the end, where the trial was ended before it measured.
 fn kills(why: Option<&Note>, seen: Option<&Evidence>) -> Option<f64> {

@@ -65,6 +65,11 @@ fn names(found: &Explanation) -> Vec<&str> {
     found.found.iter().map(|one| one.rule.as_str()).collect()
 }
 
+/// The numbers of what was found first.
+fn numbers_of(found: &Explanation) -> Vec<(&str, f64)> {
+    found.found[0].numbers.iter().map(|number| (number.name.as_str(), number.value)).collect()
+}
+
 #[test]
 fn each_end_of_a_search_has_its_explanation_and_no_other() {
     use Outcome::{Fail, Unclear};
@@ -81,6 +86,8 @@ fn each_end_of_a_search_has_its_explanation_and_no_other() {
     };
     let cpus = Evidence { cpu: Some(0.97), tenants_cpu: Some(0.6), client_share: Some(0.35), ..Evidence::default() };
     let late = Evidence { late_sends: Some(0.04), client_cpu: Some(0.95), ..Evidence::default() };
+    // Nothing is known of tenants elsewhere.
+    let waits = Evidence { late_sends: Some(0.067), client_cpu: Some(0.037), cpu: Some(0.8), ..Evidence::default() };
     for (case, rule) in [
         // Killed while it was filled: there is no evidence but the reason.
         (ended(MemoryTier, trials::processes_killed(2), Fail, None), "tenants-memory"),
@@ -88,12 +95,19 @@ fn each_end_of_a_search_has_its_explanation_and_no_other() {
         (ended(MemoryTier, trials::waited_for_memory(0.3), Fail, faults(0.001)), "tenants-memory-full"),
         (ended(Cpu, trials::waited_for_cpu(0.6), Fail, Some(cpus)), "tenants-cpu"),
         (ended(Client, trials::requests_sent_late(0.04), Unclear, Some(late)), "tenants-client"),
+        (ended(Client, trials::requests_sent_late(0.04), Unclear, Some(waits)), "tenants-client"),
         (ended(Link, trials::link_full(0.95), Fail, None), "tenants-link"),
     ] {
         let found = explain_capacity("last", &run(case));
         assert_eq!(names(&found), [rule], "{found:?}");
         assert!(rests_on_figures(&found));
         assert!(found.found[0].place.as_ref().unwrap().starts_with("zram, 100 % GET, uniform, 6 tenants"), "{found:?}");
+        if rule == "tenants-client" {
+            let is_busy = numbers_of(&found).contains(&("client.busy", 0.95));
+            assert_eq!(found.found[0].found.contains("at its limit"), is_busy, "{found:?}");
+            assert_eq!(found.found[0].found.contains("had to wait for a cpu"), !is_busy, "{found:?}");
+            assert_eq!(numbers_of(&found).contains(&("cpus.busy", 0.8)), !is_busy, "{found:?}");
+        }
         // Rules of memory have no place here.
         assert!(found.unjudged.iter().all(|one| one.rule.starts_with("tenants-")), "{:?}", found.unjudged);
     }
@@ -114,6 +128,56 @@ fn a_search_without_an_end_says_that_nothing_limited_it_and_a_failure_without_a_
     assert!(explain_capacity("last", &run(case)).is_empty());
 }
 
+/// A search without a resource that ran out.
+fn searched(answer: Answer, trials: &[(u32, Outcome)]) -> Explanation {
+    let made = |(number, (tenants, outcome)): (u32, &(u32, Outcome))| {
+        let quiet = Evidence { cpu: Some(0.1), ..Evidence::default() };
+        let decided_by = trials::closest_to_limit("P99 < 1 ms", 1.2e6, "1.2 ms", 1);
+        TrialRecord { decided_by, ..trial(number, *tenants, *outcome, None, Some(quiet)) }
+    };
+    let trials = (1..).zip(trials).map(made).collect();
+    let base = ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, None);
+    explain_capacity("last", &run(Case { answer, ended_by: None, trials, ..base }))
+}
+
+/// Nothing is known of what limits the tenants, which is a problem of the run.
+#[test]
+fn unclear_trials_are_a_problem_with_their_reason() {
+    use Outcome::{Fail, Pass, Unclear};
+    let open = |low| Answer::Between { low, high: None, why: says::search_stopped() };
+    for (answer, trials) in [
+        (open(0), &[(1, Unclear), (1, Unclear), (1, Unclear)][..]),
+        (open(1), &[(1, Pass), (5, Unclear), (5, Unclear), (5, Unclear)]),
+        (Answer::Fixed { tenants: 12, outcome: Unclear }, &[(12, Unclear)]),
+        // A failure of tenants that fit was outvoted.
+        (open(4), &[(4, Fail), (4, Pass), (4, Pass), (5, Unclear)]),
+    ] {
+        let found = searched(answer, trials);
+        assert_eq!(names(&found), ["tenants-unclear"], "{trials:?}");
+        let place = found.found[0].place.as_deref().unwrap();
+        assert!(place.ends_with(&format!("{} (P99 < 1 ms: 1.2 ms of tenant 1 at worst)", count(trials))), "{place}");
+        assert!(found.of(tiermark_model::ExplainedKind::Problem).next().is_some(), "{found:?}");
+    }
+    fn count(trials: &[(u32, Outcome)]) -> String {
+        tiermark_model::capacity::tenants(trials.last().unwrap().0)
+    }
+}
+
+#[test]
+fn a_failure_that_was_outvoted_is_not_what_limited_the_tenants() {
+    use Outcome::{Fail, Pass};
+    let exactly = Answer::Exactly { tenants: 8, votes: Votes::default(), beyond: Votes::default() };
+    let outvoted = [(4, Fail), (4, Pass), (4, Pass), (8, Pass)];
+    for (answer, after, rule, tenants) in [
+        (exactly, &[(9, Fail), (9, Fail), (8, Pass), (8, Pass)][..], "tenants-level", "9 tenants"),
+        (Answer::AtLeast { tenants: 8 }, &[(8, Fail), (8, Pass), (8, Pass)], "tenants-not-limited", "8 tenants"),
+    ] {
+        let found = searched(answer, &[&outvoted, after].concat());
+        assert_eq!(names(&found), [rule]);
+        assert!(found.found[0].place.as_deref().unwrap().ends_with(tenants), "{found:?}");
+    }
+}
+
 #[test]
 fn programs_that_disturbed_are_those_of_the_run() {
     let seen = |others: f64| Evidence {
@@ -124,8 +188,11 @@ fn programs_that_disturbed_are_those_of_the_run() {
     };
     let of = |others| run(ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, Some(seen(others))));
     let found = explain_capacity("last", &of(0.3));
-    assert_eq!(names(&found), ["tenants-others", "tenants-cpu"]);
+    // An older document says that the tenants used the cpus up.
+    assert_eq!(names(&found), ["tenants-others"]);
     assert!(found.found[0].place.as_ref().unwrap().contains("cc 0.8"), "{found:?}");
+    let by_others = ended(Resource::Others, trials::others_took_cpus(0.95, 0.3), Outcome::Unclear, Some(seen(0.3)));
+    assert_eq!(names(&explain_capacity("last", &run(by_others))), ["tenants-others"]);
     assert_eq!(names(&explain_capacity("last", &of(0.05))), ["tenants-cpu"]);
 }
 

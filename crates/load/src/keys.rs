@@ -51,8 +51,14 @@ pub enum KeyDist {
 /// Widest normal distribution, in numbers of keys: one draw in 25 falls on a key.
 const WIDEST: f64 = 10.0;
 
+/// How the distributions are written.
+pub const KEY_FORMS: &str =
+    "uniform, brief:WIDTH, normal[:SIGMA[,MEAN]], zipf:EXPONENT, hotspot:KEYS,REQUESTS, sequential";
+
 /// Names of the distributions.
-const NAMES: [&str; 6] = ["uniform", "brief", "normal", "zipf", "hotspot", "sequential"];
+fn names() -> Vec<&'static str> {
+    KEY_FORMS.split(", ").filter_map(|form| form.split([':', '[']).next()).collect()
+}
 
 /// Whether keys that are alike in popularity lie together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -215,10 +221,9 @@ impl FromStr for KeyDist {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (name, numbers) = text.split_once(':').map_or((text, None), |(name, numbers)| (name, Some(numbers)));
         let usage = || {
-            let near = if NAMES.contains(&name) { String::new() } else { nearest(name, &NAMES) };
+            let near = if names().contains(&name) { String::new() } else { nearest(name, &names()) };
             format!(
-                "'{text}' is no distribution of keys{near}; \
-                 use uniform, brief:25, normal, normal:SIGMA,MEAN, zipf:0.99, hotspot:0.2,0.8 or sequential"
+                "'{text}' is no distribution of keys{near}; use one of {KEY_FORMS}, such as zipf:0.99 or hotspot:0.2,0.8"
             )
         };
         let numbers: Vec<f64> = match numbers {

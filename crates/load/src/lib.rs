@@ -34,7 +34,7 @@ mod workload;
 
 pub use footprint::{ClientBytes, client_bytes};
 pub use histogram::{LONGEST_NS, Latencies};
-pub use keys::{KeyDist, KeyOrder};
+pub use keys::{KEY_FORMS, KeyDist, KeyOrder};
 pub use live::{Snapshot, TenantNow};
 pub use run::{Outcome, Watch, fill, run};
 pub use schedule::Arrivals;

@@ -131,8 +131,8 @@ pub enum Outcome {
     Pass,
     /// Outside of it, or ended by a guard.
     Fail,
-    /// Neither a pass nor a failure: the interval of a percentile straddles its limit, the client was at its own, the machine stood still for
-    /// another reason than memory, or the time of a trial was over.
+    /// Neither a pass nor a failure: the interval of a percentile straddles its limit, the client was at its own, other programs used the cpus
+    /// up, the machine stood still for another reason than memory, or the time of a trial was over.
     Unclear,
 }
 
@@ -273,6 +273,20 @@ pub struct Evidence {
     pub hit_share: Option<f64>,
 }
 
+/// Share of the cpus' time from which on other programs, and not the tenants, are why cpus ran out. The kernel's work for
+/// tenants that no control group counts (interrupts) is a part of what others seem to use: a tenth of the busy time on a
+/// quiet machine.
+pub const OTHERS_DECIDE: f64 = 0.2;
+
+impl Evidence {
+    /// Share of the cpus' time that other programs used, and the kernel for them; `None` where one of the shares is not
+    /// known, as with tenants elsewhere.
+    #[must_use]
+    pub fn others_cpu(&self) -> Option<f64> {
+        Some((self.cpu? - self.tenants_cpu? - self.client_share?).max(0.0))
+    }
+}
+
 /// The resource that ends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -297,6 +311,16 @@ pub enum Resource {
     Link,
     /// The load generator: its numbers are not the server's.
     Client,
+    /// Cpus that other programs used: what tenants miss beside them is not the server's limit.
+    Others,
+}
+
+impl Resource {
+    /// Whether its end is the limit of the server, and not of what measures it or runs beside it.
+    #[must_use]
+    pub fn is_of_server(self) -> bool {
+        !matches!(self, Self::Client | Self::Others)
+    }
 }
 
 impl fmt::Display for Resource {
@@ -306,6 +330,7 @@ impl fmt::Display for Resource {
             Self::Cpu => "cpu",
             Self::Link => "link",
             Self::Client => "client",
+            Self::Others => "other programs",
         })
     }
 }

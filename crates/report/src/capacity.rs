@@ -16,7 +16,7 @@ use crate::header::machine_line;
 use crate::number::{achieved, nanoseconds, percent};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading, items};
+use crate::text::{bullet, hanging, heading, items, railed};
 use numbers::{Number, largest, median, numbers};
 
 /// Renders a capacity run. With `verbose` every trial says why it was made.
@@ -217,7 +217,7 @@ const TIMES: [(&str, Of); 6] = [
 /// The column of outcomes.
 const LEVEL: usize = 2;
 
-/// Results over the number of tenants: where several trials decide, the worst and the median of each figure.
+/// Results over the number of tenants: of several full trials the worst and the median of each figure.
 fn curve(case: &Case, level: &str, style: &Style) -> String {
     let numbers = numbers(case);
     if numbers.is_empty() {
@@ -233,7 +233,9 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
         match number.results().len() {
             0 | 1 => table.row(figures(number, &number.kind(), largest, style)),
             count => {
-                table.row(figures(number, &format!("worst of {}", number.kind()), largest, style));
+                // Unclear trials have the word in the column beside it.
+                let worst = if number.is_ramp() { "ramp, worst".to_owned() } else { format!("worst of {count}") };
+                table.row(figures(number, &worst, largest, style));
                 let mut middle = figures(number, &format!("median of {count}"), median, style);
                 // The outcomes are those of all, and said once.
                 middle[LEVEL] = Cell::default();
@@ -241,8 +243,8 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
             }
         }
     }
-    let legend = "N = tenants; trials = full trials that decide (worst, median: of each column by itself), or ramp: a short trial on the \
-                  way up, which decides nothing; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
+    let legend = "N = tenants; trials = full trials with a clear outcome (worst, median: of each column by itself); ramp: a short trial \
+                  on the way up; its times are not in worst and median of full trials; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
     let lines: String = [format!("target: {level}"), legend.to_owned()]
         .iter()
         .map(|line| hanging("  ", line, Ink::Dim, style))
@@ -274,15 +276,18 @@ fn trials(trials: &[TrialRecord], style: &Style) -> String {
             phase = Some(trial.phase);
         }
         let last = trials.get(at + 1).is_none_or(|next| next.phase != trial.phase);
-        let branch = if last { style.glyph("└─", "`-") } else { style.glyph("├─", "|-") };
+        let (branch, rail) = match last {
+            true => (style.glyph("  └─ ", "  `- "), "     "),
+            false => (style.glyph("  ├─ ", "  |- "), style.glyph("  │  ", "  |  ")),
+        };
         let fill = if trial.fresh { "fresh" } else { "added" };
         let cell = outcome(trial.outcome, style);
         let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.reason());
-        out.push_str(&hanging(&format!("  {branch} "), &text, Ink::Plain, style));
-        let rail = if last { "      " } else { style.glyph("  │   ", "  |   ") };
-        out.push_str(&hanging(rail, &trial.why.text, Ink::Dim, style));
+        out.push_str(&railed(branch, rail, &text, Ink::Plain, style));
+        let below = format!("{rail} ");
+        out.push_str(&railed(&below, &below, &trial.why.text, Ink::Dim, style));
         if let Some(said) = said(trial) {
-            out.push_str(&hanging(rail, &said, Ink::Plain, style));
+            out.push_str(&railed(&below, &below, &said, Ink::Plain, style));
         }
     }
     out
@@ -318,7 +323,9 @@ fn costs(cost: &CostTable, style: &Style) -> String {
             Cell::inked(saving, Ink::Head),
         ]);
     }
-    out.push_str(&table.render(style));
+    if !table.is_empty() {
+        out.push_str(&table.render(style));
+    }
     for (row, against) in cost.rows.iter().filter_map(|row| Some((row, row.against?))) {
         let text = format!(
             "{}, {}: {:.2} × the tenants of dram for {} more money; a tenant costs no more than with dram up to {} more money",

@@ -4,6 +4,8 @@ use tiermark_model::{
     Confidence, ExplainRules, Explained, ExplainedKind, ExplainedNumber, ExplainedUnit, Explanation, count_of,
 };
 
+use tiermark_model::messages::explain::codes::no_counts;
+
 use crate::compare::{described, simulated};
 use crate::number::{nanoseconds, percent, rate};
 use crate::style::{Ink, Style};
@@ -19,12 +21,14 @@ const ALSO: usize = 2;
 /// Renders an explanation.
 pub fn explanation(explanation: &Explanation, style: &Style) -> String {
     let mut out = labelled("run", &described(&explanation.run), style) + &simulated(&explanation.run, style);
+    // Only of a run that counters could explain better.
+    let lacks_counts = explanation.unjudged.iter().any(|one| one.why.code == no_counts);
     let counters = match (explanation.counters, &explanation.counts_unused) {
-        (Some(source), _) => format!("traffic of memory counted by {}", source.name()),
-        (None, Some(why)) => why.to_string(),
-        (None, None) => "none: explanations rest on rates and on the system's reports".to_owned(),
+        (Some(source), _) => Some(format!("traffic of memory counted by {}", source.name())),
+        (None, Some(why)) => Some(why.to_string()),
+        (None, None) => lacks_counts.then(|| "none: explanations rest on rates and on the system's reports".to_owned()),
     };
-    out.push_str(&labelled("counters", &counters, style));
+    out.extend(counters.map(|counters| labelled("counters", &counters, style)));
     let problems: Vec<&Explained> = explanation.of(ExplainedKind::Problem).collect();
     let lessons: Vec<&Explained> = explanation.of(ExplainedKind::Lesson).collect();
     let ink = match problems.is_empty() {
@@ -330,6 +334,14 @@ mod tests {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("counts of perf are not used") && text.contains("a channel is silent"), "{text}");
         assert!(!text.contains("counters none"), "{text}");
+    }
+
+    #[test]
+    fn counters_are_named_only_where_a_rule_needs_them() {
+        let none = Explanation { counters: None, ..made() };
+        assert!(explanation(&none, &Style::default()).contains("none: explanations rest on rates"));
+        let of_tenants = Explanation { unjudged: Vec::new(), ..none };
+        assert!(!explanation(&of_tenants, &Style::default()).contains("counters"), "{of_tenants:?}");
     }
 
     #[test]

@@ -178,13 +178,18 @@ pub(crate) fn flowing(text: &str, style: &Style) -> String {
 
 /// Wraps a text behind a first prefix; further lines are indented to the same column.
 pub(crate) fn hanging(prefix: &str, text: &str, ink: Ink, style: &Style) -> String {
+    railed(prefix, &" ".repeat(width(prefix)), text, ink, style)
+}
+
+/// Wraps a text behind a first prefix; further lines have a prefix of their own, of the same width.
+pub(crate) fn railed(prefix: &str, rail: &str, text: &str, ink: Ink, style: &Style) -> String {
     if style.markup {
         return markup::text(prefix, &flowing(text, style), ink);
     }
-    let indent = width(prefix);
     let mut out = String::new();
-    for (i, line) in wrap(&spoken(text, style), style.columns().saturating_sub(indent).max(20)).iter().enumerate() {
-        let lead = if i == 0 { prefix.to_owned() } else { " ".repeat(indent) };
+    let columns = style.columns().saturating_sub(width(prefix)).max(20);
+    for (i, line) in wrap(&spoken(text, style), columns).iter().enumerate() {
+        let lead = if i == 0 { prefix } else { rail };
         out.push_str(style.paint(ink, format!("{lead}{line}").trim_end()).as_str());
         out.push('\n');
     }

@@ -135,7 +135,7 @@ fn what_the_client_or_others_spoilt_is_no_vote() {
         abort.outcome(resource.map(|resource| Ended { resource, why: says::nothing_measured() }).as_ref())
     };
     for guard in [Guard::Rate, Guard::Backlog] {
-        assert_eq!(of(guard, Some(Resource::Client)), Outcome::Unclear);
+        assert_eq!([of(guard, Some(Resource::Client)), of(guard, Some(Resource::Others))], [Outcome::Unclear; 2]);
         assert_eq!([of(guard, Some(Resource::Cpu)), of(guard, None)], [Outcome::Fail; 2]);
     }
     assert_eq!([of(Guard::Heartbeat, None), of(Guard::Heartbeat, Some(Resource::Cpu))], [Outcome::Unclear; 2]);

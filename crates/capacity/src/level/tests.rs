@@ -107,7 +107,7 @@ fn one_bad_tenant_of_thirty_decides_by_scope() {
     let limit = &["p99 < 300us"];
     let every = judge(limit, "every", &tenants);
     assert_eq!(every.outcome, Outcome::Fail);
-    assert_eq!(every.decided_by.text, "1 of 30 tenants fail: P99 < 300 µs: 1 ms of tenant 7");
+    assert_eq!(every.decided_by.text, "1 of 30 tenants fails: P99 < 300 µs: 1 ms of tenant 7");
     assert_eq!(judge(limit, "quantile:0.95", &tenants).decided_by.text, "29 of 30 tenants keep the level, 29 must");
     assert_eq!(judge(limit, "quantile:0.97", &tenants).outcome, Outcome::Fail);
     // Of all requests it is one in 1,500.
@@ -132,7 +132,7 @@ fn an_interval_that_straddles_the_limit_is_unclear() {
     let judged = judge(&["p99 < 300us"], "every", &at_the_edge);
     assert_eq!(judged.outcome, Outcome::Unclear);
     assert!(
-        judged.decided_by.text.starts_with("1 of 1 tenants are not clear: P99 < 300 µs: 40 µs (40 µs to 1 ms)"),
+        judged.decided_by.text.starts_with("1 of 1 tenant is not clear: P99 < 300 µs: 40 µs (40 µs to 1 ms)"),
         "{}",
         judged.decided_by
     );
@@ -179,9 +179,9 @@ fn a_rate_that_was_not_reached_fails() {
     let level = level(&["average < 1s", "rate > 99.5%"], "every");
     assert_eq!(level.judge(&served(0.995)).outcome, Outcome::Pass);
     let slow = level.judge(&served(0.7714));
-    assert_eq!(slow.decided_by.text, "1 of 1 tenants fail: rate > 99.5 %: 77.14 % of tenant 1");
+    assert_eq!(slow.decided_by.text, "1 of 1 tenant fails: rate > 99.5 %: 77.14 % of tenant 1");
     let nearly = level.judge(&served(0.994_999));
-    assert_eq!(nearly.decided_by.text, "1 of 1 tenants fail: rate > 99.5 %: 99.49 % of tenant 1");
+    assert_eq!(nearly.decided_by.text, "1 of 1 tenant fails: rate > 99.5 %: 99.49 % of tenant 1");
     assert_eq!(level.judge(&served(f64::NAN)).outcome, Outcome::Fail);
 }
 

@@ -6,23 +6,13 @@ use tiermark_model::messages::{files, scenario as says};
 use tiermark_model::{Bytes, Note};
 use tiermark_stats::{BEYOND, quantile_ranks};
 
+use super::reference::range;
 use super::{Backend, Eviction, MaxMemory, Requests, Scenario, Tier};
 use crate::level::{EVALUATIONS, Quantity};
 use crate::trial::LONGER;
 
-/// The brief distribution maps keys of 31 bits, and the limit applies to every distribution.
-const MOST_RECORDS: u64 = (1 << 31) - 1;
-/// The longest string a Redis server takes.
-const MOST_VALUE: u64 = 512 << 20;
 /// Bytes of kernel parameters: the kernel takes 2,048 in all (COMMAND_LINE_SIZE of x86).
 const MOST_APPENDED: usize = 1024;
-/// Far beyond what one server answers: a rate above it is a typing error.
-const MOST_RATE: f64 = 10e6;
-/// Longest phase of a trial: a day.
-const MOST_SECONDS: f64 = 86_400.0;
-/// Longest trial, fill included, and longest run: a week.
-const MOST_TOTAL: f64 = 7.0 * MOST_SECONDS;
-
 /// Collects problems.
 #[derive(Default)]
 struct Problems(Vec<Problem>);
@@ -41,10 +31,16 @@ impl Problems {
         }
     }
 
-    fn within(&mut self, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
+    /// Notes a number outside of the range that the definition of its key has.
+    fn within(&mut self, key: &str, value: f64) {
+        self.within_or(key, value, |least, most| files::number_out_of_range(value, least, most));
+    }
+
+    /// The same with a sentence of its own, made of the ends of the range.
+    fn within_or(&mut self, key: &str, value: f64, fault: impl FnOnce(f64, f64) -> Note) {
+        let (least, most) = range(key);
         // NaN lies in no range.
-        let fault = || files::number_out_of_range(value, *range.start(), *range.end());
-        self.unless(range.contains(&value), key, fault);
+        self.unless((least..=most).contains(&value), key, || fault(least, most));
     }
 }
 
@@ -87,14 +83,16 @@ impl Scenario {
     fn check_tenant(&self, found: &mut Problems) {
         let (tenant, budget, reserve) = (&self.tenant, self.dram_budget, self.reserve);
         found.unless(!tenant.server.trim().is_empty(), "tenant.server", files::text_empty);
-        found.unless((1..=MOST_RECORDS).contains(&tenant.records), "tenant.records", || {
-            says::records_out_of_range(tenant.records, MOST_RECORDS)
+        found.within_or("tenant.records", tenant.records as f64, |_, most| {
+            says::records_out_of_range(tenant.records, most as u64)
         });
-        found.unless((1..=MOST_VALUE).contains(&tenant.value.0), "tenant.value", || {
-            says::value_out_of_range(Bytes(tenant.value.0))
-        });
-        // 1 would be nothing but zeros, of which the kernel keeps no copy at all.
-        found.within("tenant.compressibility", tenant.compressibility, 0.0..=0.99);
+        found.within_or("tenant.value", tenant.value.0 as f64, |_, _| says::value_out_of_range(Bytes(tenant.value.0)));
+        found.within("tenant.compressibility", tenant.compressibility);
+        if let MaxMemory::At(size) = tenant.maxmemory {
+            found.within_or("tenant.maxmemory", size.0 as f64, |least, _| {
+                says::maxmemory_too_small(Bytes(size.0), Bytes(least as u64))
+            });
+        }
         found.unless_beside(reserve < budget, "reserve", &["dram-budget"], || {
             says::reserve_too_large(Bytes(reserve.0), Bytes(budget.0))
         });
@@ -128,7 +126,7 @@ impl Scenario {
             found.unless_beside(fits, key, &["backend"], says::vm_of_another_backend);
         }
         if let Some(cpus) = tenant.vm_cpus {
-            found.within("tenant.vm-cpus", f64::from(cpus), 1.0..=64.0);
+            found.within("tenant.vm-cpus", f64::from(cpus));
         }
         if let Some(line) = &tenant.vm_append {
             let ends = line.split_whitespace().any(|word| word == "--");
@@ -149,14 +147,12 @@ impl Scenario {
 
     fn check_load(&self, found: &mut Problems) {
         let load = &self.load;
-        found.unless(load.rate > 0.0 && load.rate <= MOST_RATE, "load.rate", || {
-            says::rate_out_of_range(load.rate, MOST_RATE)
-        });
+        found.within_or("load.rate", load.rate, |_, most| says::rate_out_of_range(load.rate, most));
         found.unless(!load.mixes.is_empty(), "load.mixes", says::no_mix);
-        load.mixes.iter().for_each(|mix| found.within("load.mixes", *mix, 0.0..=100.0));
+        load.mixes.iter().for_each(|mix| found.within("load.mixes", *mix));
         found.unless(!load.keys.is_empty(), "load.keys", says::no_keys);
-        found.within("load.connections", f64::from(load.connections), 1.0..=1000.0);
-        found.within("load.pipeline", f64::from(load.pipeline), 1.0..=100_000.0);
+        found.within("load.connections", f64::from(load.connections));
+        found.within("load.pipeline", f64::from(load.pipeline));
         // Mistakes that only the load generator finds.
         if found.0.is_empty() {
             let refused =
@@ -171,21 +167,21 @@ impl Scenario {
 
     fn check_times(&self, found: &mut Problems) {
         let (time, limits) = (&self.time, &self.limits);
-        found.within("time.warm-up", time.warm_up, 0.0..=MOST_SECONDS);
-        found.within("time.settle", time.settle, 0.0..=MOST_SECONDS);
-        found.within("time.measure", time.measure, 0.1..=MOST_SECONDS);
-        found.within("time.iterations", f64::from(time.iterations), 1.0..=100.0);
-        found.within("limits.most-tenants", f64::from(limits.most_tenants), 1.0..=100_000.0);
+        found.within("time.warm-up", time.warm_up);
+        found.within("time.settle", time.settle);
+        found.within("time.measure", time.measure);
+        found.within("time.iterations", f64::from(time.iterations));
+        found.within("limits.most-tenants", f64::from(limits.most_tenants));
         if let Some(tenants) = limits.tenants {
-            found.within("limits.tenants", f64::from(tenants), 1.0..=100_000.0);
+            found.within("limits.tenants", f64::from(tenants));
             let servers = self.targets.len();
             let enough = self.backend != Backend::External || tenants as usize <= servers;
             found.unless_beside(enough, "limits.tenants", &["targets"], || says::targets_too_few(tenants, servers));
         }
-        found.within("limits.most-trials", f64::from(limits.most_trials), 1.0..=1000.0);
-        found.within("limits.trial-seconds", limits.trial_seconds, 1.0..=MOST_TOTAL);
+        found.within("limits.most-trials", f64::from(limits.most_trials));
+        found.within("limits.trial-seconds", limits.trial_seconds);
         if let Some(total) = limits.total_seconds {
-            found.within("limits.total-seconds", total, 1.0..=MOST_TOTAL);
+            found.within("limits.total-seconds", total);
         }
         let needed = time.warm_up + time.settle + time.measure * f64::from(time.iterations.saturating_mul(LONGER));
         let enough = needed.is_nan() || limits.trial_seconds.is_nan() || needed <= limits.trial_seconds;
@@ -218,7 +214,7 @@ impl Scenario {
     fn suffices(&self, requests: u64) -> Option<f64> {
         let rate = self.load.rate * f64::from(self.time.iterations);
         let measure = (requests as f64 / rate * 10.0).ceil() / 10.0;
-        (measure <= MOST_SECONDS).then_some(measure)
+        (measure <= range("time.measure").1).then_some(measure)
     }
 }
 

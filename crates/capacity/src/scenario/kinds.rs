@@ -110,12 +110,14 @@ impl<'de> Deserialize<'de> for MaxMemory {
             Text(String),
             Bytes(u64),
         }
-        match Written::deserialize(deserializer) {
-            Ok(Written::Text(text)) if text == OFF => Ok(Self::Off),
-            Ok(Written::Text(text)) => parse_size(&text).map(|size| Self::At(Size(size.0))).map_err(D::Error::custom),
-            Ok(Written::Bytes(bytes)) => Ok(Self::At(Size(bytes))),
-            Err(_) => Err(D::Error::custom("write \"off\", or a size such as \"512M\"")),
-        }
+        let bytes = match Written::deserialize(deserializer) {
+            Ok(Written::Text(text)) if text == OFF => 0,
+            Ok(Written::Text(text)) => parse_size(&text).map_err(D::Error::custom)?.0,
+            Ok(Written::Bytes(bytes)) => bytes,
+            Err(_) => return Err(D::Error::custom("write \"off\", or a size such as \"512M\"")),
+        };
+        // As in redis.conf.
+        Ok(if bytes == 0 { Self::Off } else { Self::At(Size(bytes)) })
     }
 }
 

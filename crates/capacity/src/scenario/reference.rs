@@ -1,8 +1,11 @@
 //! Every key of a scenario file for those who write one: asked from the definitions and from the parser itself.
 
+use tiermark_load::KEY_FORMS;
+use tiermark_model::Bytes;
 use tiermark_model::messages::files::codes;
 use toml::{Table, Value};
 
+use super::tables::{ABOVE_ZERO, ANY};
 use super::{Key, Load, MODEL, Scenario, SearchLimits, Tenant, Times};
 use crate::level::Level;
 
@@ -20,6 +23,27 @@ const TABLES: [(&str, &[Key]); 6] = [
     ("level", Level::KEYS),
     ("limits", SearchLimits::KEYS),
 ];
+
+/// The least and the most of a key, named as `time.settle`; any number where its definition has none.
+pub(super) fn range(key: &str) -> (f64, f64) {
+    let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let keys = TABLES.iter().filter(|(own, _)| *own == table).flat_map(|(_, keys)| keys.iter());
+    let of = |key: &Key| key.range.filter(|_| name_of(key) == name);
+    keys.filter_map(of).next().unwrap_or((-ANY, ANY))
+}
+
+/// How a number of a key is written, with its range.
+fn form_of(key: &Key) -> String {
+    let Some((least, most)) = key.range else { return key.form.to_owned() };
+    let shown =
+        |number: f64| if key.form.contains("size") { Bytes(number as u64).to_string() } else { number.to_string() };
+    let least = if least == ABOVE_ZERO { "above 0".to_owned() } else { shown(least) };
+    match (least.as_str(), most) {
+        ("above 0", most) => format!("{}, above 0, at most {}", key.form, shown(most)),
+        (least, ANY) => format!("{}, at least {least}", key.form),
+        (least, most) => format!("{}, {least} to {}", key.form, shown(most)),
+    }
+}
 
 /// The value of a key that is missing from the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +97,11 @@ pub fn reference() -> Vec<KeyRow> {
             (true, None) => Unnamed::Unset,
         };
         let about = key.about.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
-        let form = if key.form == CHOICE { choices(&model, table, &name).join(", ") } else { key.form.to_owned() };
+        let form = match key.form {
+            CHOICE => choices(&model, table, &name).join(", "),
+            KEY_FORMS => format!("list of {KEY_FORMS}"),
+            _ => form_of(key),
+        };
         KeyRow { table, name, about, form, unnamed }
     })
     .collect()
@@ -128,6 +156,41 @@ mod tests {
         known.map(|name| name.as_str().unwrap().to_owned()).collect()
     }
 
+    /// A number as a file has it: as whole as it is.
+    fn written(number: f64) -> Value {
+        if number.fract() == 0.0 { Value::Integer(number as i64) } else { Value::Float(number) }
+    }
+
+    #[test]
+    fn the_parser_takes_the_ranges_that_the_reference_has() {
+        // A budget for the largest tenant, and no level that needs many requests.
+        let model = MODEL.replace("\"512M\"", "\"1000T\"").replace("p99 <", "max <");
+        let model: Table = model.replace("\"off\"", "\"64M\"\nmaxmemory-policy = \"allkeys-lru\"").parse().unwrap();
+        let ranged = TABLES.iter().flat_map(|(table, keys)| keys.iter().map(move |key| (*table, key)));
+        let ranged: Vec<_> = ranged.filter_map(|(table, key)| Some((table, key, key.range?))).collect();
+        assert!(ranged.len() >= 15, "{}", ranged.len());
+        for (table, key, (least, most)) in ranged {
+            let name = name_of(key);
+            let at = format!("{table}.{name}");
+            let is_refused = |number: f64| {
+                let mut file = model.clone();
+                let is_list = value(&model, table, &name).is_some_and(Value::is_array);
+                let number = if is_list { Value::Array(vec![Value::Float(number)]) } else { written(number) };
+                table_of(&mut file, table).unwrap().insert(name.clone(), number);
+                let mistakes = Scenario::read(&file.to_string()).err().unwrap_or_default();
+                mistakes.iter().any(|mistake| mistake.key == at && mistake.fault.text.contains("out of range"))
+            };
+            for outside in
+                [least / 2.0 - 0.01, most * 1.5].into_iter().filter(|number| *number > 0.0 && number.is_finite())
+            {
+                let whole = if least.fract() == 0.0 && least >= 1.0 { outside.floor() } else { outside };
+                assert!(is_refused(whole), "{at} = {whole}");
+            }
+            assert!(!is_refused(least), "{at} = {least}");
+            assert!(!is_refused(most.min(1e15)), "{at} = {most}");
+        }
+    }
+
     #[test]
     fn every_key_of_the_parser_has_a_row_with_its_form_and_default() {
         let rows = reference();
@@ -147,6 +210,13 @@ mod tests {
         assert_eq!(of("time", "settle").unnamed, Unnamed::Value("120.0".into()));
         assert_eq!(of("limits", "memory-floor").unnamed, Unnamed::Value("\"512 MiB\"".into()));
         assert_eq!((&of("", "seed").unnamed, &of("limits", "tenants").unnamed), (&Unnamed::Unset, &Unnamed::Unset));
+        let keys =
+            "list of uniform, brief:WIDTH, normal[:SIGMA[,MEAN]], zipf:EXPONENT, hotspot:KEYS,REQUESTS, sequential";
+        assert_eq!(of("load", "keys").form, keys);
+        assert_eq!(of("load", "rate").form, "requests/s, above 0, at most 10000000");
+        assert_eq!(of("limits", "most-tenants").form, "number, 1 to 100000");
+        assert_eq!(of("tenant", "value").form, "size, 1 B to 512 MiB");
+        assert_eq!(of("tenant", "maxmemory").form, "\"off\" or a size, at least 4 MiB");
         assert_eq!(of("", "backend").form, "\"process\", \"qemu\", \"external\"");
         let policies = "\"noeviction\", \"allkeys-lru\", \"allkeys-lfu\", \"allkeys-random\"";
         assert_eq!(of("tenant", "maxmemory-policy").form, policies);

@@ -10,14 +10,28 @@ pub struct Key {
     pub(crate) about: &'static [&'static str],
     /// How its value is written, with the unit.
     pub(crate) form: &'static str,
+    /// The least and the most that it may be; of a size in bytes, of a list each number of it. `None` for a key that is no
+    /// number, and where any number is right.
+    pub(crate) range: Option<(f64, f64)>,
 }
 
-/// Defines a table. After the type of a key stands how its value is written, then attributes for serde.
+impl Key {
+    /// The range of a definition, which has one or none.
+    pub(crate) const fn only(ranges: &[(f64, f64)]) -> Option<(f64, f64)> {
+        match ranges {
+            [range] => Some(*range),
+            _ => None,
+        }
+    }
+}
+
+/// Defines a table. After the type of a key stands how its value is written, then its least and its most, then attributes
+/// for serde.
 macro_rules! table {
     (
         $(#[doc = $of:literal])+
         $name:ident $(, $attribute:meta)* {
-            $( $(#[doc = $about:literal])+ $key:ident: $type:ty = $form:literal $(, $serde:meta)* ; )+
+            $( $(#[doc = $about:literal])+ $key:ident: $type:ty = $form:tt $(in $least:tt to $most:expr)? $(, $serde:meta)* ; )+
         }
     ) => {
         $(#[doc = $of])+
@@ -31,7 +45,12 @@ macro_rules! table {
         impl $name {
             /// The keys of this table.
             pub(crate) const KEYS: &'static [$crate::scenario::Key] = &[
-                $( $crate::scenario::Key { field: stringify!($key), about: &[$($about),+], form: $form } ),+
+                $( $crate::scenario::Key {
+                    field: stringify!($key),
+                    about: &[$($about),+],
+                    form: $form,
+                    range: $crate::scenario::Key::only(&[$(($least, $most))?]),
+                } ),+
             ];
         }
     };

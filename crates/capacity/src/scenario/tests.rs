@@ -161,6 +161,13 @@ fn mistakes_are_told_with_line_and_key() {
             codes::policy_without_maxmemory,
         ),
         ("\"off\"", "\"64M\"\nmaxmemory-policy = \"volatile-lru\"", "tenant.maxmemory-policy", files::choice_unknown),
+        (
+            "\"off\"",
+            "0\nmaxmemory-policy = \"allkeys-lru\"",
+            "tenant.maxmemory-policy",
+            codes::policy_without_maxmemory,
+        ),
+        ("\"off\"", "\"100\"\nmaxmemory-policy = \"allkeys-lru\"", "tenant.maxmemory", codes::maxmemory_too_small),
         ("75_000", "0", "tenant.records", codes::records_out_of_range),
         ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility", files::number_out_of_range),
         ("mixes = [100.0]", "mixes = [101.0]", "load.mixes", files::number_out_of_range),
@@ -179,13 +186,22 @@ fn mistakes_are_told_with_line_and_key() {
         let found = mistakes(from, to);
         let mistake =
             found.iter().find(|mistake| mistake.fault.code == code).unwrap_or_else(|| panic!("{to}: {found:?}"));
-        let is_of_another_line = to == "rate = 0.001" || to.contains("maxmemory-policy");
+        let is_of_another_line = to == "rate = 0.001" || key == "tenant.maxmemory-policy";
         assert_eq!(mistake.key, key, "{to}");
         assert!(is_of_another_line || mistake.line == line, "{to}: {line} {mistake}");
     }
     let suggested = &mistakes("rate = 500.0", "rates = 500.0")[0].fault;
     assert_eq!(suggested.data["name"], "rates");
     assert!(suggested.data["known"].as_array().unwrap().contains(&"rate".into()));
+}
+
+/// As in redis.conf.
+#[test]
+fn no_memory_limit_may_be_written_as_zero() {
+    for zero in ["0", "\"0\""] {
+        let text = text_of("mini").replace("maxmemory = \"off\"", &format!("maxmemory = {zero}"));
+        assert_eq!(Scenario::read(&text).unwrap(), read("mini"));
+    }
 }
 
 #[test]

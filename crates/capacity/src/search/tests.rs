@@ -74,7 +74,7 @@ fn a_number_that_was_asked_for_is_tried_once_and_no_other() {
         search.told(&ask, outcome);
         let Step::Done(answer) = search.next_step() else { panic!("another trial") };
         assert_eq!(answer, Answer::Fixed { tenants: 108, outcome });
-        assert_eq!(crate::result::lower_bound(&answer), fits);
+        assert_eq!(answer.fits(), fits);
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tiermark_load::{ClientSetup, Length, Outcome as Loaded, Phase, Workload, seed};
-use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome, Resource};
+use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome};
 use tiermark_model::messages::{capacity as messages, trials as says};
 use tiermark_model::{Note, Refusal};
 
@@ -269,10 +269,11 @@ fn goes_on(monitor: &Monitor<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// What a level that was missed says of the server: nothing where the client was at its limit, since its times are not the server's then.
+/// What a level that was missed says of the server: nothing where the client was at its limit or other programs used the cpus up, since the
+/// times are not the server's then.
 fn of_the_server(outcome: Outcome, ran_out: Option<&Ended>) -> Outcome {
-    let is_client = ran_out.is_some_and(|ended| ended.resource == Resource::Client);
-    if is_client && outcome == Outcome::Fail { Outcome::Unclear } else { outcome }
+    let is_elsewhere = ran_out.is_some_and(|ended| !ended.resource.is_of_server());
+    if is_elsewhere && outcome == Outcome::Fail { Outcome::Unclear } else { outcome }
 }
 
 /// Whether a trial is what ended it: not where time was over, and what was seen until then says more.
@@ -294,6 +295,8 @@ fn unwell(outcome: &Loaded) -> Option<Note> {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::capacity::Resource;
+
     use super::*;
 
     #[test]
@@ -314,10 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn a_client_at_its_limit_makes_a_failure_unclear_and_nothing_else() {
+    fn what_is_not_the_servers_limit_makes_a_failure_unclear_and_nothing_else() {
         let by = |resource| Some(Ended { resource, why: says::nothing_measured() });
         for (outcome, ran_out, said) in [
             (Outcome::Fail, by(Resource::Client), Outcome::Unclear),
+            (Outcome::Fail, by(Resource::Others), Outcome::Unclear),
             (Outcome::Fail, by(Resource::Cpu), Outcome::Fail),
             (Outcome::Fail, None, Outcome::Fail),
             // Its times hold what the client was late by: the server was better.

@@ -260,6 +260,7 @@ pub(super) fn signs(evidence: &Evidence, level: &Level) -> Signs {
         cpus: evidence.cpu,
         tenants_cpu: evidence.tenants_cpu,
         client_share: evidence.client_share,
+        others: evidence.others_cpu(),
         cpu_wait: evidence.cpu_wait,
         link: evidence.link,
     }

@@ -214,7 +214,8 @@ pub(crate) struct AskedArgs {
     /// Most requests in flight on a connection; with more the tenant is overloaded
     #[arg(hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = parse::within::<u32>(1..=100_000))]
     pub(crate) pipeline_depth: Option<u32>,
-    /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeatable, one search for each
+    /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA[,MEAN]], zipf:EXPONENT,
+    /// hotspot:KEYS,REQUESTS or sequential; repeatable, one search for each
     #[arg(hide_short_help = true, long, value_name = "DIST")]
     pub(crate) key_dist: Vec<KeyDist>,
     /// Whether equally popular keys are neighbours

@@ -20,6 +20,7 @@ use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
 
 use crate::args::{CapacityArgs, Simulation};
+use crate::busy::Watch;
 use crate::health::{self, HealthWatch};
 use crate::output::{self, Destination, Failure, complain_once, print, style, tell};
 use crate::shell;
@@ -58,7 +59,10 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     let health = health.ended();
     warnings.extend(health.iter().flat_map(health::warnings));
     let about = (version::tool(), target::this_machine()?);
-    let programs = watch.filter(|_| has_own_servers(&saved)).map(|watch| watch.programs()).unwrap_or_default();
+    let programs = watch.as_ref().filter(|_| has_own_servers(&saved)).map(Watch::programs).unwrap_or_default();
+    // Where servers are elsewhere, no trial shows what other programs used of the client's machine.
+    let is_client_alone = saved.begun.scenario.backend == Backend::External;
+    warnings.extend(watch.iter().filter(|_| is_client_alone).flat_map(Watch::warnings));
     let mut document = Capacity { health, ..result::document(&saved, about, warnings, &programs) };
     if let Some(prices) = prices {
         document.cost =

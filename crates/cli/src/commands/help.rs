@@ -1,6 +1,8 @@
 //! `tiermark help`: method pages of probes and of primitives of the operating system, the help of commands, words and other tools.
 
-use tiermark_capacity::scenario::{Unnamed, built_in, reference};
+mod options;
+mod scenario;
+
 use tiermark_model::{Exit, PrimitiveInfo};
 use tiermark_report::Style;
 
@@ -34,12 +36,17 @@ fn texts(
     simulation: &Simulation,
     style: &Style,
 ) -> Result<Vec<String>, Failure> {
+    let several = options::several(topic);
+    if !several.is_empty() {
+        let each: Result<Vec<_>, _> = several.iter().map(|one| texts(one, command, simulation, style)).collect();
+        return Ok(each?.concat());
+    }
     let terms = |found: Vec<(&str, &str)>| {
         let lines: Vec<String> = found.iter().map(|(names, meaning)| format!("{names}\n\n{meaning}")).collect();
         (!lines.is_empty()).then(|| tiermark_report::page(&lines.join("\n\n"), style))
     };
     let mut texts: Vec<String> = terms(glossary::terms(topic)).into_iter().collect();
-    if let Some(page) = page(topic) {
+    if let Some(page) = page(topic, command) {
         let usage = command.find_subcommand(topic).map(|_| format!("\n\n`tiermark {topic} --help` lists its options."));
         let page = page.trim_end().to_owned() + &usage.unwrap_or_default();
         texts.push(tiermark_report::page(&page, style));
@@ -48,6 +55,13 @@ fn texts(
     if let Some(found) = command.find_subcommand_mut(topic) {
         texts.push(found.render_long_help().to_string());
         return Ok(texts);
+    }
+    if let Some((option, of)) = options::one(topic) {
+        let lines = options::here(option, of, command);
+        let unknown = of.and_then(|tool| options::unknown_there(option, tool));
+        texts.extend(lines.into_iter().chain(unknown).map(|lines| tiermark_report::page(&lines, style)));
+        texts.extend(of_another_tool(topic, true, style));
+        return if texts.is_empty() { Err(no_help(topic, command)) } else { Ok(texts) };
     }
     texts.extend(of_another_tool(topic, texts.is_empty(), style));
     if texts.is_empty() {
@@ -89,11 +103,15 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
 /// Topics near to an unknown one, and all topics.
 fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
-    let pages = PAGES.iter().map(|(name, _)| *name).chain([SCENARIO]);
+    let pages = PAGES.iter().map(|(name, _)| *name).chain([scenario::TOPIC]);
     let words = glossary::tools().into_iter().chain(glossary::names());
     let mut all: Vec<&str> = commands.chain(pages).chain(words).collect();
     for name in names::all_of_the_system() {
         all.push(name);
+    }
+    let own = options::all(command);
+    if topic.starts_with('-') {
+        all = own.iter().map(String::as_str).collect();
     }
     let near = names::nearest(topic, &all);
     let near = if near.is_empty() { "." } else { &near };
@@ -122,45 +140,12 @@ const PAGES: [(&str, &str); 13] = [
 ];
 
 /// The page of a method.
-pub(super) fn page(topic: &str) -> Option<String> {
+pub(super) fn page(topic: &str, command: &clap::Command) -> Option<String> {
     let of_probe = tiermark_probes::find(topic)
         .map(|probe| format!("{}\n\nMethod version {}.", probe.about().page.trim_end(), probe.about().method));
-    let of_file = || (topic == SCENARIO).then(scenario_page);
+    let of_file = || (topic == scenario::TOPIC).then(|| scenario::page(command));
     let of_topic = || PAGES.iter().find(|(name, _)| *name == topic).map(|(_, text)| (*text).to_owned());
     of_probe.or_else(of_topic).or_else(of_file)
-}
-
-/// The topic of the file of a capacity run.
-const SCENARIO: &str = "scenario";
-
-/// The reference of scenario files, as the parser reads them.
-fn scenario_page() -> String {
-    let mut page = String::from(
-        "# scenario: the file of `tiermark capacity --scenario FILE`\n\n\
-         A scenario is a TOML file: tenants, their load, the service level, the tiers to compare. `tiermark capacity --list` lists \
-         the scenarios that are built in; `tiermark capacity --scenario mini --dry-run > mine.toml` writes one as a file. Options of \
-         `capacity` replace single values. A size is a number of bytes, or as \"512M\" (K, M, G are powers of 1024).\n",
-    );
-    let mut table = None;
-    for row in reference() {
-        if table != Some(row.table) {
-            table = Some(row.table);
-            let title = if row.table.is_empty() { "Before all tables".to_owned() } else { format!("[{}]", row.table) };
-            page.push_str(&format!("\n## {title}\n\n"));
-        }
-        let unnamed = match row.unnamed {
-            Unnamed::Required => "required".to_owned(),
-            Unnamed::Value(value) => format!("default {value}"),
-            Unnamed::Unset => "optional".to_owned(),
-        };
-        page.push_str(&format!("* `{}` ({}; {unnamed}): {}\n", row.name, row.form, row.about));
-    }
-    let example = built_in().iter().find(|(name, _)| *name == "cache").map_or("", |(_, text)| *text);
-    page.push_str(&format!(
-        "\n## An example\n\nThe built-in scenario `cache`:\n\n```toml\n{}\n```\n",
-        example.trim_end()
-    ));
-    page
 }
 
 #[cfg(test)]
@@ -208,7 +193,14 @@ mod tests {
             ("fleet", "tiermark compare host1.json host2.json"),
             ("loaded", "latency"),
             ("scenario", "`maxmemory-policy` (\"noeviction\""),
-            ("scenario", "`settle` (seconds, or as \"2m\"; default 120.0)"),
+            ("scenario", "`settle` (seconds, or as \"2m\", 0 to 86400; default 120.0; --settle)"),
+            // Options of this program, with the commands that have them.
+            ("--duration", "`--duration SECONDS`: "),
+            ("--duration", "(load)"),
+            ("--sizes", "latency"),
+            ("--sizes=64M", "latency"),
+            ("-k", "`-k, --keys N`"),
+            ("load -k", "`-k, --keys N`"),
         ] {
             let text = said_of(topic);
             assert!(text.to_lowercase().contains(&said.to_lowercase()), "{topic}: {text}");
@@ -236,6 +228,9 @@ mod tests {
             ("useful", &["useful bytes"]),
             ("wire", &["wire bytes"]),
             ("fork", &["fork+exit", "fork+exec"]),
+            ("mlc -e -r", &["tiermark latency --quick", "tiermark latency --layout random"]),
+            ("-e -r", &["tiermark latency --quick", "tiermark latency --layout random"]),
+            ("--sizes --idle_latency", &["--sizes", "tiermark latency --quick"]),
         ] {
             let text = said_of(topic);
             for said in all {
@@ -243,6 +238,12 @@ mod tests {
             }
         }
         assert!(!said_of("peak").contains("bandwidth --threads cores"), "a term is no command of another tool");
-        assert_eq!(said_of("quux"), "");
+        // No word is dropped.
+        for unknown in ["quux", "--quux", "load --quux", "--sizes --quux"] {
+            assert_eq!(said_of(unknown), "", "{unknown}");
+        }
+        let of_tool = said_of("mlc -e --quux");
+        assert!(of_tool.contains("latency --quick") && of_tool.contains("does not have `--quux` of mlc"), "{of_tool}");
+        assert!(!said_of("load --seed").contains("capacity"), "of the command that is named");
     }
 }

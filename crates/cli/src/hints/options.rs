@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command};
+use tiermark_capacity::scenario::reference;
 
 use crate::names::near;
 
@@ -11,14 +12,18 @@ const OUTPUT: [&str; 4] = ["-o", "--output", "--out", "--file"];
 const FILES: [&str; 3] = ["json", "html", "record"];
 
 /// Names that other programs have for an option, the option, and what it does: the first one that a command has is its tip.
-const OTHER_NAMES: [(&[&str], &str, &str); 4] = [
+const OTHER_NAMES: [(&[&str], &str, &str); 7] = [
+    (&["-n"], "interval", "--interval TIME is the time between samples; --samples COUNT ends it after so many"),
+    (&["--records"], "keys", "--keys N is the number of records of each server"),
+    (&SERVER, "target", "--target HOST:PORT names the server"),
     (&TIME, "duration", "--duration SECONDS is the length of the measurement"),
     (&TIME, "max-time", "--max-time SECONDS limits the time of the run"),
     (&TIME, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
     (&COUNT, "samples", "--samples COUNT ends it after so many samples, one each --interval (1 s)"),
 ];
-const TIME: [&str; 4] = ["--duration", "--time", "--runtime", "--timeout"];
-const COUNT: [&str; 3] = ["-n", "--count", "--iterations"];
+const TIME: [&str; 5] = ["--duration", "--time", "--runtime", "--timeout", "--seconds"];
+const COUNT: [&str; 2] = ["--count", "--iterations"];
+const SERVER: [&str; 5] = ["--host", "--hostname", "--server", "--port", "--socket"];
 
 /// The command that the arguments name: the innermost one.
 pub(super) fn named<'a>(cli: &'a Command, arguments: &[&str]) -> &'a Command {
@@ -32,17 +37,31 @@ pub(super) fn other_name(argument: &str, command: &Command) -> Option<String> {
         return Some(files(command));
     }
     let fits = |(names, option, _): &&(&[&str], &str, &str)| names.contains(&name) && find(command, option).is_some();
-    OTHER_NAMES.iter().find(fits).map(|(.., tip)| (*tip).to_owned())
+    OTHER_NAMES.iter().find(fits).map(|(.., tip)| (*tip).to_owned()).or_else(|| key_of_file(name, command))
+}
+
+/// A key of the file that a command takes, where the key has no option.
+fn key_of_file(name: &str, command: &Command) -> Option<String> {
+    let key = find(command, "scenario")
+        .and_then(|_| reference().into_iter().find(|row| format!("--{}", row.name) == name))?;
+    let table = if key.table.is_empty() { String::new() } else { format!(" in its table [{}]", key.table) };
+    Some(format!(
+        "{} is a key of the scenario file{table}: --scenario FILE; `tiermark help scenario` lists all keys",
+        key.name
+    ))
 }
 
 /// Where the results of a command go.
 fn files(command: &Command) -> String {
     let written = FILES.iter().filter_map(|name| find(command, name)).filter(|arg| arg.get_action().takes_values());
-    let options: Vec<String> = written
-        .filter_map(|arg| {
-            Some(format!("--{}{}FILE", arg.get_long()?, if arg.is_require_equals_set() { '=' } else { ' ' }))
-        })
-        .collect();
+    let named =
+        |arg: &Arg| Some(format!("--{}{}FILE", arg.get_long()?, if arg.is_require_equals_set() { '=' } else { ' ' }));
+    let (always, written): (Vec<&Arg>, Vec<&Arg>) = written.partition(|arg| !arg.get_default_values().is_empty());
+    // A command that always writes a file prints no text.
+    if let Some(option) = always.iter().find_map(|arg| named(arg)) {
+        return format!("the file is named by {option}");
+    }
+    let options: Vec<String> = written.iter().filter_map(|arg| named(arg)).collect();
     let written =
         if options.is_empty() { String::new() } else { format!("; files are written by {}", options.join(" and ")) };
     format!("the text goes to standard output: > FILE keeps it{written}")

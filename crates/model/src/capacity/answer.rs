@@ -74,6 +74,18 @@ impl Answer {
         }
     }
 
+    /// The tenants that fit for sure: the lower end of an interval, none where not even one fits.
+    #[must_use]
+    pub fn fits(&self) -> u32 {
+        match self {
+            Self::Exactly { tenants, .. }
+            | Self::AtLeast { tenants }
+            | Self::Fixed { tenants, outcome: Outcome::Pass } => *tenants,
+            Self::Between { low, .. } => *low,
+            Self::None { .. } | Self::Fixed { .. } => 0,
+        }
+    }
+
     /// Why there is no single number; `None` if there is one.
     #[must_use]
     pub fn why(&self) -> Option<&Note> {

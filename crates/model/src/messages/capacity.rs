@@ -164,9 +164,16 @@ messages! {
     Note no_price_of_interval(tier: &str, load: &str, answer: &str):
         "{tier}, {load}: no cost per tenant, because the number of tenants is open ({answer})";
 
-    /// A tier whose tenants the client limited.
+    /// A tier whose tenants were limited by the client or by other programs, and not by the server.
     Note no_price_of_client(tier: &str, load: &str, why: &Note):
-        "{tier}, {load}: no cost per tenant, because the client limited the run: {why}";
+        "{tier}, {load}: no cost per tenant, because the server did not limit the run: {why}";
+
+    /// A number of tenants that misses the level, where no other was tried.
+    Note no_price_of_failure(tier: &str, load: &str, tenants: u32):
+        {
+            let tenants = crate::capacity::tenants(tenants);
+            format!("{tier}, {load}: no cost per tenant, because {tenants} did not meet the level and fewer were not tried")
+        };
 
     /// A service level that one tenant alone does not meet.
     Note one_tenant_failed(failed: u32, trials: u32): "one tenant alone failed {failed} of {trials} trials";

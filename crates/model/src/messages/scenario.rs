@@ -31,6 +31,10 @@ messages! {
     /// A reserve that leaves no DRAM.
     Note reserve_too_large(reserve: Bytes, budget: Bytes): "{reserve} uses up the dram-budget of {budget}";
 
+    /// A memory limit that a server without keys exceeds.
+    Note maxmemory_too_small(limit: Bytes, least: Bytes):
+        "{limit} is out of range: a server without keys takes about 1 MiB; write at least {least}, or \"off\"";
+
     /// A limit at which a server refuses writes.
     Note maxmemory_without_policy():
         "needs maxmemory-policy: at its limit the server would refuse writes; write maxmemory-policy = \"allkeys-lru\", or maxmemory = \"off\"";

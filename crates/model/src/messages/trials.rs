@@ -141,6 +141,10 @@ messages! {
             format!("cpus were busy {} of the time: {} by tenants{client}", percent(busy), percent(tenants))
         };
 
+    /// Cpus that ran out because of programs beside tenants and client: shares of all cpus' time.
+    Note others_took_cpus(busy: f64, others: f64):
+        { format!("other programs used {} of the cpus' time; cpus were busy {} of the time", percent(others), percent(busy)) };
+
     /// Counters without which no guard sees anything.
     Note guard_blind(error: &str): "the counters that guard a trial cannot be read: {error}";
 
@@ -222,8 +226,13 @@ messages! {
     /// Too few tenants kept the level, or it is not clear; the first of them is the example.
     Note too_few_tenants(failed: bool, those: usize, tenants: usize, example: &Note):
         {
-            let verb = if failed { "fail" } else { "are not clear" };
-            format!("{those} of {tenants} tenants {verb}: {example}")
+            let verb = match (failed, those) {
+                (true, 1) => "fails",
+                (true, _) => "fail",
+                (false, 1) => "is not clear",
+                (false, _) => "are not clear",
+            };
+            format!("{those} of {} {verb}: {example}", crate::count_of(tenants as u64, "tenant"))
         };
 
     /// A figure and its limit, with the ends of its interval: ns, or a share for a rate; `shown` has the unit.

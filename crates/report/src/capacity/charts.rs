@@ -152,7 +152,7 @@ fn loads(cases: &[Case]) -> Vec<&str> {
     loads
 }
 
-/// Every trial of a search as a point: those that decide, and the others by themselves. No line joins them, since trials
+/// Every trial of a search as a point: full ones, and the others by themselves. No line joins them, since trials
 /// of one number may differ by more than those of two.
 fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
     let numbers = numbers(case);
@@ -164,7 +164,7 @@ fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
         Series { name, points, about, scatter: true }
     };
     [
-        drawn(case.tier.clone(), numbers.iter().flat_map(|number| number.deciding.iter().copied()).collect()),
+        drawn(case.tier.clone(), numbers.iter().flat_map(|number| number.full.iter().copied()).collect()),
         drawn(
             format!("{} ({OTHERS})", case.tier),
             numbers.iter().flat_map(|number| number.others.iter().copied()).collect(),

@@ -1,10 +1,10 @@
-//! The trials of a search by their number of tenants: those that decide, and those that only led there.
+//! The trials of a search by their number of tenants: full ones, whose times are shown, and the others.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tiermark_model::capacity::{Case, CurvePoint, Outcome, Phase, TenantTimes, Votes};
 
-/// What stands beside the name of a tier in a chart for trials that do not decide.
+/// What stands beside the name of a tier in a chart for trials that are not full or not clear.
 pub(super) const OTHERS: &str = "ramp or unclear";
 
 /// The trials of one number of tenants.
@@ -12,7 +12,7 @@ pub(super) const OTHERS: &str = "ramp or unclear";
 pub(super) struct Number<'a> {
     pub(super) tenants: u32,
     /// Results of full trials with a clear outcome.
-    pub(super) deciding: Vec<&'a CurvePoint>,
+    pub(super) full: Vec<&'a CurvePoint>,
     /// Results of the others: short trials on the way up, and unclear ones.
     pub(super) others: Vec<&'a CurvePoint>,
     /// Outcomes of all trials, with or without a result.
@@ -39,7 +39,7 @@ pub(super) fn numbers(case: &Case) -> Vec<Number<'_>> {
         let number = all.entry(point.tenants).or_insert_with(|| Number { tenants: point.tenants, ..Number::default() });
         let is_full = phases.get(&point.trial).is_none_or(|phase| phase.is_full());
         match is_full && point.outcome != Outcome::Unclear {
-            true => number.deciding.push(point),
+            true => number.full.push(point),
             false => number.others.push(point),
         }
     }
@@ -47,9 +47,14 @@ pub(super) fn numbers(case: &Case) -> Vec<Number<'_>> {
 }
 
 impl<'a> Number<'a> {
-    /// The results to show: of the trials that decide, or of the others where none does.
+    /// Whether all that is known is from short trials on the way up.
+    pub(super) fn is_ramp(&self) -> bool {
+        self.full.is_empty() && self.others.iter().any(|point| point.outcome != Outcome::Unclear)
+    }
+
+    /// The results to show: of full trials, or of the others where there is none.
     pub(super) fn results(&self) -> &[&'a CurvePoint] {
-        if self.deciding.is_empty() { &self.others } else { &self.deciding }
+        if self.full.is_empty() { &self.others } else { &self.full }
     }
 
     /// Times of every tenant in every trial that is shown, without tenants that answered nothing.
@@ -59,10 +64,10 @@ impl<'a> Number<'a> {
 
     /// The trials that are shown, in words.
     pub(super) fn kind(&self) -> String {
-        match (self.deciding.len(), self.others.as_slice()) {
-            (0, []) => "no times".to_owned(),
-            (0, others) if others.iter().all(|point| point.outcome == Outcome::Unclear) => "unclear".to_owned(),
-            (0, _) => "ramp".to_owned(),
+        match (self.full.len(), self.others.len()) {
+            (0, 0) => "no times".to_owned(),
+            (0, _) if self.is_ramp() => "ramp".to_owned(),
+            (0, _) => "unclear".to_owned(),
             (count, _) => count.to_string(),
         }
     }

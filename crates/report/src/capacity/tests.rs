@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Resource, TenantTimes, WithOmitted};
+use tiermark_model::capacity::{
+    CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Evidence, Resource, TenantTimes, WithOmitted,
+};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Code, Note, Warning};
 
@@ -185,7 +187,7 @@ fn trials_say_why_they_were_made() {
 
 /// Two of four full trials were seventy times as slow as the others, and a short one on the way up was slower still.
 #[test]
-fn one_number_of_tenants_shows_all_trials_that_decide() {
+fn one_number_of_tenants_shows_all_full_trials() {
     use Outcome::{Fail, Pass};
     let made = [
         (1, 5, Phase::Start, Pass, 112.0),
@@ -202,7 +204,7 @@ fn one_number_of_tenants_shows_all_trials_that_decide() {
         made.map(|(number, tenants, phase, outcome, _)| trial(number, tenants, phase, outcome, "", "")).to_vec();
     let numbers = numbers(&case);
     let p99 = |points: &[&CurvePoint]| points.iter().map(|point| point.p99_ns / 1e3).collect::<Vec<_>>();
-    assert_eq!(p99(&numbers[1].deciding), [37_000.0, 30_600.0, 540.0, 540.0]);
+    assert_eq!(p99(&numbers[1].full), [37_000.0, 30_600.0, 540.0, 540.0]);
     assert_eq!(p99(&numbers[1].others), [90_000.0, 70_000.0]);
     let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default());
     let row = |start: &str| {
@@ -214,6 +216,48 @@ fn one_number_of_tenants_shows_all_trials_that_decide() {
     // Of the worst tenant: 1.12 times the P99 of all.
     assert!(row("11 4 ").contains(" 41440 "), "{shown}");
     assert!(row("5 ramp").contains(" 112 ") && shown.contains("b dram (ramp or unclear)"), "{shown}");
+}
+
+/// In 80 columns.
+#[test]
+fn unclear_and_short_trials_have_a_row_of_one_line() {
+    use Outcome::{Pass, Unclear};
+    for (phase, outcome, row) in
+        [(Phase::Verification, Unclear, "2 worst of 3  ? unclear"), (Phase::Ramp, Pass, "2 ramp, worst + 3 of 3")]
+    {
+        let mut case = dram();
+        case.curve = [1, 2, 3].map(|number| point(number, 2, 90.0, outcome)).to_vec();
+        case.trials = [1, 2, 3].map(|number| trial(number, 2, phase, outcome, "", "")).to_vec();
+        let style = Style { unicode: false, ..Style::default() };
+        let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style);
+        let lines = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(lines.filter(|line| line.starts_with(&row)).count() == 1, "{shown}");
+    }
+}
+
+#[test]
+fn the_rail_of_a_phase_goes_on_beside_long_reasons() {
+    let long = "a reason that takes more than one line of a terminal, ".repeat(4);
+    let evidence = Evidence { cpu: Some(0.5), tenants_cpu: Some(0.2), client_share: Some(0.1), ..Evidence::default() };
+    let made = [1, 2].map(|number| TrialRecord {
+        evidence: Some(Evidence { not_steady: Some(note(&long)), ..evidence.clone() }),
+        ..trial(number, 6, Phase::Verification, Outcome::Fail, &long, &long)
+    });
+    let case = Case { trials: made.to_vec(), ..dram() };
+    let style = Style { verbose: true, ..Style::default() };
+    let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style);
+    let tree: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with("  ├─")).collect();
+    let first: Vec<&&str> = tree.iter().skip(1).take_while(|line| !line.starts_with("  └─")).collect();
+    assert!(first.len() > 6 && first.iter().all(|line| line.starts_with("  │  ")), "{shown}");
+}
+
+#[test]
+fn costs_without_a_price_are_remarks_alone() {
+    let mut shown = run();
+    shown.cost.as_mut().unwrap().rows.clear();
+    let shown = capacity(&shown, &Style::default());
+    assert!(shown.contains("prices of") && !shown.contains("saving"), "{shown}");
 }
 
 /// The published comparison: every tier with the same number of tenants, by its own closed loop.

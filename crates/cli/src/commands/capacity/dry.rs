@@ -15,19 +15,21 @@ use tiermark_undo::pending;
 use super::asked::{asked, client, programs, setup};
 use super::gate::{Checks, directory, prices, state};
 use crate::args::CapacityArgs;
+use crate::busy::{Watch, disturbs_tenants};
 use crate::output::{Failure, print, style};
-use crate::shell;
+use crate::{shell, target};
 
 /// Shows what a run would do, and what would prevent it; measures and changes nothing.
 pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let (scenario, setup) = (asked(args)?, setup(args)?);
     let checks = Checks::run(args, &Pending::all(&scenario, &setup), prices(&scenario))?;
+    let busy = Watch::begin(&target::this_machine()?.allowed_cpus, args.force, disturbs_tenants).err();
     let (searches, all) = searches(&scenario, &setup, &checks.admission);
     let mut sections = vec![
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
         ("Changes, noted in the journal and taken back at the end:".to_owned(), intended(&scenario)),
         ("How the run works:".to_owned(), how(args, &scenario, &setup)),
-        ("On this machine, in its present state:".to_owned(), here(&scenario, &checks.admission)),
+        ("On this machine, in its present state:".to_owned(), here(&scenario, &checks.admission, busy.as_ref())),
     ];
     let offered = offered(&scenario, &setup, &checks.admission, all);
     if !offered.is_empty() {
@@ -159,13 +161,16 @@ fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
     lines
 }
 
-/// Which parts of it this machine can run.
-fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
+/// Which parts of it this machine can run; `busy` is why no run may begin beside the work of others at this moment.
+fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>) -> Vec<String> {
     let mut lines: Vec<String> = admission
         .refused
         .iter()
         .map(|refusal| format!("the run is refused: {}: {}", refusal.what, refusal.why))
         .collect();
+    lines.extend(
+        busy.map(|refusal| format!("at this moment the run is refused: {} (--force begins anyway)", refusal.why)),
+    );
     if scenario.backend == Backend::External {
         if lines.is_empty() {
             lines.push("the run is possible, as far as can be checked in advance".to_owned());
@@ -192,4 +197,29 @@ fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
         );
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_capacity::scenario::built_in;
+    use tiermark_model::messages::capacity::machine_busy;
+
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_is_a_line_of_its_state() {
+        let mut scenario = Scenario::read(built_in()[1].1).unwrap();
+        let busy = machine_busy(1.8, 2, "cc 1.7");
+        for backend in [Backend::Process, Backend::External] {
+            scenario.backend = backend;
+            let lines = here(&scenario, &Admission::default(), Some(&busy)).join("\n");
+            assert!(
+                lines.contains("at this moment the run is refused: other work keeps 1.8 of 2 cpus busy: cc 1.7"),
+                "{lines}"
+            );
+            assert!(lines.contains("--force") && !lines.contains("the run is possible"), "{lines}");
+            let idle = here(&scenario, &Admission::default(), None).join("\n");
+            assert!(!idle.contains("refused"), "{idle}");
+        }
+    }
 }

@@ -84,7 +84,7 @@ fn result(record: &TrialRecord, point: Option<&CurvePoint>) -> String {
 fn answered(answer: &Answer) -> String {
     match answer {
         Answer::Fixed { tenants: count, outcome: outcome @ (Outcome::Pass | Outcome::Fail) } => {
-            let how = if *outcome == Outcome::Pass { "meet" } else { "miss" };
+            let how = if *outcome == Outcome::Pass { "within" } else { "outside" };
             format!("{}: {how} the service level", tenants(*count))
         }
         other => other.why().map_or_else(|| other.in_words(), |why| format!("{}: {why}", other.in_words())),
@@ -143,5 +143,8 @@ mod tests {
             "{line}"
         );
         assert_eq!(answered(&Answer::AtLeast { tenants: 1 }), "1 tenant or more");
+        let fixed = |tenants, outcome| answered(&Answer::Fixed { tenants, outcome });
+        assert_eq!(fixed(1, Outcome::Pass), "1 tenant: within the service level");
+        assert_eq!(fixed(2, Outcome::Fail), "2 tenants: outside the service level");
     }
 }
