@@ -94,19 +94,25 @@ fn exit(found: &Check, strict: bool) -> Exit {
         complain("no expectation could be judged: measure the figures that expectations name (`tiermark check --run`)");
         return Exit::Refused;
     }
-    if found.lacks_figures() {
-        complain(&format!("no measured figure could be judged: {}", missing(found)));
+    if let Some(missing) = missing(found) {
+        complain(&missing);
         return Exit::Partial;
     }
     let is_whole = count(CheckOutcome::Unjudged) == 0 && found.run.complete;
     if strict && !is_whole { Exit::Partial } else { Exit::Done }
 }
 
-/// Why figures could not be judged, a few reasons.
-fn missing(found: &Check) -> String {
+/// What keeps the run from passing, with a few reasons; `None` of a run that passes.
+fn missing(found: &Check) -> Option<String> {
     const NAMED: usize = 3;
-    let of_figures = found.results.iter().filter(|result| result.measured);
-    let all: BTreeSet<&str> = of_figures.flat_map(|result| &result.reasons).map(|note| note.text.as_str()).collect();
+    let first = found.missing().next()?;
+    let what = match found.lacks_figures() {
+        true => "no measured figure could be judged".to_owned(),
+        false => format!("{} could not be judged, and no run passes without it", first.that),
+    };
+    let all: BTreeSet<&str> =
+        found.missing().flat_map(|result| &result.reasons).map(|note| note.text.as_str()).collect();
     let more = if all.len() > NAMED { "; …" } else { "" };
-    format!("{}{more}", all.into_iter().take(NAMED).collect::<Vec<_>>().join("; "))
+    let why = all.into_iter().take(NAMED).collect::<Vec<_>>().join("; ");
+    Some(format!("{what}: {why}{more}"))
 }

@@ -112,7 +112,8 @@ messages! {
 
     /// A machine whose peak is not known.
     Note check_peak_unknown():
-        "the theoretical peak is not known: no data of memory modules (only root can read SMBIOS, and most guests have none)";
+        "the theoretical peak is not known: it follows from the memory modules (SMBIOS), which only root can read and \
+         some boards do not describe";
 
     /// A guest, in which the data of memory modules are the hypervisor's.
     Note check_peak_of_guest(hypervisor: &str):
@@ -137,6 +138,9 @@ messages! {
 
     /// A limit that holds for machines of one node a socket.
     Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
+
+    /// A limit that holds for cores of one kind.
+    Note needs_one_kind_of_core(): "the cores are of several kinds, which differ in the bytes of a cycle";
 
     /// A limit that holds for one module on each channel.
     Note needs_one_module_a_channel():
