@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 use tiermark_config::text_of;
 use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
 use tiermark_model::{CHECK_SCHEMA, Check, CheckOutcome, Exit, Run};
@@ -49,14 +50,28 @@ fn survey(options: &[String], simulation: &Simulation) -> Result<Ended, Failure>
     let words = ["tiermark", "survey"].into_iter().chain(options.iter().map(String::as_str));
     let parsed = command_here().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = parsed.map_err(|error| {
+        if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+            return not_judged("help");
+        }
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Failure::usage(format!("options of the survey, behind --: {first} (`tiermark survey --help` lists them)"))
     })?;
     match cli.command {
-        Some(Command::Measure(survey)) => survey.conduct(simulation, false),
+        Some(Command::Measure(survey)) => match survey.run.printed() {
+            Some(option) => Err(not_judged(option)),
+            None => survey.conduct(simulation, false),
+        },
         _ => Err(Failure::tool("a survey is a command that measures")),
     }
+}
+
+/// An option of the survey with which standard output would hold something else than the judgement.
+fn not_judged(option: &str) -> Failure {
+    Failure::usage(format!(
+        "`check --run` prints the judgement, not what --{option} behind -- prints: give a file \
+         (--json=FILE), or type `tiermark survey --{option}`"
+    ))
 }
 
 /// Judges a run and prints the result.
