@@ -9,8 +9,8 @@ use common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
 use tiermark_expect::{check, check_by_rules_of_thumb, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
-    Bytes, Cache, CacheKind, CheckOutcome, CheckResult, CoreKind, CoreLimits, Finding, Interval, Known, Labels,
-    NamedValue, Observation, PerCycle, Quantity, Reason, Run, Unit, Verdict, WhyNot,
+    Bytes, Cache, CacheKind, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health, Interval,
+    Known, Labels, NamedValue, Observation, PerCycle, Quantity, Reason, Run, Unit, Verdict, WhyNot,
 };
 
 /// A run whose L1 takes so many cycles, on a core with a limit of 4.
@@ -142,6 +142,25 @@ fn no_server_passes_without_a_judgement_of_its_memory() {
 }
 
 #[test]
+fn problems_of_doctor_are_counted_and_named_and_unknown_in_older_documents() {
+    let mut run = run(Vec::new());
+    assert_eq!(reasons(&run, "doctor.problems <= 0"), [codes::not_examined]);
+    run.problems = Some(Vec::new());
+    assert_eq!(outcome(&run, "doctor.problems <= 0"), Passed);
+    let problem = |name: &str, value: &str| CheckRow {
+        name: name.to_owned(),
+        group: "Place".to_owned(),
+        value: value.to_owned(),
+        health: Health::Problem,
+        why: String::new(),
+        cure: None,
+    };
+    run.problems = Some(vec![problem("cpu quota", "0.50 cpus"), problem("clocksource", "hpet")]);
+    let worst = judged(&run, "doctor.problems <= 0").worst.unwrap();
+    assert_eq!((worst.value, worst.place.as_deref()), (2.0, Some("cpu quota (0.50 cpus), clocksource (hpet)")));
+}
+
+#[test]
 fn a_file_requires_an_expectation() {
     let read_with = |required: &str| read(&format!("[[expect]]\nthat = 'triad.dram.all >= 1 GB/s'\n{required}"));
     let check_with = |required: &str| check("made", &run(vec![]), "a file", &read_with(required).unwrap());
@@ -153,7 +172,7 @@ fn a_file_requires_an_expectation() {
 
 #[test]
 fn a_cluster_of_a_socket_has_a_part_of_its_l3() {
-    let mut run = with_l3(Some((16 << 20) as f64));
+    let mut run = with_l3(Some(f64::from(16 << 20)));
     assert_eq!(rule(&run, "size.l3 >=").outcome, Failed);
     for cpu in &mut run.machine.cpus {
         cpu.node = Some(cpu.id);

@@ -150,6 +150,9 @@ messages! {
     Note needs_uneven_channels():
         "each socket has an even number of memory channels with modules, or their number is not known";
 
+    /// A run without a check-up.
+    Note not_examined(): "the run has no check-up of the machine: an older tiermark made it";
+
     /// Nodes whose memory is not known.
     Note node_sizes_unknown(): "the memory of each node is not reported";
 
