@@ -2,7 +2,8 @@
 
 use tiermark_machine::{HealthCounts, Root};
 use tiermark_model::messages::health as says;
-use tiermark_model::{ErrorKind, Machine, RunHealth, Warning};
+use tiermark_model::messages::system::doctor_problem;
+use tiermark_model::{CheckRow, ErrorKind, Machine, RunHealth, Warning};
 
 /// The counters at the beginning of a run. They are read at both ends and never in between, when that would disturb.
 pub(crate) struct HealthWatch<'a> {
@@ -26,6 +27,11 @@ impl<'a> HealthWatch<'a> {
     pub(crate) fn ended(&self) -> Option<RunHealth> {
         self.before.run(Some(&HealthCounts::read(self.root, &self.machine)), &self.machine)
     }
+}
+
+/// The warning of a problem that the check-up finds.
+pub(crate) fn problem(row: &CheckRow) -> Warning {
+    doctor_problem(&row.name, &row.value, &row.why, row.cure.as_deref().unwrap_or_default())
 }
 
 /// Warnings of what grew during a run, the worst first.

@@ -9,9 +9,10 @@ use tiermark_history::{Journal, Store};
 use tiermark_machine::Root;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
+    Exit, Experiment, IdSet, Machine, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, RunCounters, Warning,
 };
 use tiermark_probes::survey;
+use tiermark_tune::doctor;
 
 use crate::agreed::agreed;
 use crate::args::{CounterUse, PlaceArgs, RunArgs, Simulation};
@@ -111,7 +112,7 @@ pub(crate) fn conduct<'a>(job: &Job<'a>, report: bool) -> Result<Ended, Failure>
     let (mut host, counters) = count(job, host, &root)?;
     let store = shell::store();
     let health = HealthWatch::begin(&root, host.machine());
-    let head = head(job, host.as_ref(), seed, watch.is_some());
+    let head = head(job, host.as_ref(), &root, seed, watch.is_some());
     let mut run = Run { plan: job.plan.clone(), health: health.begun(), counters, ..head };
     run.warnings.extend(long);
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
@@ -290,10 +291,12 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
 }
 
 /// The run document without its experiments.
-fn head(job: &Job<'_>, host: &dyn Host, seed: u64, watched: bool) -> Run {
+fn head(job: &Job<'_>, host: &dyn Host, root: &Root, seed: u64, watched: bool) -> Run {
     let (started, id) = shell::started_and_id();
     let machine = host.machine().clone();
-    let mut warnings = survey::warnings(&machine);
+    let problems = doctor::problems(root, &machine);
+    let mut warnings: Vec<Warning> = problems.iter().map(health::problem).collect();
+    warnings.extend(survey::warnings(&machine));
     if watched {
         // Other work during the run replaces the load average, which still shows work that ended a minute ago.
         warnings.retain(|w| w.code != "busy");
@@ -311,6 +314,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, watched: bool) -> Run {
         plan: None,
         simulated: job.simulation.simulate.clone(),
         machine,
+        problems: Some(problems),
         health: None,
         counters: None,
         bench: host.bench().clone(),

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::User;
+use common::{Ran, User};
 use serde_json::Value;
 use tiermark_machine::synth::Synth;
 
@@ -31,7 +31,8 @@ fn judged(user: &User, that: &str, code: i32) -> Value {
 #[test]
 fn a_run_is_judged_by_rules_of_thumb() {
     let user = surveyed();
-    let found = user.run(&["check", "last", "--expect", "auto", "--json"]).expect(0).json();
+    // The simulated server has no table of modules, as one whose user is not root: its memory is not judged.
+    let found = user.run(&["check", "last", "--expect", "auto", "--json"]).expect(5).json();
     let outcome = |that: &str| {
         let results = found["results"].as_array().unwrap();
         let one = results.iter().find(|result| result["that"].as_str().unwrap().starts_with(that)).unwrap();
@@ -40,17 +41,22 @@ fn a_run_is_judged_by_rules_of_thumb() {
     assert_eq!(outcome("latency.dram.remote / latency.dram.local"), "passed");
     assert_eq!(outcome("pages.huge"), "passed");
     assert_eq!([outcome("read.dram.all"), outcome("edac.corrected")], ["unjudged", "unjudged"]);
-    let text = user.run(&["check"]).expect(0).out;
+    let Ran { out: text, err, .. } = user.run(&["check"]).expect(5);
     assert!(text.contains("expectations not judged; 0 failed, "), "{text}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&text).contains("required, but not judged: read.dram.all >= 0.7 x peak"), "{text}");
+    assert!(err.contains("only root can read"), "{err}");
+    let survey = user.run(&["show"]).expect(0).out;
+    assert!(survey.contains("RESULT  not judged: read.dram.all >= 0.7 x peak"), "{survey}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     // Who accepts a server wants all of them judged.
     user.run(&["check", "--strict"]).expect(5);
     let told = user.run(&["check", "server.toml"]).expect(2).err;
     assert!(told.contains("--expect server.toml"), "{told}");
-    assert!(user.run(&["check", "--ascii"]).expect(0).out.is_ascii());
+    assert!(user.run(&["check", "--ascii"]).expect(5).out.is_ascii());
     // What the program prints as its rules is a file that it takes.
     fs::write(user.path("rules.toml"), user.run(&["check", "--rules"]).expect(0).out).unwrap();
-    let own = user.run(&["check", "--expect", "rules.toml", "--json"]).expect(0).json();
+    let own = user.run(&["check", "--expect", "rules.toml", "--json"]).expect(5).json();
     assert_eq!(own["results"], found["results"]);
 }
 
@@ -90,28 +96,68 @@ fn mistakes_have_line_character_and_suggestion() {
     }
 }
 
-/// A simulated machine in a directory, with a memory controller and a counter of throttling.
-fn tree(directory: &Path, corrected: &str, throttled: &str) {
-    let mut files = Synth::default().files();
-    files.insert("sys/devices/system/edac/mc/mc0/ce_count".to_owned(), format!("{corrected}\n"));
-    files.insert("sys/devices/system/edac/mc/mc0/ue_count".to_owned(), "0\n".to_owned());
-    files.insert(
-        "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count".to_owned(),
-        format!("{throttled}\n"),
-    );
+/// A simulated machine in a directory, with some files of its own.
+fn tree(directory: &Path, machine: &Synth, own: &[(&str, &str)]) -> String {
+    let mut files = machine.files();
+    files.extend(own.iter().map(|(path, text)| ((*path).to_owned(), format!("{text}\n"))));
     for (path, text) in files {
         let path = directory.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+    directory.display().to_string()
+}
+
+/// Memory errors and throttling that the system counted.
+const COUNTED: [(&str, &str); 3] = [
+    ("sys/devices/system/edac/mc/mc0/ce_count", "7"),
+    ("sys/devices/system/edac/mc/mc0/ue_count", "0"),
+    ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "2"),
+];
+
+/// A guest, whose memory is judged by no table of modules.
+const GUEST: (&str, &str) =
+    ("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu lm sse2 avx2 hypervisor\n");
+
+#[test]
+fn a_problem_of_doctor_fails_the_run_and_its_survey() {
+    let user = User::new();
+    let check = ["check", "--run", "--json", "--", "--quick", "-q"];
+    for (name, own, problem) in [
+        ("healthy", vec![GUEST], None),
+        ("balanced", vec![GUEST, ("proc/sys/kernel/numa_balancing", "1")], Some("NUMA balancing (on)")),
+        (
+            "throttled",
+            vec![
+                GUEST,
+                ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+                ("proc/self/cgroup", "0::/box"),
+                ("sys/fs/cgroup/box/memory.high", "2147483648"),
+                ("sys/fs/cgroup/box/memory.events", "low 0\nhigh 18233\nmax 0"),
+            ],
+            Some("memory limit (2 GiB (memory.high, which throttles), throttled 18233 times so far)"),
+        ),
+    ] {
+        let machine = tree(&user.path(name), &Synth { sockets: 2, ..Synth::default() }, &own);
+        let code = if problem.is_some() { 3 } else { 0 };
+        user.run(&["doctor", "--root", &machine]).expect(code);
+        let found = user.run(&[&["--simulate", &machine], &check[..]].concat()).expect(code).json();
+        let results = found["results"].as_array().unwrap();
+        let rule = results.iter().find(|result| result["that"] == "doctor.problems <= 0").unwrap();
+        assert_eq!(rule["worst"]["place"].as_str(), problem, "{name}");
+        // The report of the survey says the same first.
+        let report = user.run(&["show"]).expect(0).out;
+        let result = report.split("RESULT").nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = problem
+            .map_or("as expected: ".to_owned(), |problem| format!("expected doctor.problems <= 0, is 1 at {problem}"));
+        assert!(result.starts_with(&expected), "{name}: {report}");
     }
 }
 
 #[test]
 fn counters_are_in_the_document_where_the_system_has_them() {
     let user = User::new();
-    let directory = user.path("machine");
-    tree(&directory, "7", "2");
-    let simulated = directory.display().to_string();
+    let simulated = tree(&user.path("machine"), &Synth::default(), &COUNTED);
     let arguments = ["latency", "--quick", "--sizes=32K", "--simulate", &simulated, "--json", "-q"];
     let run = user.run(&arguments).expect(0).json();
     assert_eq!(run["health"]["memory"][0]["corrected"], serde_json::json!({ "before": 7, "after": 7, "grew": 0 }));

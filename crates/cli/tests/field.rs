@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tiermark_expect::{AUTO, check, read};
-use tiermark_machine::{LiveFacts, Root, discover};
-use tiermark_model::{Checkup, DisputedFact, Machine, Run};
+use tiermark_machine::synth::Synth;
+use tiermark_machine::{HealthCounts, LiveFacts, Root, discover, dmi};
+use tiermark_model::{CheckOutcome, CheckResult, CheckRow, Checkup, Dimm, DisputedFact, Health, Machine, Run};
 use tiermark_report::Style;
-use tiermark_tune::doctor::{CheckInput, checkup};
+use tiermark_tune::doctor::{CheckInput, checkup, problems};
 
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
@@ -64,10 +65,18 @@ struct Said {
 }
 
 fn said(files: &Tree) -> Said {
+    said_of(files, |_| ())
+}
+
+/// The same of a machine that is changed after it was read.
+fn said_of(files: &Tree, change: impl Fn(&mut Machine)) -> Said {
     let root = Root::from_files("test", files.iter().map(|(path, text)| (path.clone(), text.clone())));
-    let machine = discover(&root, &LiveFacts::default()).unwrap();
+    let mut machine = discover(&root, &LiveFacts::default()).unwrap();
+    change(&mut machine);
     let style = Style { width: 120, ..Style::default() };
-    let run = run(machine.clone());
+    let counted = HealthCounts::read(&root, &machine);
+    let health = counted.run(Some(&counted), &machine);
+    let run = Run { problems: Some(problems(&root, &machine)), health, ..run(machine.clone()) };
     let check = check("last", &run, "auto", &read(AUTO).unwrap());
     Said {
         shown: tiermark_report::machine(&machine, &style),
@@ -78,9 +87,39 @@ fn said(files: &Tree) -> Said {
     }
 }
 
+/// Checks of doctor beside the rules of thumb for the same.
+const JUDGED_TWICE: [(&str, &str); 4] = [
+    ("memory channels", "channels.populated >= channels"),
+    ("module speed", "dimms.speed >= 0.99 x rated"),
+    ("module sizes", "dimms.smallest / dimms.largest >= 1"),
+    ("node sizes", "nodes.smallest / nodes.largest >= 90 %"),
+];
+
 impl Said {
+    fn check_of(&self, name: &str) -> &CheckRow {
+        self.doctor.checks.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no check {name}"))
+    }
+
     fn row(&self, name: &str) -> &str {
-        &self.doctor.checks.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no check {name}")).value
+        &self.check_of(name).value
+    }
+
+    fn rule(&self, that: &str) -> &CheckResult {
+        self.check.results.iter().find(|result| result.that == that).unwrap_or_else(|| panic!("no rule {that}"))
+    }
+
+    /// A problem of doctor is a failure, and what is right for doctor is right for the rules.
+    fn judges_alike(&self, what: &str) {
+        let problems = self.doctor.count(Health::Problem);
+        assert_eq!(self.rule("doctor.problems <= 0").outcome == CheckOutcome::Failed, problems > 0, "{what}");
+        for (row, rule) in JUDGED_TWICE {
+            let expected = match self.check_of(row).health {
+                Health::Ok => CheckOutcome::Passed,
+                Health::NotHere => CheckOutcome::Unjudged,
+                Health::Note | Health::Problem => CheckOutcome::Failed,
+            };
+            assert_eq!(self.rule(rule).outcome, expected, "{what}: {row}: {:?}", self.check_of(row));
+        }
     }
 
     /// Every command has every contradiction, and none has another number than the description.
@@ -94,6 +133,7 @@ impl Said {
             assert!(self.row("facts of the machine").contains(&found), "{what}: doctor does not name '{found}'");
         }
         assert_eq!(self.check.contradictions, machine.contradictions, "{what}");
+        self.judges_alike(what);
         // Cpus: allowed ones are online, offline ones are neither, and each has at most one node.
         assert!(machine.allowed_cpus.is_subset(&machine.online()), "{what}");
         assert!(machine.offline_cpus.intersection(&machine.online()).is_empty(), "{what}");
@@ -220,6 +260,61 @@ fn machine_doctor_and_check_agree_on_every_machine_of_the_field() {
             }
         }
         assert!(named > 4, "{name}: {named} changes");
+    }
+}
+
+/// The modules of a server of 8 channels: of each the configured speed in MT/s, all rated at 3200, and the size in GiB.
+fn with_modules(machine: &mut Machine, modules: &[(Option<f64>, u64)]) {
+    let slot = |n: usize| {
+        let module = modules.get(n);
+        Dimm {
+            locator: Some(format!("DIMM_{}1", char::from(b'A' + n as u8))),
+            populated: module.is_some(),
+            bytes: module.map(|(_, gib)| gib << 30),
+            kind: Some("DDR4".to_owned()),
+            rated_transfers: module.map(|_| 3200e6),
+            configured_transfers: module.and_then(|(mega, _)| Some(mega.as_ref()? * 1e6)),
+            ..Dimm::default()
+        }
+    };
+    machine.dimms = (0..8).map(slot).collect();
+    let channels = dmi::Channels { count: 8, whose: "8 of each".to_owned() };
+    machine.theoretical_peak = dmi::theoretical_peak(&machine.dimms, Some(&channels));
+}
+
+#[test]
+fn doctor_and_the_rules_of_check_judge_modules_nodes_and_errors_alike() {
+    let files = Synth { sockets: 2, ..Synth::default() }.files();
+    let full = [(Some(3200.0), 32); 8];
+    let one = |module: (Option<f64>, u64)| [&[module][..], &full[1..]].concat();
+    let count = |path: &str, count: &str| (format!("sys/devices/system/edac/mc/mc0/{path}"), count.to_owned());
+    let meminfo = |kib: u64| format!("Node 1 MemTotal: {kib} kB\nNode 1 MemFree: {kib} kB");
+    for (what, modules, own) in [
+        ("full", full.to_vec(), vec![]),
+        ("rounded", one((Some(3199.0), 32)), vec![]),
+        ("slow", one((Some(2933.0), 32)), vec![]),
+        ("a speed missing", one((None, 32)), vec![]),
+        ("half a module", one((Some(3200.0), 16)), vec![]),
+        ("7 of 8", full[..7].to_vec(), vec![]),
+        ("4 of 8", full[..4].to_vec(), vec![]),
+        ("none", vec![], vec![]),
+        ("no errors", full.to_vec(), vec![count("ce_count", "0"), count("ue_count", "0")]),
+        ("corrected", full.to_vec(), vec![count("ce_count", "1243"), count("ue_count", "0")]),
+        ("uncorrected", full.to_vec(), vec![count("ce_count", "0"), count("ue_count", "1")]),
+        ("a guest", full[..7].to_vec(), vec![("proc/cpuinfo".to_owned(), "flags : hypervisor".to_owned())]),
+        ("small node", full.to_vec(), vec![("sys/devices/system/node/node1/meminfo".to_owned(), meminfo(4 << 20))]),
+    ] {
+        let mut files = files.clone();
+        files.extend(own);
+        let found = said_of(&files, |machine| with_modules(machine, &modules));
+        found.judges_alike(what);
+        let outcomes = ["edac.corrected.boot <= 0", "edac.uncorrected.boot <= 0"].map(|that| found.rule(that).outcome);
+        let healthy = match found.check_of("memory errors").health {
+            Health::NotHere => outcomes == [CheckOutcome::Unjudged; 2],
+            Health::Ok => outcomes == [CheckOutcome::Passed; 2],
+            Health::Note | Health::Problem => outcomes.contains(&CheckOutcome::Failed),
+        };
+        assert!(healthy, "{what}: {outcomes:?}, {:?}", found.check_of("memory errors"));
     }
 }
 

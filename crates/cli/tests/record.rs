@@ -241,6 +241,9 @@ fn other_work_is_refused_and_warned_of_by_name() {
     for part in ["sh ", "--cpus", "--force"] {
         assert!(refused.contains(part), "'{part}' is missing: {refused}");
     }
+    // What judges a new server does not judge it beside other work either, unless the user insists.
+    let judged = user.run(&["check", "--run", "--", "--quick", "-q", &cpus]).expect(4);
+    assert!(judged.err.contains("sh ") && judged.err.contains("--force") && judged.out.is_empty(), "{}", judged.err);
     user.run(&[&one[..], &["--force"]].concat());
     let run = document(&user.path("run.json"));
     let warnings = run["warnings"].as_array().unwrap();

@@ -224,7 +224,7 @@ fn a_run_of_a_simulated_machine_is_named_as_one() {
         (&["report", "--html", "-"], 0),
         (&["explain"], 0),
         // Figures by size have no name that a rule could judge.
-        (&["check"], 4),
+        (&["check"], 5),
         (&["compare", "last", "last"], 0),
     ] {
         let shown = user.run(arguments).expect(code).out;

@@ -14,7 +14,8 @@ const MOST: usize = 1000;
 const FILE_KEYS: [&str; 1] = ["expect"];
 const TEXTS: [&str; 3] = ["that", "why", "source"];
 const NEEDS: &str = "needs";
-const KEYS: [&str; 4] = ["that", NEEDS, "why", "source"];
+const REQUIRED: &str = "required";
+const KEYS: [&str; 5] = ["that", NEEDS, REQUIRED, "why", "source"];
 
 /// An expectation of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Entry {
     pub that: Expectation,
     /// What a machine must be; it is not judged on others.
     pub needs: Vec<Need>,
+    /// Whether a run passes only if this was judged, on machines that are what it needs.
+    pub required: bool,
     /// Why it matters.
     pub why: Option<String>,
     /// Where the limit comes from.
@@ -69,6 +72,7 @@ fn entry(at: usize, value: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -
     }
     let [that, why, source] = TEXTS.map(|key| text(table, key, &name(key), mistakes));
     let needs = needs(table, &name(NEEDS), mistakes);
+    let required = switch(table, REQUIRED, &name(REQUIRED), mistakes);
     let Some((that, span)) = that else {
         if !table.contains_key("that")
             && !table.iter().any(|(key, _)| tiermark_model::near(key.get_ref(), &["that"]).is_some())
@@ -78,7 +82,10 @@ fn entry(at: usize, value: &Spanned<DeValue<'_>>, mistakes: &mut Mistakes<'_>) -
         return None;
     };
     match Expectation::parse(&that) {
-        Ok(that) => Some(Entry { that, needs, why: why.map(|(text, _)| text), source: source.map(|(text, _)| text) }),
+        Ok(that) => {
+            let [why, source] = [why, source].map(|text| text.map(|(text, _)| text));
+            Some(Entry { that, needs, required, why, source })
+        }
         Err(fault) => {
             mistakes.add_at(&span, name("that"), fault);
             None
@@ -104,6 +111,18 @@ fn needs(table: &DeTable<'_>, name: &str, mistakes: &mut Mistakes<'_>) -> Vec<Ne
         }
     }
     found
+}
+
+/// The switch under a key; `false` without it.
+fn switch(table: &DeTable<'_>, key: &str, name: &str, mistakes: &mut Mistakes<'_>) -> bool {
+    match table.get(key).map(|value| (value, value.get_ref())) {
+        None => false,
+        Some((_, DeValue::Boolean(is_on))) => *is_on,
+        Some((value, _)) => {
+            mistakes.add_at(&value.span(), name, files::type_wrong("true or false", None, "this"));
+            false
+        }
+    }
 }
 
 /// The text under a key, and where it stands.

@@ -45,6 +45,7 @@ struct Judged {
 fn result(entry: &Entry, facts: &Facts<'_>, machine: &Machine) -> CheckResult {
     let that = &entry.that.0;
     let lacks: Vec<Note> = entry.needs.iter().filter_map(|need| need.lacks(machine)).collect();
+    let required = entry.required && lacks.is_empty();
     let judged = match joined(&side(&that.left, facts), &side(&that.right, facts), |a, b| Ok((a, b))) {
         _ if !lacks.is_empty() => vec![Judged::not(lacks)],
         Ok(pairs) => pairs.into_iter().map(|pair| judge(pair, that.comparator, that.unit)).collect(),
@@ -82,6 +83,7 @@ fn result(entry: &Entry, facts: &Facts<'_>, machine: &Machine) -> CheckResult {
         failed,
         unjudged,
         measured: that.names().any(Name::is_measured),
+        required,
         texts: deciding().find_map(|one| one.texts.clone()),
         reasons,
         why: entry.why.clone(),

@@ -1,5 +1,7 @@
 //! What a machine must be for a limit to say anything about it.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::messages::check as says;
 use tiermark_model::{Machine, Node, Note};
 
@@ -16,18 +18,21 @@ pub enum Need {
     OneModuleAChannel,
     /// Sockets of which one has an odd number of channels with modules, or fewer than the others.
     UnevenChannels,
+    /// Cores of one kind: an efficiency core moves fewer bytes a cycle than the fast core that measures alone.
+    OneKindOfCore,
     /// No guest: a hypervisor declares what it likes, and other guests use the hardware too.
     BareMetal,
 }
 
 impl Need {
     /// All, with their names in files.
-    pub const ALL: [(&'static str, Self); 6] = [
+    pub const ALL: [(&'static str, Self); 7] = [
         ("two-nodes", Self::TwoNodes),
         ("two-sockets", Self::TwoSockets),
         ("whole-sockets", Self::WholeSockets),
         ("one-module-a-channel", Self::OneModuleAChannel),
         ("uneven-channels", Self::UnevenChannels),
+        ("one-kind-of-core", Self::OneKindOfCore),
         ("bare-metal", Self::BareMetal),
     ];
 
@@ -48,6 +53,10 @@ impl Need {
                 (sockets != 2).then(|| says::needs_two_sockets(sockets))
             }
             Self::WholeSockets => (machine.nodes_per_socket() > 1).then(says::needs_whole_sockets),
+            Self::OneKindOfCore => {
+                let kinds: BTreeSet<_> = machine.cpus.iter().map(|cpu| (cpu.kind, cpu.core_name.as_deref())).collect();
+                (kinds.len() > 1).then(says::needs_one_kind_of_core)
+            }
             Self::BareMetal => machine.system.hypervisor.as_deref().map(says::needs_bare_metal),
             Self::OneModuleAChannel => {
                 let channels = machine.real_peak().and_then(|peak| peak.channels);

@@ -41,6 +41,7 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Text(text) => {
             vec![At::text(of_text(text, machine).ok_or_else(|| says::fact_not_reported(name.text())))]
         }
+        SystemName::Problems => vec![problems(run)],
         SystemName::Errors(kind, since) => errors(run, kind, since),
         SystemName::Throttling(part, since) => throttling(run, part, since),
     }
@@ -196,6 +197,14 @@ fn backing(run: &Run) -> Option<At> {
     let shares = wanted.iter().filter_map(|o| o.placement.as_ref()?.page_share);
     let least = shares.filter(|share| (0.0..=1.0).contains(share)).reduce(f64::min);
     least.map(|share| At::whole(Ok(Range::exactly(share))))
+}
+
+/// The number of problems, at the place that names them.
+fn problems(run: &Run) -> At {
+    let Some(all) = &run.problems else { return At::whole(Err(says::not_examined())) };
+    let number = Ok(Range::exactly(all.len() as f64));
+    let named = all.iter().map(|row| format!("{} ({})", row.name, row.value)).collect::<Vec<_>>().join(", ");
+    if all.is_empty() { At::whole(number) } else { At::part(named, number) }
 }
 
 /// Errors of each memory controller.

@@ -26,6 +26,8 @@ pub(crate) enum SystemName {
     /// The size of the same cache as the system declares it.
     Declared(u8),
     Memory,
+    /// What the check-up calls a problem.
+    Problems,
     Text(SystemText),
     Errors(ErrorKind, Since),
     Throttling(ThrottledPart, Since),
@@ -78,7 +80,7 @@ const fn text(text: SystemText) -> SystemName {
 }
 
 /// All, by name; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 41] = [
+pub(crate) const SYSTEM: [(&str, SystemName); 42] = [
     ("peak", SystemName::Peak),
     ("link", SystemName::Link),
     ("dimms.speed", SystemName::ModuleSpeed),
@@ -112,6 +114,7 @@ pub(crate) const SYSTEM: [(&str, SystemName); 41] = [
     ("microcode", text(SystemText::Microcode)),
     ("thp", text(SystemText::HugePages)),
     ("governor", text(SystemText::Governor)),
+    ("doctor.problems", SystemName::Problems),
     ("edac.corrected", errors(ErrorKind::Corrected, Since::Run)),
     ("edac.corrected.boot", errors(ErrorKind::Corrected, Since::Boot)),
     ("edac.uncorrected", errors(ErrorKind::Uncorrected, Since::Run)),
@@ -147,6 +150,7 @@ impl SystemName {
             | Self::Backing
             | Self::Limit(_)
             | Self::Record
+            | Self::Problems
             | Self::Errors(..)
             | Self::Throttling(..) => CheckUnit::Number,
         }

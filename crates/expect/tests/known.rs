@@ -6,11 +6,11 @@ mod common;
 
 use CheckOutcome::{Failed, Passed, Unjudged};
 use common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
-use tiermark_expect::{check_by_rules_of_thumb, figures};
+use tiermark_expect::{check, check_by_rules_of_thumb, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
-    Bytes, Cache, CacheKind, CheckOutcome, CoreLimits, Finding, Interval, Known, Labels, NamedValue, PerCycle,
-    Quantity, Reason, Run, Unit, Verdict, WhyNot,
+    Bytes, Cache, CacheKind, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health, Interval,
+    Known, Labels, NamedValue, Observation, PerCycle, Quantity, Reason, Run, Unit, Verdict, WhyNot,
 };
 
 /// A run whose L1 takes so many cycles, on a core with a limit of 4.
@@ -119,6 +119,89 @@ fn texts_are_the_same_or_not() {
     let listed = figures(&run);
     let kernel = listed.iter().find(|figure| figure.name == "kernel").unwrap();
     assert_eq!(kernel.value, Ok(NamedValue::Text("6.8.0-45-generic".to_owned())));
+}
+
+/// What the built-in rule that begins so says of a run.
+fn rule(run: &Run, that: &str) -> CheckResult {
+    let mut all = check_by_rules_of_thumb(run).results.into_iter();
+    all.find(|result| result.that.starts_with(that)).unwrap()
+}
+
+#[test]
+fn no_server_passes_without_a_judgement_of_its_memory() {
+    let mut run = run(vec![read_all(0, 130.0), latency(0, 0, 80.0), latency(0, 1, 150.0)]);
+    let missing = |run: &Run| check_by_rules_of_thumb(run).missing().map(|one| one.that.clone()).collect::<Vec<_>>();
+    assert_eq!(missing(&run), [""; 0]);
+    // A user without root does not see the modules.
+    run.machine.theoretical_peak = None;
+    assert_eq!(missing(&run), ["read.dram.all >= 0.7 x peak"]);
+    // A guest has none.
+    run.machine.system.hypervisor = Some("KVM".to_owned());
+    assert_eq!(missing(&run), [""; 0]);
+    assert!(!rule(&run, "read.dram.all >= 0.7").required);
+}
+
+#[test]
+fn problems_of_doctor_are_counted_and_named_and_unknown_in_older_documents() {
+    let mut run = run(Vec::new());
+    assert_eq!(reasons(&run, "doctor.problems <= 0"), [codes::not_examined]);
+    run.problems = Some(Vec::new());
+    assert_eq!(outcome(&run, "doctor.problems <= 0"), Passed);
+    let problem = |name: &str, value: &str| CheckRow {
+        name: name.to_owned(),
+        group: "Place".to_owned(),
+        value: value.to_owned(),
+        health: Health::Problem,
+        why: String::new(),
+        cure: None,
+    };
+    run.problems = Some(vec![problem("cpu quota", "0.50 cpus"), problem("clocksource", "hpet")]);
+    let worst = judged(&run, "doctor.problems <= 0").worst.unwrap();
+    assert_eq!((worst.value, worst.place.as_deref()), (2.0, Some("cpu quota (0.50 cpus), clocksource (hpet)")));
+}
+
+#[test]
+fn a_file_requires_an_expectation() {
+    let read_with = |required: &str| read(&format!("[[expect]]\nthat = 'triad.dram.all >= 1 GB/s'\n{required}"));
+    let check_with = |required: &str| check("made", &run(vec![]), "a file", &read_with(required).unwrap());
+    assert!(check_with("required = true").results[0].required);
+    assert!(!check_with("required = false").results[0].required && !check_with("").results[0].required);
+    let wrong = read_with("required = \"yes\"").unwrap_err();
+    assert_eq!((wrong[0].line, wrong[0].key.as_str()), (3, "expect 1.required"));
+}
+
+#[test]
+fn a_cluster_of_a_socket_has_a_part_of_its_l3() {
+    let mut run = with_l3(Some(f64::from(16 << 20)));
+    assert_eq!(rule(&run, "size.l3 >=").outcome, Failed);
+    for cpu in &mut run.machine.cpus {
+        cpu.node = Some(cpu.id);
+    }
+    let judged = rule(&run, "size.l3 >=");
+    assert_eq!((judged.outcome, &judged.reasons[0].code), (Unjudged, &codes::needs_whole_sockets));
+}
+
+/// All cores of a hybrid move fewer bytes a cycle than its fast core alone: 8 of 96 and 8 of 40 have 0.71 of it.
+#[test]
+fn cores_of_two_kinds_are_not_compared_with_the_fast_one() {
+    let figure = |span: &str, bytes: f64| {
+        let per_cycle = Some(PerCycle { value: bytes, unit: Unit::BytesPerCycle });
+        let (mut finding, mut seen) = clocked(Quantity::Bandwidth, bytes * 3e9, per_cycle);
+        for labels in [&mut finding.labels, &mut seen.labels] {
+            *labels = labels.clone().text(Labels::SPAN, span);
+        }
+        seen.step = span.into();
+        finding.evidence = vec![span.to_owned()];
+        (finding, seen)
+    };
+    let (findings, seen): (Vec<Finding>, Vec<Observation>) =
+        [figure("one", 96.0), figure("all", 68.0)].into_iter().unzip();
+    let mut run = run(findings);
+    run.experiments[0].observations = seen;
+    assert_eq!(rule(&run, "read.l1.all").outcome, Failed);
+    run.machine.cpus[1].kind = Some(CoreKind::Efficiency);
+    let judged = rule(&run, "read.l1.all");
+    assert_eq!((judged.outcome, &judged.reasons[0].code), (Unjudged, &codes::needs_one_kind_of_core));
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn rule(row: Row) -> Result<Rule, String> {
     let condition = match (&row.unless, row.of) {
         (Some(that), None) if row.when.is_empty() && row.words.is_empty() => {
             let that = Expectation::parse(that).map_err(|note| wrong(note.to_string()))?;
-            Condition::Fails(Entry { that, needs: Vec::new(), why: None, source: None })
+            Condition::Fails(Entry { that, needs: Vec::new(), required: false, why: None, source: None })
         }
         (None, Some(of)) if !row.when.is_empty() || !row.words.is_empty() => {
             holds(of, &row).map(Condition::Holds).map_err(wrong)?

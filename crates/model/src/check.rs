@@ -45,6 +45,9 @@ pub struct CheckResult {
     /// memory modules, says nothing of what the machine can do.
     #[serde(default)]
     pub measured: bool,
+    /// Whether no run passes in which this is not judged: its file requires it, and the machine is what it needs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
     /// Both texts, of an expectation that compares texts; `None` of numbers and if a text is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<CheckedTexts>,
@@ -193,6 +196,14 @@ impl Check {
     pub fn lacks_figures(&self) -> bool {
         let mut of_figures = self.results.iter().filter(|result| result.measured).peekable();
         of_figures.peek().is_some() && !of_figures.any(CheckResult::is_judged)
+    }
+
+    /// Expectations without which a run does not pass, and which could not be judged: those that are required, and where no
+    /// measured figure was judged, all that name one.
+    pub fn missing(&self) -> impl Iterator<Item = &CheckResult> {
+        let lacks_figures = self.lacks_figures();
+        let is_needed = move |result: &&CheckResult| result.required || (result.measured && lacks_figures);
+        self.results.iter().filter(|result| result.outcome == CheckOutcome::Unjudged).filter(is_needed)
     }
 
     /// How many expectations have this result.

@@ -133,7 +133,7 @@ impl std::error::Error for Refusal {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
-    /// Stable name (`cpu_quota`, `numa_balancing`, …).
+    /// Stable name (`doctor_problem`, `busy`, …).
     pub code: Code,
     /// The data of its sentences.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkup::CheckRow;
 use crate::counters::RunCounters;
 use crate::health::RunHealth;
 use crate::kernel::KernelInfo;
@@ -51,6 +52,10 @@ pub struct Run {
     /// Errors of memory and throttling of cpus, as the system counted them before and after the run; `None` if it reports neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<RunHealth>,
+    /// Problems of the machine that the check-up (`tiermark doctor`) finds when the run begins; `None` in documents of versions
+    /// that made no check-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Vec<CheckRow>>,
     /// The counters of memory and link traffic beside the run; `None` if none were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<RunCounters>,
@@ -79,6 +84,7 @@ impl Default for Run {
             simulated: None,
             machine: Machine::default(),
             health: None,
+            problems: None,
             counters: None,
             bench: Bench::default(),
             experiments: Vec::new(),

@@ -101,21 +101,11 @@ pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) 
     Request { probe: ABOUT.id.into(), scope, effort, precision, seed, params: serde_json::Value::Null, part: None }
 }
 
-/// Settings of the machine that affect every number, with cures. The program changes none of them.
+/// States of the machine that affect every number and are no problem of the check-up, with cures. The program changes none of
+/// them.
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
     let system = &machine.system;
-    let mut warnings = Vec::new();
-    if let Some(quota) = system.cgroup.as_ref().and_then(|c| c.cpu_quota) {
-        warnings.push(says::cpu_quota(quota));
-    }
-    if !machine.contradictions.is_empty() {
-        let facts: Vec<String> = machine.contradictions.iter().map(|found| found.fact.to_string()).collect();
-        warnings.push(says::facts_contradict(&facts));
-    }
-    warnings.extend(side_caches(machine));
-    if system.numa_balancing.is_some_and(|m| m != 0) && machine.nodes.len() > 1 {
-        warnings.push(says::numa_balancing());
-    }
+    let mut warnings = side_caches(machine);
     if system.ksm == Some(1) {
         warnings.push(says::ksm());
     }
@@ -125,9 +115,6 @@ pub fn warnings(machine: &Machine) -> Vec<Warning> {
     if system.thp.as_deref() == Some("never") {
         warnings.push(says::thp_never());
     }
-    warnings.extend(system.governor.as_deref().filter(|g| *g != "performance").map(says::governor));
-    let is_fast = |s: &&str| ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"].contains(s);
-    warnings.extend(system.clocksource.as_deref().filter(|s| !is_fast(s)).map(says::clocksource));
     // The share of cpus that may be busy before a quiet machine is no longer assumed.
     const BUSY: f64 = 0.1;
     let cpus = machine.allowed_cpus.len();

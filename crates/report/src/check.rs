@@ -30,11 +30,12 @@ pub fn check(check: &Check, style: &Style) -> String {
         n if is_open => format!("{n} of {of} not judged; {failed} failed, {passed} passed"),
         n => format!("{failed} of {of} failed, {passed} passed; {n} could not be judged"),
     };
-    let lacks = check.lacks_figures();
-    let text = if lacks { format!("{text}; no measured figure was judged") } else { text };
+    let missing = missing(check);
+    let is_whole = missing.is_none();
+    let text = missing.map_or(text.clone(), |missing| format!("{text}; {missing}"));
     let ink = match (failed, passed) {
         (1.., _) => Ink::Bad,
-        (0, 1..) if !is_open && !lacks => Ink::Good,
+        (0, 1..) if !is_open && is_whole => Ink::Good,
         _ => Ink::Warn,
     };
     out.push_str(&format!("\n{}", hanging("RESULT  ", &text, ink, style)));
@@ -48,6 +49,15 @@ pub fn check(check: &Check, style: &Style) -> String {
         }
     }
     out + &contradictions(&check.contradictions, style)
+}
+
+/// What keeps a check without failures from being a pass; `None` of one that passes.
+fn missing(check: &Check) -> Option<String> {
+    if check.lacks_figures() {
+        return Some("no measured figure was judged".to_owned());
+    }
+    let required: Vec<&str> = check.missing().map(|result| result.that.as_str()).collect();
+    (!required.is_empty()).then(|| format!("required, but not judged: {}", required.join(", ")))
 }
 
 /// An expectation with its mark, its worst value, and why it matters where it did not pass.
@@ -208,6 +218,7 @@ mod tests {
             failed,
             unjudged,
             measured,
+            required: false,
             texts,
             reasons,
             why,
@@ -250,6 +261,11 @@ mod tests {
         facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
         let facts = check(&facts, &Style::default()).replace('\n', " ");
         assert!(facts.contains("0 passed; no measured figure"), "{facts}");
+        let mut required = made.clone();
+        required.results = vec![made.results[0].clone(), made.results[2].clone()];
+        required.results[1].required = true;
+        let required = check(&required, &Style { width: 120, ..Style::default() });
+        assert!(required.contains("required, but not judged: edac.corrected <= 0"), "{required}");
         assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
     }
 

@@ -124,7 +124,7 @@ fn the_result_names_what_weighs_most() {
     let mut made = all_fine();
     assert_eq!(
         result(&made),
-        "as expected: 1 expectation passed, none failed, 22 could not be judged; all 28 figures trusted"
+        "as expected: 1 expectation passed, none failed, 24 could not be judged; all 28 figures trusted"
     );
     made.complete = false;
     assert_eq!(result(&made), "stopped before its end; all 28 figures trusted");
@@ -174,7 +174,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
     let result = text.split("figures trusted").next().unwrap();
     let first = "RESULT expected size.l3 >= 0.75 x size.l3.declared, is 16.64 MiB (31 % too low): ";
     assert!(result.contains(first), "{result}");
-    for also in ["dimms.speed >= rated", "channels.populated >= channels", "edac.corrected.boot <= 0"] {
+    for also in ["dimms.speed >= 0.99 x rated", "channels.populated >= channels", "edac.corrected.boot <= 0"] {
         assert!(result.contains(also), "{also}: {result}");
     }
     assert!(text.contains("1243, limit 0") && text.contains("a channel without a module adds no bandwidth"), "{text}");
@@ -190,7 +190,7 @@ fn figures_without_anything_to_compare_with_are_not_as_expected() {
         "nothing to compare with: no expectation of a figure could be judged; all 16 figures trusted"
     );
     let text = shown(&made).replace(['\n', '\u{a0}'], " ");
-    assert!(text.contains("Nothing to compare with: read.dram.all was not measured"), "{text}");
+    assert!(text.contains("Nothing to compare with: the machine is a guest of KVM"), "{text}");
 }
 
 #[test]

@@ -291,7 +291,7 @@ fn json_is_the_document() {
 fn redacted_documents_name_nobody() {
     let mut run = troubled_run();
     run.bench.kernels = vec![];
-    run.warnings.push(tiermark_model::messages::system::governor("that of build-7"));
+    run.warnings.push(tiermark_model::messages::system::doctor_problem("governor", "that of build-7", "", ""));
     run.warnings.push(tiermark_model::messages::run::busy(1.2, 2, "nginx 0.9, children of mysqld 0.3", None));
     run.machine.unseen.push(tiermark_model::messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
     let labels = &mut run.experiments[0].findings[0].labels;
@@ -311,7 +311,8 @@ fn redacted_documents_name_nobody() {
 fn short_names_of_hosts_are_taken_out_as_words() {
     let mut run = troubled_run();
     run.machine.system.hostname = Some("l1".into());
-    run.warnings = vec![tiermark_model::messages::system::governor("that of l1, not l10 nor xl1")];
+    run.warnings =
+        vec![tiermark_model::messages::system::doctor_problem("governor", "that of l1, not l10 nor xl1", "", "")];
     let labels = &mut run.experiments[0].findings[0].labels;
     *labels = labels.clone().text("tier", "l1").text("note", "seen on l1.");
     let redacted = tiermark_report::redact(&run);

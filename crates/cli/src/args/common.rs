@@ -87,6 +87,22 @@ pub(crate) struct RunArgs {
     pub(crate) view: View,
 }
 
+impl RunArgs {
+    /// The first option that prints something else than a report on standard output.
+    pub(crate) fn printed(&self) -> Option<&'static str> {
+        let result = &self.result;
+        let to_stdout = |place: &Option<String>| place.as_deref() == Some("-");
+        let options = [
+            ("dry-run", self.place.control.dry_run),
+            ("json", to_stdout(&result.json)),
+            ("jsonl", to_stdout(&result.jsonl)),
+            ("html", to_stdout(&result.html)),
+            ("format", result.format != Format::Text),
+        ];
+        options.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+}
+
 /// Where and how hard to measure.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Measuring")]

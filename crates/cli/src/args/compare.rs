@@ -66,13 +66,13 @@ A file has a table [[expect]] for each, with that = \"...\"; why and source are
 optional. `tiermark help check` explains the file.
 `tiermark check --rules > mine.toml` writes the built-in rules, to change.
 Examples:
-  tiermark check --run
+  sudo tiermark check --run
   tiermark check --run --expect server.toml -- --force --full
   tiermark check last --expect server.toml
   tiermark check --list
 Exit codes: 0 all that could be judged passed, 2 bad usage, 3 one failed, 4 nothing was
-measured, or no expectation could be judged, 5 no measured figure could be judged
-(--strict: some expectations could not).";
+measured, or no expectation could be judged, 5 no measured figure or not all required
+expectations could be judged (--strict: some expectations could not).";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 use tiermark_config::text_of;
 use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
 use tiermark_model::{CHECK_SCHEMA, Check, CheckOutcome, Exit, Run};
@@ -49,14 +50,28 @@ fn survey(options: &[String], simulation: &Simulation) -> Result<Ended, Failure>
     let words = ["tiermark", "survey"].into_iter().chain(options.iter().map(String::as_str));
     let parsed = command_here().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = parsed.map_err(|error| {
+        if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+            return not_judged("help");
+        }
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Failure::usage(format!("options of the survey, behind --: {first} (`tiermark survey --help` lists them)"))
     })?;
     match cli.command {
-        Some(Command::Measure(survey)) => survey.conduct(simulation, false),
+        Some(Command::Measure(survey)) => match survey.run.printed() {
+            Some(option) => Err(not_judged(option)),
+            None => survey.conduct(simulation, false),
+        },
         _ => Err(Failure::tool("a survey is a command that measures")),
     }
+}
+
+/// An option of the survey with which standard output would hold something else than the judgement.
+fn not_judged(option: &str) -> Failure {
+    Failure::usage(format!(
+        "`check --run` prints the judgement, not what --{option} behind -- prints: give a file \
+         (--json=FILE), or type `tiermark survey --{option}`"
+    ))
 }
 
 /// Judges a run and prints the result.
@@ -94,19 +109,25 @@ fn exit(found: &Check, strict: bool) -> Exit {
         complain("no expectation could be judged: measure the figures that expectations name (`tiermark check --run`)");
         return Exit::Refused;
     }
-    if found.lacks_figures() {
-        complain(&format!("no measured figure could be judged: {}", missing(found)));
+    if let Some(missing) = missing(found) {
+        complain(&missing);
         return Exit::Partial;
     }
     let is_whole = count(CheckOutcome::Unjudged) == 0 && found.run.complete;
     if strict && !is_whole { Exit::Partial } else { Exit::Done }
 }
 
-/// Why figures could not be judged, a few reasons.
-fn missing(found: &Check) -> String {
+/// What keeps the run from passing, with a few reasons; `None` of a run that passes.
+fn missing(found: &Check) -> Option<String> {
     const NAMED: usize = 3;
-    let of_figures = found.results.iter().filter(|result| result.measured);
-    let all: BTreeSet<&str> = of_figures.flat_map(|result| &result.reasons).map(|note| note.text.as_str()).collect();
+    let first = found.missing().next()?;
+    let what = match found.lacks_figures() {
+        true => "no measured figure could be judged".to_owned(),
+        false => format!("{} could not be judged, and no run passes without it", first.that),
+    };
+    let all: BTreeSet<&str> =
+        found.missing().flat_map(|result| &result.reasons).map(|note| note.text.as_str()).collect();
     let more = if all.len() > NAMED { "; …" } else { "" };
-    format!("{}{more}", all.into_iter().take(NAMED).collect::<Vec<_>>().join("; "))
+    let why = all.into_iter().take(NAMED).collect::<Vec<_>>().join("; ");
+    Some(format!("{what}: {why}{more}"))
 }

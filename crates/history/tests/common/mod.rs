@@ -338,6 +338,7 @@ pub(crate) fn example_run() -> Run {
         simulated: Some("example".into()),
         machine: machine(),
         health: None,
+        problems: None,
         counters: None,
         bench: bench(),
         experiments: vec![Experiment {

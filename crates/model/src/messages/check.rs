@@ -112,7 +112,8 @@ messages! {
 
     /// A machine whose peak is not known.
     Note check_peak_unknown():
-        "the theoretical peak is not known: no data of memory modules (only root can read SMBIOS, and most guests have none)";
+        "the theoretical peak is not known: it follows from the memory modules (SMBIOS), which only root can read and \
+         some boards do not describe";
 
     /// A guest, in which the data of memory modules are the hypervisor's.
     Note check_peak_of_guest(hypervisor: &str):
@@ -138,6 +139,9 @@ messages! {
     /// A limit that holds for machines of one node a socket.
     Note needs_whole_sockets(): "firmware splits each socket into several nodes, whose memory is not equally far";
 
+    /// A limit that holds for cores of one kind.
+    Note needs_one_kind_of_core(): "the cores are of several kinds, which differ in the bytes of a cycle";
+
     /// A limit that holds for one module on each channel.
     Note needs_one_module_a_channel():
         "which modules share a memory channel is not known: the sum of each channel counts, not the size of a module";
@@ -145,6 +149,9 @@ messages! {
     /// A limit that holds where channels are filled unevenly.
     Note needs_uneven_channels():
         "each socket has an even number of memory channels with modules, or their number is not known";
+
+    /// A run without a check-up.
+    Note not_examined(): "the run has no check-up of the machine: an older tiermark made it";
 
     /// Nodes whose memory is not known.
     Note node_sizes_unknown(): "the memory of each node is not reported";

@@ -40,6 +40,10 @@ pub fn redact(run: &Run) -> Run {
         let faults = counters.check.iter_mut().flat_map(|check| &mut check.faults);
         faults.for_each(|fault| scrub.note(fault));
     }
+    for problem in run.problems.iter_mut().flatten() {
+        scrub.text(&mut problem.value);
+        problem.cure.iter_mut().for_each(|cure| scrub.text(cure));
+    }
     for warning in &mut run.warnings {
         programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
         scrub.text(&mut warning.state);

@@ -5,7 +5,7 @@ use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity,
 use super::figures::{Figure, Survey};
 use super::states::{self, labelled};
 use super::words;
-use crate::check::found;
+use crate::check::{found, said};
 use crate::ladder::row_name;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, spoken, wrap};
@@ -98,13 +98,17 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check, style: &Style) -> Out
     if !survey.run.complete {
         return Outcome::Wrong("stopped before its end".to_owned());
     }
-    expected(judged)
+    expected(judged, style)
 }
 
 /// What a run without a fault is: as expected only if something was expected of its figures.
-fn expected(judged: &Check) -> Outcome {
+fn expected(judged: &Check, style: &Style) -> Outcome {
     if judged.lacks_figures() {
         return Outcome::Wrong("nothing to compare with: no expectation of a figure could be judged".to_owned());
+    }
+    let required: Vec<String> = judged.missing().map(|result| said(result, style)).collect();
+    if !required.is_empty() {
+        return Outcome::Wrong(format!("not judged: {}", required.join("; ")));
     }
     let passed = count_of(judged.count(CheckOutcome::Passed) as u64, "expectation");
     let open = match judged.count(CheckOutcome::Unjudged) {

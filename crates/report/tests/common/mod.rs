@@ -66,6 +66,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         simulated: None,
         machine,
         health: None,
+        problems: None,
         counters: None,
         bench: Bench {
             idle_traffic: None,

@@ -260,6 +260,7 @@ impl Made {
             simulated: None,
             machine: guest(),
             health: None,
+            problems: None,
             counters: None,
             bench: Bench::default(),
             experiments: vec![Experiment {

@@ -99,6 +99,13 @@ pub fn checkup(input: &CheckInput<'_>) -> Checkup {
     Checkup { machine: named(input.machine), checks }
 }
 
+/// What a run finds when it begins, and its numbers then rest on. Other work and steal are not among it: a run watches both from its
+/// beginning to its end.
+pub fn problems(root: &Root, machine: &Machine) -> Vec<CheckRow> {
+    let checks = checkup(&CheckInput { root, machine, busy: None, held: &[] }).checks;
+    checks.into_iter().filter(|check| check.health == Health::Problem).collect()
+}
+
 /// The machine in a line.
 fn named(machine: &Machine) -> String {
     let name = machine.cpu_model.name.clone().unwrap_or_else(|| "unknown processor".to_owned());

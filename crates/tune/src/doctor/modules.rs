@@ -1,5 +1,7 @@
 //! Memory modules: channels without one, speeds, and what the nodes get of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tiermark_machine::dmi;
 use tiermark_model::{Bytes, Dimm, MemoryChannels};
 
@@ -100,6 +102,7 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
     let mega = |transfers: f64| (transfers / 1e6).round();
     let slow: Vec<&(f64, f64)> = speeds.iter().filter(|(runs, rated)| *runs < rated * SAME_SPEED).collect();
     match (slow.first(), speeds.first()) {
+        (None, _) if speeds.len() < modules.len() => CheckResult::not_reported(),
         (_, None) => CheckResult::not_reported(),
         (Some((runs, rated)), _) => CheckResult::note(
             format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated)),
@@ -114,19 +117,26 @@ fn sizes(input: &CheckInput<'_>) -> CheckResult {
         Ok(modules) => modules,
         Err(none) => return none,
     };
-    let dram = modules.iter().filter(|dimm| !dmi::is_non_volatile(dimm));
-    let sizes: std::collections::BTreeSet<u64> = dram.filter_map(|dimm| dimm.bytes).collect();
-    let listed = sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ");
-    match sizes.len() {
-        0 => CheckResult::not_reported(),
-        1 => CheckResult::ok(format!("{listed} each")),
-        _ => CheckResult::note(listed, "use modules of one size in all channels"),
+    // Persistent memory differs from the DRAM beside it by design.
+    let mut kinds: BTreeMap<Option<&str>, BTreeSet<u64>> = BTreeMap::new();
+    for dimm in &modules {
+        let Some(bytes) = dimm.bytes else { return CheckResult::not_reported() };
+        kinds.entry(dimm.kind.as_deref()).or_default().insert(bytes);
+    }
+    let listed =
+        |sizes: &BTreeSet<u64>| sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ");
+    match kinds.values().find(|sizes| sizes.len() > 1) {
+        Some(sizes) => CheckResult::note(listed(sizes), "use modules of one size in all channels"),
+        None => CheckResult::ok(
+            kinds.values().map(|sizes| format!("{} each", listed(sizes))).collect::<Vec<_>>().join(", "),
+        ),
     }
 }
 
 fn nodes(input: &CheckInput<'_>) -> CheckResult {
     let own = input.machine.nodes.iter().filter(|node| !node.is_memory_only());
-    let sizes: Vec<(u32, u64)> = own.filter_map(|node| Some((node.id, node.memory_bytes?))).collect();
+    let sizes: Option<Vec<(u32, u64)>> = own.map(|node| Some((node.id, node.memory_bytes?))).collect();
+    let sizes = sizes.unwrap_or_default();
     let Some((_, least)) = sizes.iter().min_by_key(|(_, bytes)| *bytes) else { return CheckResult::not_reported() };
     let most = sizes.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();
     if *least as f64 >= most as f64 * SAME_SIZE {
