@@ -199,9 +199,10 @@ fn backing(run: &Run) -> Option<At> {
     least.map(|share| At::whole(Ok(Range::exactly(share))))
 }
 
-/// The number of problems, at the place that names them.
+/// The number of problems, at the place that names them. Settings are none: a server with the defaults of its system is no faulty one.
 fn problems(run: &Run) -> At {
     let Some(all) = &run.problems else { return At::whole(Err(says::not_examined())) };
+    let all: Vec<_> = all.iter().filter(|row| !row.is_setting).collect();
     let number = Ok(Range::exactly(all.len() as f64));
     let named = all.iter().map(|row| format!("{} ({})", row.name, row.value)).collect::<Vec<_>>().join(", ");
     if all.is_empty() { At::whole(number) } else { At::part(named, number) }

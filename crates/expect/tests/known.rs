@@ -154,8 +154,12 @@ fn problems_of_doctor_are_counted_and_named_and_unknown_in_older_documents() {
         health: Health::Problem,
         why: String::new(),
         cure: None,
+        is_setting: false,
     };
-    run.problems = Some(vec![problem("cpu quota", "0.50 cpus"), problem("clocksource", "hpet")]);
+    let setting = CheckRow { is_setting: true, ..problem("NUMA balancing", "on") };
+    run.problems = Some(vec![setting.clone()]);
+    assert_eq!(outcome(&run, "doctor.problems <= 0"), Passed, "a default of many systems");
+    run.problems = Some(vec![problem("cpu quota", "0.50 cpus"), setting, problem("clocksource", "hpet")]);
     let worst = judged(&run, "doctor.problems <= 0").worst.unwrap();
     assert_eq!((worst.value, worst.place.as_deref()), (2.0, Some("cpu quota (0.50 cpus), clocksource (hpet)")));
 }

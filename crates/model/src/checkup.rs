@@ -33,6 +33,9 @@ pub struct CheckRow {
     pub why: String,
     /// The command that cures it: printed, never run.
     pub cure: Option<String>,
+    /// Whether it is a setting that `tune` changes: it says nothing of the machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_setting: bool,
 }
 
 /// A check-up.

@@ -60,7 +60,7 @@ fn governor(input: &CheckInput<'_>) -> CheckResult {
     match governor.as_str() {
         "performance" => CheckResult::ok("performance"),
         "powersave" if by_hardware => CheckResult::note(format!("powersave ({driver})"), cure),
-        other => CheckResult::problem(other, cure),
+        other => CheckResult::problem(other, cure).of_setting(),
     }
 }
 

@@ -88,7 +88,7 @@ fn balancing(input: &CheckInput<'_>) -> CheckResult {
         Some(n) if nodes < 2 => CheckResult::ok(format!("{n}, without effect on one node")),
         Some(n) => {
             let cure = "tiermark tune --profile latency --only kernel.numa_balancing --apply";
-            CheckResult::problem(if n == 2 { "on, between tiers" } else { "on" }, cure)
+            CheckResult::problem(if n == 2 { "on, between tiers" } else { "on" }, cure).of_setting()
         }
     }
 }

@@ -38,24 +38,30 @@ struct CheckResult {
     health: Health,
     value: String,
     cure: Option<String>,
+    is_setting: bool,
 }
 
 impl CheckResult {
     fn ok(value: impl Into<String>) -> Self {
-        Self { health: Health::Ok, value: value.into(), cure: None }
+        Self { health: Health::Ok, value: value.into(), cure: None, is_setting: false }
     }
 
     fn note(value: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { health: Health::Note, value: value.into(), cure: Some(cure.into()).filter(|c| !c.is_empty()) }
+        Self { health: Health::Note, cure: Some(cure.into()).filter(|c| !c.is_empty()), ..Self::ok(value) }
     }
 
     fn problem(value: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { health: Health::Problem, ..Self::note(value, cure) }
     }
 
+    /// Of a setting of the kernel, which says nothing of the machine.
+    fn of_setting(self) -> Self {
+        Self { is_setting: true, ..self }
+    }
+
     /// Nothing to check: the system lacks it.
     fn not_here(value: impl Into<String>) -> Self {
-        Self { health: Health::NotHere, value: value.into(), cure: None }
+        Self { health: Health::NotHere, ..Self::ok(value) }
     }
 
     /// Nothing to check: the system does not say, or a captured tree lacks the file.
@@ -93,6 +99,7 @@ pub fn checkup(input: &CheckInput<'_>) -> Checkup {
             health: found.health,
             why: check.why.to_owned(),
             cure: found.cure,
+            is_setting: found.is_setting,
         }
     };
     let checks = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |check| row(group, check))).collect();
