@@ -119,13 +119,34 @@ const COUNTED: [(&str, &str); 3] = [
 const GUEST: (&str, &str) =
     ("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu lm sse2 avx2 hypervisor\n");
 
+/// A group that gets half a cpu.
+const QUOTA: [(&str, &str); 5] = [
+    GUEST,
+    ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+    ("proc/self/cgroup", "0::/box"),
+    ("sys/fs/cgroup/box/cpu.max", "50000 100000"),
+    ("sys/fs/cgroup/box/cpu.stat", "nr_throttled 812"),
+];
+
+/// A default of many systems is no fault of a server: the survey warns, and `check` passes.
+#[test]
+fn a_setting_is_no_fault_of_a_server() {
+    let user = User::new();
+    let own = [GUEST, ("proc/sys/kernel/numa_balancing", "1")];
+    let machine = tree(&user.path("balanced"), &Synth { sockets: 2, ..Synth::default() }, &own);
+    user.run(&["doctor", "--root", &machine]).expect(3);
+    user.run(&["check", "--run", "--simulate", &machine, "--", "--quick", "-q"]).expect(0);
+    let report = user.run(&["show"]).expect(0).out;
+    assert!(report.contains("RESULT  `tiermark doctor` finds: NUMA balancing"), "{report}");
+}
+
 #[test]
 fn a_problem_of_doctor_fails_the_run_and_its_survey() {
     let user = User::new();
     let check = ["check", "--run", "--json", "--", "--quick", "-q"];
     for (name, own, problem) in [
         ("healthy", vec![GUEST], None),
-        ("balanced", vec![GUEST, ("proc/sys/kernel/numa_balancing", "1")], Some("NUMA balancing (on)")),
+        ("quota", QUOTA.to_vec(), Some("cpu quota (0.50 cpus; stopped 812 times so far)")),
         (
             "throttled",
             vec![
