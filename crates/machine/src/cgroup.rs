@@ -236,7 +236,10 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
 /// process's own group counts is of a limit that it had.
 fn memory_throttled(reader: &Reader<'_>, place: &Membership<'_>) -> Option<u64> {
     let high = |dir: &&String| reader.word(&format!("{dir}/memory.high")).is_some_and(|limit| limit != "max");
-    let times = |dir: &String| count(reader, &format!("{dir}/memory.events"), "high");
+    // The other file counts what limits of groups below did, siblings among them.
+    let times = |dir: &String| {
+        ["memory.events.local", "memory.events"].iter().find_map(|file| count(reader, &format!("{dir}/{file}"), "high"))
+    };
     let limiting = place.dirs.iter().filter(high).filter_map(times).max();
     limiting.or_else(|| times(place.dirs.first()?))
 }

@@ -105,15 +105,16 @@ pub struct Cgroup {
     /// Whether that limit throttles (`memory.high`) instead of killing (`memory.max`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit_throttles: bool,
-    /// Times that the kernel throttled the group that carries the limit, or without a limit the process's own, because of its memory
-    /// (`high` of `memory.events`).
+    /// Times that the kernel throttled because of `memory.high` of a group on the way up from the process's own: the most of these
+    /// groups (`high` of `memory.events.local`, else of `memory.events`, which counts the groups below too). Without such a limit, those of
+    /// the process's own group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_throttled: Option<u64>,
     /// Memory used in the group that carries the limit.
     pub memory_used: Option<u64>,
     /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
     pub cpu_quota: Option<f64>,
-    /// Periods in which the kernel stopped the process's own group because of a quota (`nr_throttled` of `cpu.stat`).
+    /// Periods in which the kernel stopped the group that has the quota, without one the process's own (`nr_throttled` of `cpu.stat`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_throttled: Option<u64>,
 }
