@@ -78,6 +78,8 @@ pub fn spoken(seconds: f64) -> String {
 pub struct Estimate {
     /// Tenants that are reckoned with.
     pub tenants: u32,
+    /// Whether `most-tenants` allows fewer than memory would hold: the search then ends with "or more".
+    pub is_capped: bool,
     /// Trials that a search takes.
     pub trials: u32,
     /// Time that the whole search takes.
@@ -95,7 +97,8 @@ impl Scenario {
         };
         let SearchLimits { most_trials, tenants: only, .. } = self.limits;
         let limits = Limits { arithmetic: self.arithmetic(room), most_tenants, only, most_trials };
-        let edge = only.unwrap_or_else(|| self.edge(tier, &limits.arithmetic)).min(most_tenants);
+        let wanted = only.unwrap_or_else(|| self.edge(tier, &limits.arithmetic));
+        let edge = wanted.min(most_tenants);
         let mut search = Search::new(limits);
         let (mut about, mut before) = (TimeRange::both(AROUND), 0);
         while let Step::Trial(ask) = search.next_step() {
@@ -103,7 +106,7 @@ impl Scenario {
             before = ask.tenants;
             search.told(&ask, if ask.tenants <= edge { Outcome::Pass } else { Outcome::Fail });
         }
-        Estimate { tenants: edge, trials: search.made(), about }
+        Estimate { tenants: edge, is_capped: wanted > most_tenants, trials: search.made(), about }
     }
 
     /// The step before all searches: one tenant is started to measure its memory.

@@ -64,16 +64,15 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
     if let Some(busy) = over(signs.client_cpu, BUSY) {
         return found(Resource::Client, says::client_busy(busy));
     }
-    if let Some(late) = over(signs.late_sends, LATE) {
-        return found(Resource::Client, says::requests_sent_late(late));
-    }
-    if let Some(lain) = over(signs.late_answers, LATE) {
-        return found(Resource::Client, says::answers_read_late(lain));
-    }
-    if let Some((late, limit)) = signs.late_of_average.filter(|(late, limit)| *late > LATE_OF_AVERAGE * limit) {
-        return found(Resource::Client, says::client_late_on_average(late, limit, &time(late), &time(limit)));
-    }
     let busy = over(signs.cpus, BUSY);
+    let others = busy.zip(signs.others.filter(|share| *share >= OTHERS_DECIDE));
+    if let Some(late) = late(signs) {
+        // A client that is late and not busy itself had to wait for a cpu.
+        return match others {
+            Some((busy, others)) => found(Resource::Others, says::others_took_cpus(busy, others)),
+            None => found(Resource::Client, late),
+        };
+    }
     if let (Some(busy), None) = (busy, signs.tenants_cpu) {
         return found(Resource::Client, says::client_cpus_busy(busy));
     }
@@ -89,6 +88,7 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
         (None, wait) => wait.map(says::waited_for_cpu),
     };
     if let Some(why) = of_cpu {
+        // Also where waiting alone shows that cpus ran out.
         let others = signs.cpus.zip(signs.others.filter(|share| *share >= OTHERS_DECIDE));
         return match others {
             Some((busy, others)) => found(Resource::Others, says::others_took_cpus(busy, others)),
@@ -99,6 +99,17 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
         return found(Resource::Link, says::link_full(used));
     }
     found(Resource::MemoryTier, says::faults_in_tail(over(signs.faults_per_request, FAULTS)?))
+}
+
+/// How the client was late; `None` if it was in time.
+fn late(signs: &Signs) -> Option<Note> {
+    let over = |sign: Option<f64>| sign.filter(|share| *share > LATE);
+    let on_average = || {
+        let (late, limit) = signs.late_of_average.filter(|(late, limit)| *late > LATE_OF_AVERAGE * limit)?;
+        Some(says::client_late_on_average(late, limit, &time(late), &time(limit)))
+    };
+    let answers = || over(signs.late_answers).map(says::answers_read_late);
+    over(signs.late_sends).map(says::requests_sent_late).or_else(answers).or_else(on_average)
 }
 
 #[cfg(test)]
@@ -179,8 +190,13 @@ mod tests {
         // Tenants that wait for a cpu wait for those programs.
         (signs.cpus, signs.others, signs.cpu_wait) = (Some(0.7), Some(0.4), Some(0.6));
         assert_eq!(named(&signs).unwrap().0, Resource::Others);
+        // A client that they keep from a cpu is late without being busy.
+        (signs.cpus, signs.late_sends) = (Some(0.95), Some(0.03));
+        assert_eq!(named(&signs).unwrap().0, Resource::Others);
+        assert_eq!(named(&Signs { client_cpu: Some(0.95), ..signs }).unwrap().0, Resource::Client, "it is busy itself");
+        signs.late_sends = None;
         // The kernel's work for the tenants is theirs.
-        signs.others = Some(0.1);
+        (signs.others, signs.cpus) = (Some(0.1), Some(0.7));
         assert_eq!(named(&signs).unwrap().0, Resource::Cpu);
         // What other programs use ends nothing where cpus are free.
         (signs.others, signs.cpu_wait) = (Some(0.4), Some(0.1));

@@ -1,13 +1,15 @@
 //! Scenes of runs of `capacity` and of `load`: what limited the tenants, and what the client saw of the servers.
 
 use tiermark_model::capacity::{
-    Capacity, Case, Evidence, OTHERS_DECIDE, Outcome, Resource, TrialRecord, tenants as counted,
+    Capacity, Case, Ended, Evidence, OTHERS_DECIDE, Outcome, Resource, TrialRecord, tenants as counted,
 };
 use tiermark_model::load::{LoadLoop, LoadRun};
 use tiermark_model::messages::capacity::codes::others_busy;
 use tiermark_model::messages::run::codes::busy;
-use tiermark_model::messages::trials::codes::processes_killed;
-use tiermark_model::{Confidence, Note};
+use tiermark_model::messages::trials::codes::{
+    compressed_takes_dram, dram_exceeded, faults_in_tail, processes_killed, waited_for_device, waited_for_memory,
+};
+use tiermark_model::{Code, Confidence, Note};
 
 use crate::facts::{Fact, LIMIT, Scene, SceneKind};
 
@@ -39,14 +41,20 @@ fn of_case(case: &Case, programs: &str) -> Option<Scene> {
     let trial = telling(case)?;
     let others = trial.evidence.as_ref().and_then(Evidence::others_cpu);
     let is_others = others.is_some_and(|share| share >= OTHERS_DECIDE);
-    let limit = match case.ended_by.as_ref().map(|by| by.resource) {
-        Some(Resource::MemoryTier) => "memory",
-        Some(Resource::Others) => "others",
+    let is_one_of = |by: &Ended, codes: &[Code]| codes.contains(&by.why.code);
+    let limit = match case.ended_by.as_ref().map(|by| (by.resource, by)) {
+        // Faults and waiting go with all three; what ended the search does not.
+        Some((Resource::MemoryTier, by)) if is_one_of(by, &[compressed_takes_dram, dram_exceeded]) => "pool",
+        Some((Resource::MemoryTier, by)) if is_one_of(by, &[waited_for_memory, waited_for_device, faults_in_tail]) => {
+            "tier"
+        }
+        Some((Resource::MemoryTier, _)) => "memory",
+        Some((Resource::Others, _)) => "others",
         // Of a document before other programs were told from tenants.
-        Some(Resource::Cpu) if is_others => "others",
-        Some(Resource::Cpu) => "cpu",
-        Some(Resource::Link) => "link",
-        Some(Resource::Client) => "client",
+        Some((Resource::Cpu, _)) if is_others => "others",
+        Some((Resource::Cpu, _)) => "cpu",
+        Some((Resource::Link, _)) => "link",
+        Some((Resource::Client, _)) => "client",
         None => match trial.outcome {
             Outcome::Fail => "unknown",
             Outcome::Unclear => "unclear",

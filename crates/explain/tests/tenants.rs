@@ -11,7 +11,7 @@ use tiermark_model::load::{
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::messages::trials;
-use tiermark_model::{Explanation, Machine, Tool};
+use tiermark_model::{Bytes, Explanation, MIB, Machine, Tool};
 
 fn trial(number: u32, tenants: u32, outcome: Outcome, ended_by: Option<Ended>, seen: Option<Evidence>) -> TrialRecord {
     TrialRecord {
@@ -93,6 +93,15 @@ fn each_end_of_a_search_has_its_explanation_and_no_other() {
         (ended(MemoryTier, trials::processes_killed(2), Fail, None), "tenants-memory"),
         (ended(MemoryTier, trials::waited_for_memory(0.3), Fail, faults(0.4)), "tenants-tier"),
         (ended(MemoryTier, trials::waited_for_memory(0.3), Fail, faults(0.001)), "tenants-memory-full"),
+        // Compressed memory fills up while requests fault, and are fast enough.
+        (
+            ended(MemoryTier, trials::compressed_takes_dram(Bytes(490 * MIB), Bytes(512 * MIB)), Fail, faults(3.1)),
+            "tenants-pool",
+        ),
+        (
+            ended(MemoryTier, trials::memory_below_floor(Bytes(MIB), Bytes(2 * MIB)), Fail, faults(3.1)),
+            "tenants-memory-full",
+        ),
         (ended(Cpu, trials::waited_for_cpu(0.6), Fail, Some(cpus)), "tenants-cpu"),
         (ended(Client, trials::requests_sent_late(0.04), Unclear, Some(late)), "tenants-client"),
         (ended(Client, trials::requests_sent_late(0.04), Unclear, Some(waits)), "tenants-client"),

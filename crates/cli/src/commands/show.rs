@@ -66,7 +66,7 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     if needs_probes(args) {
         let options = format!("--reanalyse, --format, {}", tiermark_report::run_view_options(", "));
         return Err(Failure::usage(format!(
-            "'{}' is not a run of probes, and {options} apply only to such runs",
+            "'{}' is a run of tenants or of load, and {options} are of other runs; --json prints its document, -v each trial with its reasons",
             args.run
         )));
     }

@@ -98,6 +98,9 @@ fn searches(scenario: &Scenario, setup: &RunSetup, admission: &Admission) -> (Ve
         let holds = match scenario.backend {
             _ if scenario.limits.tenants.is_some() => tenants(estimate.tenants),
             Backend::External => format!("up to {} servers", estimate.tenants),
+            _ if estimate.is_capped => {
+                format!("up to {}, by most-tenants: memory may hold more", tenants(estimate.tenants))
+            }
             _ => format!("memory holds about {}", tenants(estimate.tenants)),
         };
         let (load, about) = (case.requests, estimate.about);
