@@ -51,3 +51,12 @@ fn the_sum_of_all_nodes_is_of_no_single_node() {
     let one = user.run(&["survey", "--quick", "--simulate", "synth:cores=2,mem=16G", "-q"]).expect(0).out;
     assert!(!one.contains("tiermark matrix"), "{one}");
 }
+
+/// The heading counts the cores of the machine; memory of another node is read by those of one.
+#[test]
+fn rates_of_fewer_cores_than_the_heading_counts_say_so() {
+    let user = User::new();
+    let report = user.run(&["survey", "--quick", "--simulate", SERVER, "-q", "--no-save"]).out;
+    assert!(report.contains("all 8 cores, GB/s"), "{report}");
+    assert!(report.contains("DRAM node 1: all cores are here 4 cores (cpus 0-3)\n"), "{report}");
+}

@@ -167,7 +167,7 @@ fn judge(pair: Pair<(Value, Value)>, comparator: Comparator, unit: CheckUnit) ->
     let (value, limit) = match pair.term {
         Ok((Value::Number(value), Value::Number(limit))) => (value, limit),
         Ok((Value::Text(value), Value::Text(limit))) => {
-            let holds = Some((value == limit) == (comparator == Comparator::Same));
+            let holds = Some(is_text(&value, &limit) == (comparator == Comparator::Same));
             return Judged { holds, texts: Some(CheckedTexts { value, comparator, limit }), ..Judged::default() };
         }
         // The language compares no text with a number.
@@ -183,6 +183,14 @@ fn judge(pair: Pair<(Value, Value)>, comparator: Comparator, unit: CheckUnit) ->
     }
     let place = pair.place.text();
     Judged { holds, value: shown((value, comparator, limit), holds, unit, place), texts: None, reasons }
+}
+
+/// Whether a text is the one that is expected, or begins as it does: `6.*` stands for all versions that begin with `6.`.
+fn is_text(value: &str, expected: &str) -> bool {
+    match expected.strip_suffix('*') {
+        Some(beginning) => value.starts_with(beginning),
+        None => value == expected,
+    }
 }
 
 /// `Some(true)` if a comparison holds for all values of two ranges, `Some(false)` if it holds for no pair of values; `None` if it

@@ -219,3 +219,18 @@ fn facts_alone_are_no_judgement_of_figures() {
     let doubted = graded(latency(0, 1, 150.0), Verdict::suspect);
     assert!(by_rules(&run(vec![latency(0, 0, 80.0), doubted])).lacks_figures(), "a suspect figure is not judged");
 }
+
+#[test]
+fn a_text_may_be_asked_for_by_its_beginning() {
+    let mut run = run(Vec::new());
+    run.machine.system.kernel = Some("6.18.44".to_owned());
+    for (that, expected) in [
+        ("kernel == '6.*'", Passed),
+        ("kernel == '6.1.*'", Failed),
+        ("kernel == '*'", Passed),
+        ("kernel != '5.*'", Passed),
+        ("kernel == '6.x'", Failed),
+    ] {
+        assert_eq!(outcome(&run, &that.replace('\'', "\\\"")), expected, "{that}");
+    }
+}

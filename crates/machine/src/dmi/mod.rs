@@ -114,7 +114,13 @@ pub fn empty_channels(dimms: &[Dimm]) -> Vec<String> {
     let filled: BTreeSet<&String> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
     let mut met = BTreeSet::new();
     let empty = slots().filter(|(channel, _)| !filled.contains(channel) && met.insert(*channel));
-    empty.filter_map(|(_, dimm)| dimm.locator.clone()).collect()
+    // Some boards give all slots one name, and tell them apart by the bank.
+    let is_unique = |dimm: &Dimm| dimms.iter().filter(|other| other.locator == dimm.locator).count() == 1;
+    let name = |dimm: &Dimm| match &dimm.bank {
+        Some(bank) if !is_unique(dimm) => Some(format!("{} ({bank})", dimm.locator.as_ref()?)),
+        _ => dimm.locator.clone(),
+    };
+    empty.filter_map(|(_, dimm)| name(dimm)).collect()
 }
 
 /// Whether a processor of type 4 is a central one (3) and its socket populated (bit 6 of the status).

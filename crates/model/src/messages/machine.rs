@@ -52,7 +52,7 @@ messages! {
 
     /// An SMBIOS table that ends too early.
     Refusal modules_cut_off(path: &str):
-        { MODULES }, "{path} breaks off in the middle", "update the firmware; the part before the break is used";
+        { MODULES }, "{path} breaks off in the middle", "update the firmware; the modules before the break are left out, for others may be behind it";
 
     /// A file that is not a well-formed SMBIOS table.
     Refusal modules_malformed(path: &str, error: &str):

@@ -1,7 +1,7 @@
 //! The ladder of a survey: a row a tier with its undisturbed figures, and below it what programs got, where that
 //! differs.
 
-use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Purpose, Quantity, Unit};
+use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Purpose, Quantity, Unit, count_of};
 
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::words;
@@ -175,6 +175,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
         }
         _ => out.push_str(&whole.render(style)),
     }
+    out.push_str(&fewer_cores(survey, style));
     out.push_str(&super::cycles::cycles(survey, style));
     out.push_str(&zeros(survey, style));
     out.push_str(&walks(survey, style));
@@ -182,6 +183,20 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
     out.push_str(&buffers(survey, style));
     out.push_str(&residency(survey, style));
     out + &super::key::key(survey, style)
+}
+
+/// Rows whose rates of all cores are of fewer than the heading says: only the cores of one node read the memory of another.
+fn fewer_cores(survey: &Survey<'_>, style: &Style) -> String {
+    let cores = survey.cores();
+    let line = |row: &TierRow<'_>| {
+        let figure =
+            row.rates[1].iter().flatten().find(|figure| figure.finding.labels.number(Labels::THREADS) != cores)?;
+        let labels = &figure.finding.labels;
+        let (threads, cpus) = (labels.number(Labels::THREADS)?, labels.get(Labels::CPUS)?);
+        let text = format!("{}: all cores are here {} (cpus {cpus})", row.name, count_of(threads, "core"));
+        Some(hanging("", &text, Ink::Plain, style))
+    };
+    survey.rows.iter().filter_map(line).collect()
 }
 
 /// How fast memory is cleared.

@@ -58,6 +58,10 @@ fn container(input: &CheckInput<'_>) -> CheckResult {
 fn quota(input: &CheckInput<'_>) -> CheckResult {
     let Some(group) = &input.machine.system.cgroup else { return CheckResult::not_here("no control groups seen") };
     let Some(cpus) = group.cpu_quota else { return CheckResult::ok("none") };
+    let allowed = input.machine.allowed_cpus.len();
+    if cpus >= allowed as f64 {
+        return CheckResult::ok(format!("{cpus:.2} cpus, of which {allowed} may be used"));
+    }
     let stopped = group.cpu_throttled.filter(|times| *times > 0);
     let stopped = stopped.map_or_else(String::new, |times| format!("; stopped {} so far", times_of(times)));
     let cure = "lift it for the run: cpu.max of the group to max, docker run without --cpus, or a pod with whole cpus";
