@@ -28,16 +28,21 @@ struct Measured {
     latency: Option<String>,
     one: Option<String>,
     all: Option<String>,
+    /// Cores of `all` where they are of several sockets, and the tier is drawn in one of them.
+    cores: Option<u64>,
 }
 
 impl Measured {
     fn words(&self, style: &Style) -> String {
         let unit = style.rate_unit();
         let latency = self.latency.iter().map(|ns| format!("{ns} ns"));
-        let rates = match (&self.one, &self.all) {
-            (Some(one), Some(all)) => Some(format!("read {one} / {all} {unit} (one core / all)")),
-            (Some(one), None) => Some(format!("read {one} {unit} (one core)")),
-            (None, all) => all.as_ref().map(|all| format!("read {all} {unit}")),
+        let rates = match (&self.one, &self.all, self.cores) {
+            (Some(one), Some(all), None) => Some(format!("read {one} / {all} {unit} (one core / all)")),
+            // Longer words would be cut in a box of half the width.
+            (Some(one), Some(all), Some(cores)) => Some(format!("read {one} / {all} {unit} (one / {cores} cores)")),
+            (Some(one), None, _) => Some(format!("read {one} {unit} (one core)")),
+            (None, Some(all), Some(cores)) => Some(format!("read {all} {unit} ({cores} cores)")),
+            (None, all, _) => all.as_ref().map(|all| format!("read {all} {unit}")),
         };
         latency.chain(rates).collect::<Vec<_>>().join(" · ")
     }
@@ -90,6 +95,12 @@ fn from(f: &Finding, machine: &Machine) -> Vec<NodeId> {
     machine.nodes.iter().filter(|node| !node.cpus.intersection(&cpus).is_empty()).map(|node| node.id).collect()
 }
 
+/// The number of sockets of a finding's cpus.
+fn sockets_of(f: &Finding, machine: &Machine) -> usize {
+    let cpus = f.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+    machine.cpus.iter().filter(|cpu| cpus.contains(cpu.id)).map(|cpu| cpu.socket).collect::<IdSet>().len()
+}
+
 /// The nodes that a finding leads from and to: a cell of a matrix, or a figure of one node's cpus on a named node.
 fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
     if f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::POLICY).is_none() {
@@ -133,6 +144,9 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Meas
             _ => continue,
         };
         let here = tiers.entry((tier.to_owned(), node)).or_default();
+        // One socket's box has the sum of all sockets: how many cores that are has to stand there.
+        let spans_sockets = slot == 2 && sockets_of(f, &run.machine) > 1;
+        here.cores = here.cores.or_else(|| f.labels.number(Labels::THREADS).filter(|_| spans_sockets));
         let slot = [&mut here.latency, &mut here.one, &mut here.all].into_iter().nth(slot);
         slot.into_iter().for_each(|slot| *slot = slot.take().or_else(|| Some(shown.clone())));
     }
