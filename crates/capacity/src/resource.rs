@@ -65,13 +65,12 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
         return found(Resource::Client, says::client_busy(busy));
     }
     let busy = over(signs.cpus, BUSY);
-    let others = busy.zip(signs.others.filter(|share| *share >= OTHERS_DECIDE));
+    // Where cpus ran out: the other programs that used them, else what their use is taken for.
+    let others = signs.others.filter(|share| *share >= OTHERS_DECIDE);
+    let by_others = |cpus: Option<f64>| found(Resource::Others, says::others_took_cpus(cpus?, others?));
     if let Some(late) = late(signs) {
         // A client that is late and not busy itself had to wait for a cpu.
-        return match others {
-            Some((busy, others)) => found(Resource::Others, says::others_took_cpus(busy, others)),
-            None => found(Resource::Client, late),
-        };
+        return by_others(busy).or_else(|| found(Resource::Client, late));
     }
     if let (Some(busy), None) = (busy, signs.tenants_cpu) {
         return found(Resource::Client, says::client_cpus_busy(busy));
@@ -88,12 +87,8 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
         (None, wait) => wait.map(says::waited_for_cpu),
     };
     if let Some(why) = of_cpu {
-        // Also where waiting alone shows that cpus ran out.
-        let others = signs.cpus.zip(signs.others.filter(|share| *share >= OTHERS_DECIDE));
-        return match others {
-            Some((busy, others)) => found(Resource::Others, says::others_took_cpus(busy, others)),
-            None => found(Resource::Cpu, why),
-        };
+        // Waiting alone shows it too, where cpus are not busy all the time.
+        return by_others(signs.cpus).or_else(|| found(Resource::Cpu, why));
     }
     if let Some(used) = over(signs.link, BUSY) {
         return found(Resource::Link, says::link_full(used));
