@@ -58,7 +58,7 @@ fn rates_of_fewer_cores_than_the_heading_counts_say_so() {
     let user = User::new();
     let report = user.run(&["survey", "--quick", "--simulate", SERVER, "-q", "--no-save", "--html=page.html"]).out;
     assert!(report.contains("all 8 cores, GB/s"), "{report}");
-    assert!(report.contains("DRAM node 1: all cores are here 4 cores (cpus 0-3)\n"), "{report}");
+    assert!(report.contains("DRAM node 1: the rates of all cores are of 4 cores (cpus 0-3)\n"), "{report}");
     // The picture draws one socket's caches with it.
     let page = fs::read_to_string(user.path("page.html")).unwrap();
     assert!(page.contains("GB/s (one / 8 cores)"), "no rate in the picture says of how many cores it is");

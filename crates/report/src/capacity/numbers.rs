@@ -52,7 +52,7 @@ impl<'a> Number<'a> {
         self.full.is_empty() && self.others.iter().any(|point| point.outcome != Outcome::Unclear)
     }
 
-    /// The results to show: of full trials, or of the others where there is none.
+    /// The results to show: of the full trials; if there is none, of the other trials.
     pub(super) fn results(&self) -> &[&'a CurvePoint] {
         if self.full.is_empty() { &self.others } else { &self.full }
     }

@@ -193,7 +193,7 @@ fn fewer_cores(survey: &Survey<'_>, style: &Style) -> String {
             row.rates[1].iter().flatten().find(|figure| figure.finding.labels.number(Labels::THREADS) != cores)?;
         let labels = &figure.finding.labels;
         let (threads, cpus) = (labels.number(Labels::THREADS)?, labels.get(Labels::CPUS)?);
-        let text = format!("{}: all cores are here {} (cpus {cpus})", row.name, count_of(threads, "core"));
+        let text = format!("{}: the rates of all cores are of {} (cpus {cpus})", row.name, count_of(threads, "core"));
         Some(hanging("", &text, Ink::Plain, style))
     };
     survey.rows.iter().filter_map(line).collect()
