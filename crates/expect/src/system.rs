@@ -199,7 +199,7 @@ fn backing(run: &Run) -> Option<At> {
     least.map(|share| At::whole(Ok(Range::exactly(share))))
 }
 
-/// The number of problems, at the place that names them. Settings are none: a server with the defaults of its system is no faulty one.
+/// The number of problems; the place names them. Settings do not count: a server with the defaults of its system is not faulty.
 fn problems(run: &Run) -> At {
     let Some(all) = &run.problems else { return At::whole(Err(says::not_examined())) };
     let all: Vec<_> = all.iter().filter(|row| !row.is_setting).collect();

@@ -224,7 +224,7 @@ impl Worker {
                 checksum ^= refresh(work, around, &clock);
                 let opening = gate.arrive(|| clock.now(), wait).map_err(answers)?;
                 opened = opening.at;
-                // All workers read the same two times, so either all of them do another pass or none does.
+                // All workers compare the same two times, so they decide alike: all do another pass, or none does.
                 let is_together = clock.between(opening.first, opening.at) <= WAITS_NS;
                 settling.is_settled &= !around.may_hold || is_together || !is_last;
                 if is_together {

@@ -24,7 +24,7 @@ const TABLES: [(&str, &[Key]); 6] = [
     ("limits", SearchLimits::KEYS),
 ];
 
-/// The least and the most of a key, named as `time.settle`; any number where its definition has none.
+/// The smallest and the largest value of a key such as `time.settle`; unlimited if its definition states no range.
 pub(super) fn range(key: &str) -> (f64, f64) {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
     let keys = TABLES.iter().filter(|(own, _)| *own == table).flat_map(|(_, keys)| keys.iter());

@@ -16,7 +16,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The range of a definition, which has one or none.
+    /// The range that a definition states; `None` if it states none.
     pub(crate) const fn only(ranges: &[(f64, f64)]) -> Option<(f64, f64)> {
         match ranges {
             [range] => Some(*range),

@@ -97,7 +97,7 @@ pub fn bytes_of_dram(dimms: &[Dimm]) -> Option<u64> {
     bytes_of(dimms, |dimm| !is_non_volatile(dimm))
 }
 
-/// Bytes of all modules; `None` where one does not say, or there is none.
+/// Bytes of all modules; `None` if a module does not state its size, or if there is no module.
 pub fn bytes_of_all(dimms: &[Dimm]) -> Option<u64> {
     bytes_of(dimms, |_| true)
 }

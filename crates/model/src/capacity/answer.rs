@@ -74,7 +74,7 @@ impl Answer {
         }
     }
 
-    /// The tenants that fit for sure: the lower end of an interval, none where not even one fits.
+    /// The number of tenants that certainly fit: of an interval the lower end; 0 if not even one fits.
     #[must_use]
     pub fn fits(&self) -> u32 {
         match self {
