@@ -66,9 +66,9 @@ def kept(page):
 
 
 def sample(text):
-    """The ladder and the states of a survey, without curves, marks and notes."""
+    """The ladder and the states of a survey, without curves, marks, notes and what few readers ask for first."""
     ladder = text.split("\n\nLatency by size")[0]
-    ladder = ladder.split("\n≥ at least")[0]
+    ladder = ladder.split("\n≥ at least")[0].split("\nCold (after")[0]
     states = re.search(r"\nStates .*?(?=\n\n)", text, re.S)
     return ladder + ("\n" + states.group(0) if states else "")
 
