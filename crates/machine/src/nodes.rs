@@ -244,7 +244,7 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm],
     }
     if let Some((modules, total)) = modules.zip(system.memory_bytes).filter(|(modules, total)| !modules.back(*total)) {
         let said = Bytes(modules.dram);
-        reader.contradict(DisputedFact::Memory, ("the kernel", &Bytes(total)), ("the memory modules (SMBIOS)", &said));
+        reader.contradict(DisputedFact::Modules, ("the kernel", &Bytes(total)), ("SMBIOS", &said));
     }
 }
 

@@ -61,6 +61,24 @@ pub enum DisputedFact {
     },
     /// The memory of the machine.
     Memory,
+    /// The memory of the machine, and that of its modules.
+    Modules,
+}
+
+impl DisputedFact {
+    /// Whether numbers are doubtful while two views of this fact differ. They are where the fact decides which cpus, caches and nodes a
+    /// number is of. They are not where the kernel enforces the view that is used, and not for the memory that somebody else gives: a
+    /// container's files show its limit, and hosts plug memory into guests while they run.
+    pub fn misleads(&self) -> bool {
+        match self {
+            Self::NodeCpus { .. }
+            | Self::CpusOfNodes
+            | Self::CacheCpus { .. }
+            | Self::Package { .. }
+            | Self::Modules => true,
+            Self::OnlineCpus | Self::AllowedCpus | Self::AllowedNodes | Self::Memory => false,
+        }
+    }
 }
 
 impl fmt::Display for DisputedFact {
@@ -74,6 +92,7 @@ impl fmt::Display for DisputedFact {
             Self::CacheCpus { level, cpu } => write!(f, "cpus that share the L{level} of cpu {cpu}"),
             Self::Package { cpu } => write!(f, "package of cpu {cpu}"),
             Self::Memory => write!(f, "memory of the machine"),
+            Self::Modules => write!(f, "memory of the machine and of its modules"),
         }
     }
 }
