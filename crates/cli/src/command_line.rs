@@ -26,6 +26,9 @@ Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), a number
 is worse (compare --fail-over), an expectation failed (check) or an alarm was
 raised (watch), 4 refused: nothing was measured, changed or judged, 5 partial,
 6 a number is not trusted (--strict), 129, 130, 143 stopped by a signal.
+Every command that measures takes --simulate TREE: a model of another machine
+answers, and nothing is measured. TREE is synth:sockets=2,cores=16,smt=2,mem=64G
+or what `tiermark machine --capture` wrote on that machine.
 Reports are for people and may change; programs read --json.";
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.

@@ -36,6 +36,18 @@ fn each_pair_of_nodes_has_a_ladder_and_curves_of_its_own() {
     for arrow in ["node 0 → 1", "node 1 → 0"] {
         assert!(page.contains(arrow), "{arrow}");
     }
+    // Each socket has the figures of its own caches and its own memory.
+    let of_socket = |socket: usize| page.split(&format!(">Socket {socket}: ")).nth(1).unwrap().split("Socket").next();
+    for socket in [0, 1] {
+        let drawn = of_socket(socket).unwrap();
+        let figures =
+            drawn.split("class=\"figure\"").skip(1).take(4).filter(|figure| figure.contains("(one core / all)"));
+        assert_eq!(figures.count(), 4, "socket {socket}: {drawn}");
+    }
+    // A chart that is saved by itself says what it is of.
+    for ends in ["cpus of node 0, memory of node 1", "cpus of node 1, memory of node 1"] {
+        assert!(text.contains(&format!("Latency by size, ns, {ends}")), "{ends}: {text}");
+    }
 }
 
 #[test]
@@ -59,7 +71,10 @@ fn rates_of_fewer_cores_than_the_heading_counts_say_so() {
     let report = user.run(&["survey", "--quick", "--simulate", SERVER, "-q", "--no-save", "--html=page.html"]).out;
     assert!(report.contains("all 8 cores, GB/s"), "{report}");
     assert!(report.contains("DRAM node 1: the rates of all cores are of 4 cores (cpus 0-3)\n"), "{report}");
-    // The picture draws one socket's caches with it.
+    // In the picture, the sum of both sockets' caches is of neither.
     let page = fs::read_to_string(user.path("page.html")).unwrap();
-    assert!(page.contains("GB/s (one / 8 cores)"), "no rate in the picture says of how many cores it is");
+    let socket = page.split(">Socket 0: ").nth(1).unwrap().split(">Socket 1: ").next().unwrap();
+    assert!(socket.contains("(one core)") && !socket.contains("(one core / all)"), "{socket}");
+    let together = page.split("L3 of all sockets, each used by its own cores").nth(1).unwrap();
+    assert!(together.split("</text>").nth(1).unwrap().contains("read "), "{together}");
 }

@@ -134,6 +134,19 @@ fn every_command_and_probe_has_help() {
 }
 
 #[test]
+fn help_reads_quoted_words_and_names_the_simulated_machine() {
+    let user = User::new();
+    let help = |topic: &[&str]| user.run(&[&["help"], topic].concat()).expect(0).out;
+    assert_eq!(help(&["mlc -X -b500m"]), help(&["mlc", "-X", "-b500m"]));
+    assert!(user.run(&["--help"]).expect(0).out.contains("--simulate TREE"));
+    // More than the options.
+    for (command, word) in [("selftest", "portable twin"), ("baseline", "better or worse")] {
+        let page = help(&[command]);
+        assert!(page.contains(word) && !page.contains("Usage:"), "{command}: {page}");
+    }
+}
+
+#[test]
 fn primitives_have_help() {
     let user = User::new();
     let simulated = ["--simulate", "synth:cores=2"];

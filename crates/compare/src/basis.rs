@@ -1,6 +1,6 @@
 //! The conditions under which a number was measured: two numbers are compared only if their conditions agree.
 
-use tiermark_model::{Bytes, Observation, Obstacle, StateKind};
+use tiermark_model::{Bytes, Observation, Obstacle, SeenState, StateKind};
 use tiermark_stats::quantiles;
 
 /// Footprints of memory that are compared: times and rates of memory change by about a percent over a quarter of an
@@ -40,7 +40,12 @@ impl Basis<'_> {
         if self.is_middle.zip(other.is_middle).is_some_and(|(a, b)| a != b) {
             return Some(Obstacle::Estimate);
         }
-        (!self.is_in_state_of(other)).then_some(Obstacle::State)
+        (!self.is_in_state_of(other)).then(|| Obstacle::State { first: self.seen_state(), other: other.seen_state() })
+    }
+
+    fn seen_state(&self) -> SeenState {
+        let middle = |[low, high]: [f64; 2]| (low * high).sqrt();
+        SeenState { state: self.state, round_trip_ns: self.pings.map(middle) }
     }
 
     fn is_near(&self, other: &Self) -> bool {

@@ -57,7 +57,7 @@ pub use check::{
 pub use checkup::{CheckRow, Checkup, Health};
 pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison,
-    Doubt, Fact, FactDifference, Obstacle, RunScatter, Tenancy, less_is_better,
+    Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState, Tenancy, less_is_better,
 };
 pub use counters::{
     CounterBox, CounterCheck, CounterSight, CounterSourceId, CounterSourceInfo, LinkCheck, PassedOver, RunCounters,

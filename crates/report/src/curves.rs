@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Labels, Machine, Metric, Observation, Purpose, Refusal, Unit};
+use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Purpose, Refusal, Unit};
 
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, with_interval};
@@ -163,7 +163,18 @@ fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style
         false if style.markup => " (dotted lines: cache sizes as declared)",
         false => " (^ cache sizes as declared)",
     };
-    format!("{}{}{marks}", title(metric, style), if one { ", one core" } else { "" })
+    let one = if one { ", one core" } else { "" };
+    format!("{}{one}{}{marks}", title(metric, style), ends(points, machine).unwrap_or_default())
+}
+
+/// The node of the cpus and that of the memory, where a node was asked for: such a run may have curves of several pairs.
+fn ends(points: &[&Observation], machine: &Machine) -> Option<String> {
+    let first = points.first()?;
+    let (to, cpus) = (first.labels.number(Labels::NODE)?, first.labels.get(Labels::CPUS)?);
+    let is_same = |o: &&Observation| o.labels.number(Labels::NODE) == Some(to);
+    let cpus = IdSet::from_plain_list(cpus).ok()?;
+    let from = machine.node_of(cpus.iter().next()?)?;
+    points.iter().all(is_same).then(|| format!(", cpus of node {from}, memory of node {to}"))
 }
 
 /// The points of the curves behind a ladder: of chases, the random one in the pages of the first.

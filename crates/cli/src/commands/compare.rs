@@ -155,8 +155,9 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         ));
         return Exit::Partial;
     }
-    let doubtful =
-        without(|why| matches!(why, Obstacle::Suspect | Obstacle::Missing | Obstacle::State | Obstacle::Estimate));
+    let doubtful = without(|why| {
+        matches!(why, Obstacle::Suspect | Obstacle::Missing | Obstacle::State { .. } | Obstacle::Estimate)
+    });
     if !doubtful.is_empty() {
         let text = listed(&doubtful);
         tell(format_args!(

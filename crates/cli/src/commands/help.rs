@@ -16,8 +16,9 @@ use crate::{glossary, names};
 pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let mut command = command_line::command();
     // Names of primitives have spaces; quotes are not required. The case of an option's letter is part of it.
-    let words = args.topic.iter().map(|word| if word.starts_with('-') { word.clone() } else { word.to_lowercase() });
-    let topic = words.collect::<Vec<_>>().join(" ").trim().to_owned();
+    let words = args.topic.iter().flat_map(|quoted| quoted.split_whitespace());
+    let words = words.map(|word| if word.starts_with('-') { word.to_owned() } else { word.to_lowercase() });
+    let topic = words.collect::<Vec<_>>().join(" ");
     if topic.is_empty() {
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
     }
@@ -123,7 +124,9 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
 }
 
 /// Pages of topics that are not probes.
-const PAGES: [(&str, &str); 13] = [
+const PAGES: [(&str, &str); 15] = [
+    // A baseline is for comparisons.
+    ("baseline", include_str!("../../../../docs/methods/compare.md")),
     ("capacity", include_str!("../../../../docs/methods/capacity.md")),
     ("check", include_str!("../../../../docs/methods/check.md")),
     ("compare", include_str!("../../../../docs/methods/compare.md")),
@@ -136,6 +139,7 @@ const PAGES: [(&str, &str); 13] = [
     ("numbers", include_str!("../../../../docs/methods/numbers.md")),
     ("report", include_str!("../../../../docs/methods/report.md")),
     ("runs", include_str!("../../../../docs/methods/runs.md")),
+    ("selftest", include_str!("../../../../docs/methods/selftest.md")),
     ("tune", include_str!("../../../../docs/methods/tune.md")),
 ];
 

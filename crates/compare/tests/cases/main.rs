@@ -151,7 +151,15 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     let sizes = Obstacle::WorkingSet { first: Some(Bytes(256 * KIB)), other: Some(Bytes(288 * KIB)) };
     assert_eq!(verdict(Made::latency(1.0), Made::latency(2.0).size(288 * KIB)), not(sizes));
     let apart = |made: Made| Made { state: Some(StateKind::Apart { apart: 1, of: 1 }), ..made };
-    assert_eq!(verdict(Made::rate(1e9), apart(Made::rate(2e9))), not(Obstacle::State));
+    let state = |state, round_trip_ns| SeenState { state, round_trip_ns };
+    let other = state(Some(StateKind::Apart { apart: 1, of: 1 }), None);
+    let states = Obstacle::State { first: state(None, None), other };
+    assert_eq!(
+        states.to_string(),
+        "of different states: the cpus probably stayed in one placement in the first run, and the cpus probably had different \
+         last-level caches in the other"
+    );
+    assert_eq!(verdict(Made::rate(1e9), apart(Made::rate(2e9))), not(states));
     assert_eq!(verdict(apart(Made::rate(1e9)), apart(Made::rate(2e9))), ChangeVerdict::Better);
     // Each run saw one state, and it was not the same.
     let pinged = |made: Made, ping: f64| {
@@ -161,7 +169,9 @@ fn what_does_not_describe_one_thing_is_not_compared() {
         run
     };
     let found = against(&pinged(Made::rate(1e9), 60.0), &pinged(Made::rate(2e9), 300.0), Rules::default());
-    assert_eq!(found.figures[0].verdict, not(Obstacle::State));
+    let states = Obstacle::State { first: state(None, Some(60.0)), other: state(None, Some(300.0)) };
+    assert!(states.to_string().contains("about 60 ns in the first run, and a round trip"), "{states}");
+    assert_eq!(found.figures[0].verdict, not(states));
     let found = against(&pinged(Made::rate(1e9), 60.0), &pinged(Made::rate(2e9), 55.0), Rules::default());
     assert_eq!(found.figures[0].verdict, ChangeVerdict::Better);
     let (first, mut other) = (run(&[Made::latency(100.0)]), run(&[Made::latency(200.0)]));

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::history::CpuPlace;
+use crate::state::StateKind;
 use crate::units::Bytes;
 
 /// The conclusion on a number of two runs.
@@ -104,7 +105,12 @@ pub enum Obstacle {
         other: Option<Bytes>,
     },
     /// The numbers are of different states of the cpus.
-    State,
+    State {
+        /// In the first run.
+        first: SeenState,
+        /// In the other run.
+        other: SeenState,
+    },
     /// The numbers are of cpus of different nodes or kinds.
     Cpus {
         /// Those of the first run.
@@ -126,6 +132,28 @@ pub enum Obstacle {
     NoDirection,
 }
 
+/// The state of the cpus that a number is of, as far as its run shows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeenState {
+    /// The state; `None` where the run saw one state only, which nothing names.
+    pub state: Option<StateKind>,
+    /// The typical round trip between the cpus, ns, where it tells which state this was.
+    pub round_trip_ns: Option<f64>,
+}
+
+impl fmt::Display for SeenState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.state, self.round_trip_ns) {
+            // Tens of ns: states are further apart, and steps of one state are not.
+            (None, Some(ns)) => {
+                write!(f, "a round trip between cpus took about {:.0} ns", (ns / 10.0).round().max(1.0) * 10.0)
+            }
+            (state, _) => f.write_str(&state.unwrap_or(StateKind::Unmoved).words()),
+        }
+    }
+}
+
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = |bytes: &Option<Bytes>| bytes.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
@@ -144,7 +172,9 @@ impl fmt::Display for Obstacle {
                 write!(f, "working set of a thread {} against {}", size(first), size(other))
             }
             Self::Cpus { first, other } => write!(f, "{first} against {other}"),
-            Self::State => write!(f, "of different states of the cpus"),
+            Self::State { first, other } => {
+                write!(f, "of different states: {first} in the first run, and {other} in the other")
+            }
             Self::Suspect => write!(f, "suspect in at least one run"),
             Self::Missing => write!(f, "withheld or not measured in at least one run"),
             Self::Estimate => write!(f, "an edge against a middle"),

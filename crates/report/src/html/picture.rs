@@ -22,27 +22,33 @@ const LINK: f64 = 150.0;
 /// Units a letter takes at most, on average.
 const LETTER: f64 = 7.0;
 
+/// Where a figure is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Spot {
+    /// The caches of a socket.
+    Socket(u32),
+    /// The memory of a node.
+    Node(NodeId),
+    /// Below all sockets: the sum of several, or of several nodes.
+    Together,
+}
+
 /// What was measured of a tier.
 #[derive(Clone, Default)]
 struct Measured {
     latency: Option<String>,
     one: Option<String>,
     all: Option<String>,
-    /// Cores of `all` where they are of several sockets, and the tier is drawn in one of them.
-    cores: Option<u64>,
 }
 
 impl Measured {
     fn words(&self, style: &Style) -> String {
         let unit = style.rate_unit();
         let latency = self.latency.iter().map(|ns| format!("{ns} ns"));
-        let rates = match (&self.one, &self.all, self.cores) {
-            (Some(one), Some(all), None) => Some(format!("read {one} / {all} {unit} (one core / all)")),
-            // Longer words would be cut in a box of half the width.
-            (Some(one), Some(all), Some(cores)) => Some(format!("read {one} / {all} {unit} (one / {cores} cores)")),
-            (Some(one), None, _) => Some(format!("read {one} {unit} (one core)")),
-            (None, Some(all), Some(cores)) => Some(format!("read {all} {unit} ({cores} cores)")),
-            (None, all, _) => all.as_ref().map(|all| format!("read {all} {unit}")),
+        let rates = match (&self.one, &self.all) {
+            (Some(one), Some(all)) => Some(format!("read {one} / {all} {unit} (one core / all)")),
+            (Some(one), None) => Some(format!("read {one} {unit} (one core)")),
+            (None, all) => all.as_ref().map(|all| format!("read {all} {unit}")),
         };
         latency.chain(rates).collect::<Vec<_>>().join(" · ")
     }
@@ -81,24 +87,26 @@ fn number(f: &Finding, style: &Style) -> Option<String> {
 }
 
 const DRAM: &str = "DRAM";
-/// The tier of all nodes' memory together.
-const TOGETHER: &str = "DRAM of all nodes";
 
 /// The node of the memory that a finding names.
 fn to(f: &Finding) -> Option<NodeId> {
     f.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
 }
 
+/// The cpus of a finding.
+fn cpus(f: &Finding) -> IdSet {
+    f.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default()
+}
+
 /// The nodes of a finding's cpus.
 fn from(f: &Finding, machine: &Machine) -> Vec<NodeId> {
-    let cpus = f.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+    let cpus = cpus(f);
     machine.nodes.iter().filter(|node| !node.cpus.intersection(&cpus).is_empty()).map(|node| node.id).collect()
 }
 
-/// The number of sockets of a finding's cpus.
-fn sockets_of(f: &Finding, machine: &Machine) -> usize {
-    let cpus = f.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
-    machine.cpus.iter().filter(|cpu| cpus.contains(cpu.id)).map(|cpu| cpu.socket).collect::<IdSet>().len()
+/// The first node that has cpus.
+fn first_node(machine: &Machine) -> Option<NodeId> {
+    machine.nodes.iter().find(|node| !node.cpus.is_empty()).map(|node| node.id)
 }
 
 /// The nodes that a finding leads from and to: a cell of a matrix, or a figure of one node's cpus on a named node.
@@ -115,27 +123,40 @@ fn ends(f: &Finding, machine: &Machine) -> Option<(NodeId, NodeId)> {
     }
 }
 
-/// The tier and the node that a finding is of. Memory is of the node of its cpus, of several nodes together, or, if the
-/// finding names another node than that of its cpus, of no box: a link leads there.
-fn place<'a>(f: &'a Finding, machine: &Machine) -> Option<(&'a str, Option<NodeId>)> {
+/// The tier that a finding is of, and where it is drawn. Caches are of the socket of the finding's cpus, memory is of the node of its
+/// cpus; both can be of several together, and what names no cpus was measured on the first. Memory of another node than that of its
+/// cpus is of no box: a link leads there.
+fn place<'a>(f: &'a Finding, machine: &Machine) -> Option<(&'a str, Spot)> {
     let tier = f.labels.get(Labels::TIER)?;
-    let to = to(f);
     if tier != DRAM {
-        return Some((tier, to));
+        let node = tier.strip_prefix("node ").and_then(|node| node.parse().ok());
+        return Some(node.map_or_else(|| (tier, of_sockets(f, machine)), |node| (DRAM, Spot::Node(node))));
     }
-    match (from(f, machine).as_slice(), to) {
-        ([from], Some(to)) => (*from == to).then_some((tier, Some(to))),
-        ([from], None) => Some((tier, Some(*from))),
-        ([_, _, ..], None) => Some((TOGETHER, None)),
-        (_, to) => Some((tier, to)),
+    let spot = match (from(f, machine).as_slice(), to(f)) {
+        ([from], Some(to)) if *from != to => return None,
+        ([from], _) => Spot::Node(*from),
+        (_, Some(to)) => Spot::Node(to),
+        ([], None) => Spot::Node(first_node(machine)?),
+        ([_, ..], None) => Spot::Together,
+    };
+    Some((tier, spot))
+}
+
+fn of_sockets(f: &Finding, machine: &Machine) -> Spot {
+    let cpus = cpus(f);
+    let sockets: IdSet = machine.cpus.iter().filter(|cpu| cpus.contains(cpu.id)).map(|cpu| cpu.socket).collect();
+    match (sockets.iter().next(), sockets.len()) {
+        (Some(socket), 1) => Spot::Socket(socket),
+        (Some(_), _) => Spot::Together,
+        (None, _) => Spot::Socket(machine.sockets().iter().next().unwrap_or(0)),
     }
 }
 
-/// What was measured of each tier, and of each node where findings name it.
-fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Measured> {
-    let mut tiers: BTreeMap<(String, Option<NodeId>), Measured> = BTreeMap::new();
+/// What was measured of each tier, by where it is drawn.
+fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Spot), Measured> {
+    let mut tiers: BTreeMap<(String, Spot), Measured> = BTreeMap::new();
     for f in run.findings() {
-        let (Some((tier, node)), Some(shown)) = (place(f, &run.machine), number(f, style)) else { continue };
+        let (Some((tier, spot)), Some(shown)) = (place(f, &run.machine), number(f, style)) else { continue };
         let plain = f.labels.has_usual_layout();
         let slot = match (&f.metric, f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)) {
             (Quantity::Latency, ..) if plain => 0,
@@ -143,10 +164,7 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(String, Option<NodeId>), Meas
             (Quantity::Bandwidth, Some("read"), Some("all")) => 2,
             _ => continue,
         };
-        let here = tiers.entry((tier.to_owned(), node)).or_default();
-        // One socket's box has the sum of all sockets: how many cores that are has to stand there.
-        let spans_sockets = slot == 2 && sockets_of(f, &run.machine) > 1;
-        here.cores = here.cores.or_else(|| f.labels.number(Labels::THREADS).filter(|_| spans_sockets));
+        let here = tiers.entry((tier.to_owned(), spot)).or_default();
         let slot = [&mut here.latency, &mut here.one, &mut here.all].into_iter().nth(slot);
         slot.into_iter().for_each(|slot| *slot = slot.take().or_else(|| Some(shown.clone())));
     }
@@ -167,7 +185,7 @@ fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
         }
     }
     // The ladder of a survey names far memory, seen from the first node.
-    let near = run.machine.nodes.iter().find(|node| !node.cpus.is_empty()).map_or(0, |node| node.id);
+    let near = first_node(&run.machine).unwrap_or(0);
     for ((tier, _), far) in measured(run, style) {
         let to = tier.strip_prefix("DRAM node ").and_then(|to| to.parse::<NodeId>().ok()).filter(|to| *to != near);
         if let Some(to) = to {
@@ -178,7 +196,7 @@ fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
 }
 
 struct Drawing<'a> {
-    measured: BTreeMap<(String, Option<NodeId>), Measured>,
+    measured: BTreeMap<(String, Spot), Measured>,
     links: BTreeMap<(NodeId, NodeId), Measured>,
     style: &'a Style,
     machine: &'a Machine,
@@ -193,25 +211,16 @@ impl Drawing<'_> {
         let a_row = shown.len().min(2);
         let width = if a_row == 2 { (WIDTH - LINK) / 2.0 } else { WIDTH };
         let mut y = 0.0;
-        for (row, pair) in shown.chunks(2).enumerate() {
-            let heights: Vec<f64> = pair
-                .iter()
-                .enumerate()
-                .map(|(column, socket)| {
-                    let x = column as f64 * (width + LINK);
-                    // Figures that name no node were measured once: the first socket has them.
-                    self.socket(*socket, x, y, width, row == 0 && column == 0)
-                })
-                .collect();
+        for pair in shown.chunks(2) {
+            let at = |column: usize| column as f64 * (width + LINK);
+            let heights: Vec<f64> =
+                pair.iter().enumerate().map(|(column, socket)| self.socket(*socket, at(column), y, width)).collect();
             if let [from, to] = pair {
                 self.link(*from, *to, y + heights.iter().copied().fold(0.0, f64::max) / 2.0, width);
             }
             y += heights.iter().copied().fold(0.0, f64::max) + 2.0 * GAP;
         }
-        let together = self.of_tier(TOGETHER, None);
-        if !together.is_empty() {
-            y += self.cell(0.0, y, WIDTH, "memory", "Memory of all nodes, each used by its own cores", &together);
-        }
+        y += self.together(y);
         if shown.len() < sockets.len() {
             let more = format!("and {} more", many(sockets.len() - shown.len(), "socket"));
             self.words(0.0, y + 14.0, WIDTH, "small", &more);
@@ -219,7 +228,7 @@ impl Drawing<'_> {
         }
         let machine = self.machine;
         for node in machine.nodes.iter().filter(|node| node.is_memory_only()) {
-            let figures = self.of_node(node, false);
+            let figures = self.of_node(node);
             y += self.cell(0.0, y, WIDTH, "far", &node_words(node, "memory without cpus"), &figures);
         }
         for (kind, modules) in kinds_of_modules(&machine.dimms) {
@@ -229,8 +238,24 @@ impl Drawing<'_> {
         y
     }
 
+    /// What several sockets or nodes do together; returns its height.
+    fn together(&mut self, top: f64) -> f64 {
+        let is_together = |((_, spot), _): &(&(String, Spot), &Measured)| *spot == Spot::Together;
+        let found = self.measured.iter().filter(is_together).map(|((tier, _), m)| (tier.clone(), m.words(self.style)));
+        let found: Vec<(String, String)> = found.collect();
+        let mut y = top;
+        for (tier, figures) in found {
+            let (class, name) = match tier.strip_prefix('L').and_then(|level| level.parse::<u8>().ok()) {
+                Some(level) => (format!("cache level{}", level.min(4)), format!("{tier} of all sockets")),
+                None => ("memory".to_owned(), "Memory of all nodes".to_owned()),
+            };
+            y += self.cell(0.0, y, WIDTH, &class, &format!("{name}, each used by its own cores"), &figures);
+        }
+        y - top
+    }
+
     /// A socket with its caches and its nodes; returns its height.
-    fn socket(&mut self, socket: u32, x: f64, top: f64, width: f64, first: bool) -> f64 {
+    fn socket(&mut self, socket: u32, x: f64, top: f64, width: f64) -> f64 {
         let machine = self.machine;
         let cpus: Vec<_> = machine.cpus.iter().filter(|cpu| cpu.socket == socket).collect();
         let cores: std::collections::BTreeSet<u32> = cpus.iter().map(|cpu| cpu.core).collect();
@@ -247,12 +272,12 @@ impl Drawing<'_> {
         for (level, caches) in levels {
             let size = caches[0].bytes.map_or_else(|| "size unknown".to_owned(), |bytes| Bytes(bytes).to_string());
             let name = format!("L{level}: {} {} {size}", caches.len(), self.style.times());
-            let figures = if first { self.of_tier(&format!("L{level}"), None) } else { String::new() };
+            let figures = self.of_tier(&format!("L{level}"), Spot::Socket(socket));
             y += self.cell(left, y, inner, &format!("cache level{}", level.min(4)), &name, &figures);
         }
         let nodes = machine.nodes.iter().filter(|node| cpus.iter().any(|cpu| node.cpus.contains(cpu.id)));
-        for (at, node) in nodes.enumerate() {
-            let figures = self.of_node(node, first && at == 0);
+        for node in nodes {
+            let figures = self.of_node(node);
             y += self.cell(left, y, inner, "memory", &node_words(node, "memory"), &figures);
         }
         let height = y + 4.0 - top;
@@ -261,11 +286,9 @@ impl Drawing<'_> {
         height
     }
 
-    /// The figures of a node's memory: of the node itself, of its own cpus, or those that name no node.
-    fn of_node(&self, node: &Node, first: bool) -> String {
-        let own = self.of_tier(DRAM, Some(node.id));
-        let own = if own.is_empty() { self.of_tier(&format!("node {}", node.id), None) } else { own };
-        let own = if own.is_empty() && first { self.of_tier(DRAM, None) } else { own };
+    /// The figures of a node's memory, by its own cpus if it has any.
+    fn of_node(&self, node: &Node) -> String {
+        let own = self.of_tier(DRAM, Spot::Node(node.id));
         match self.links.get(&(node.id, node.id)) {
             Some(link) if own.is_empty() => link.words(self.style),
             _ if own.is_empty() => {
@@ -277,9 +300,8 @@ impl Drawing<'_> {
         }
     }
 
-    fn of_tier(&self, tier: &str, node: Option<NodeId>) -> String {
-        let named = self.measured.iter().find(|((name, of), _)| *of == node && name == tier);
-        named.map_or_else(String::new, |(_, measured)| measured.words(self.style))
+    fn of_tier(&self, tier: &str, spot: Spot) -> String {
+        self.measured.get(&(tier.to_owned(), spot)).map_or_else(String::new, |measured| measured.words(self.style))
     }
 
     /// The link between two sockets, with the figures from the first node of one to the first of the other.
