@@ -2,7 +2,7 @@
 
 mod charts;
 mod evidence;
-mod numbers;
+pub(crate) mod numbers;
 
 use std::cmp::Ordering;
 

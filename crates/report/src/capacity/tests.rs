@@ -138,6 +138,7 @@ fn run() -> Capacity {
     let against = CostAgainst { ratio: 3.4, upgrade: 0.3935, saving: 0.590, break_even: 2.4, affordable: Some(0.36) };
     Capacity {
         schema: CAPACITY_SCHEMA.into(),
+        id: "20261121T191448-000007".into(),
         tool: tiermark_model::Tool {
             version: "0.1.0".into(),
             target: "x86_64-unknown-linux-gnu".into(),
