@@ -68,6 +68,7 @@ impl<'a> Bounds<'a> {
         facts.add(Fact::Used, Some(cell.used), own);
         facts.add(Fact::Threads, Some(cell.threads), Confidence::Measured);
         facts.add(Fact::Cores, Some(cell.cores), Confidence::Reported);
+        facts.add(Fact::Spread, cell.seen.core_hz_spread, Confidence::Measured);
         let touched = cell.kernel.map(tiermark_model::KernelInfo::traffic);
         let lines = touched.map(|(read, written)| read + written).filter(|lines| *lines > 0.0);
         facts.add(Fact::LinesMoved, lines.map(|lines| lines * cell.used), own);
