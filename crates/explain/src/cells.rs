@@ -139,6 +139,7 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
     }
     let is_matrix = labels.is_for(Purpose::Matrix);
     let cpus = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+    let home = home_of(finding, &run.machine);
     let threads = labels.number(Labels::THREADS).unwrap_or(1).max(1) as f64;
     let mut op = labels.get(Labels::OP)?;
     if labels.is_for(Purpose::Granularity) {
@@ -146,7 +147,6 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
         op = labels.get(Labels::KERNEL).and_then(|kernel| kernel.split('/').next()).unwrap_or(op);
     }
     let kernel = kernel(labels, seen, op, run);
-    let home = home(&cpus, &run.machine);
     let (distance, memory, nodes) = memory(labels, seen, &home, &run.machine)?;
     let from = labels.get(Labels::FROM).unwrap_or_default();
     let spot = match is_matrix {
@@ -228,6 +228,12 @@ fn access(kernel: Option<&KernelInfo>, op: &str) -> Access {
 /// The nodes of some cpus.
 fn home(cpus: &IdSet, machine: &Machine) -> IdSet {
     cpus.iter().take(machine.cpus.len()).filter_map(|cpu| machine.node_of(cpu)).collect()
+}
+
+/// The nodes of a finding's cpus; none if it does not name them.
+pub(crate) fn home_of(finding: &Finding, machine: &Machine) -> IdSet {
+    let cpus = finding.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok());
+    cpus.map_or_else(IdSet::default, |cpus| home(&cpus, machine))
 }
 
 /// Cpus and memory of a machine of several nodes in full: `cpus of node 0, memory of node 1`. `None` of a machine of

@@ -106,11 +106,21 @@ fn add_rung(run: &mut Run, cpus: &str, node: u64, gbs: f64) {
     run.experiments.push(one);
 }
 
+/// The idle latency of the memory of a cpu's own node.
+fn add_idle(run: &mut Run, cpu: &str, node: u64, ns: f64) {
+    let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "DRAM").text(Labels::CPUS, cpu);
+    let labels = labels.whole(Labels::NODE, node);
+    run.experiments[0].findings.push(Finding::new(Quantity::Latency, labels, Some(ns), Unit::Ns));
+}
+
 #[test]
 fn places_say_whose_cpus_and_whose_memory() {
     let mut made = run();
     for (cpus, node, gbs) in [("0-19", 0, 60.0), ("0-19", 1, 20.0), ("20-39", 0, 21.0), ("20-39", 1, 58.0)] {
         add_rung(&mut made, cpus, node, gbs);
+    }
+    for (cpu, node, ns) in [("0", 0, 90.0), ("20", 1, 100.0)] {
+        add_idle(&mut made, cpu, node, ns);
     }
     let found = explain("each", &made);
     let far = by_rule(&found, "remote-slower").unwrap();
@@ -121,6 +131,9 @@ fn places_say_whose_cpus_and_whose_memory() {
     // Each beside the memory of its own cpus.
     let local = |one: &Explained| one.numbers.iter().find(|number| number.name == "other.used").unwrap().value / GB;
     assert!((local(far) - if far.place == Some(place(0, 1)) { 60.0 } else { 58.0 }).abs() < 1e-9, "{far:#?}");
+    // And the idle latency that was measured from these.
+    let idle = far.numbers.iter().find(|number| number.name == "other.latency").unwrap().value;
+    assert_eq!(idle, if far.place == Some(place(0, 1)) { 90.0 } else { 100.0 }, "{far:#?}");
     assert_eq!(problems(&found), [] as [&str; 0]);
     // One node needs no words.
     made.machine.nodes.truncate(1);
