@@ -248,8 +248,12 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
                   on the way up; its times are not in worst and median of full trials; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
     let ended = "ended early, ended: times until a guard ended the trial, of its warm-up if it got no further; they decide \
                  nothing";
-    let has_ended = numbers.iter().any(|number| number.kind() == Some(Kind::EndedEarly));
-    let legend = [Some(format!("target: {level}")), Some(legend.to_owned()), has_ended.then(|| ended.to_owned())];
+    let none = "no times: each trial ended before a request was answered, such as while tenants were filled";
+    let has = |kind: Option<Kind>| numbers.iter().any(|number| number.kind() == kind);
+    let marks = [(has(Some(Kind::EndedEarly)), ended), (has(None), none)];
+    let marks = marks.iter().map(|(is_used, text)| is_used.then(|| (*text).to_owned()));
+    let legend = [Some(format!("target: {level}")), Some(legend.to_owned())].into_iter().chain(marks);
+    let legend: Vec<Option<String>> = legend.collect();
     let lines: String = legend.iter().flatten().map(|line| hanging("  ", line, Ink::Dim, style)).collect();
     format!("\n{}{lines}", table.render(style))
 }

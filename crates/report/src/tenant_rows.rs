@@ -173,15 +173,18 @@ fn of_case(case: &Case, search: usize) -> Vec<Row> {
     let fits = case.answer.fits();
     let fitting = numbers.iter().filter(|number| number.tenants == fits);
     rows.extend(fitting.flat_map(|number| of_number(number, &case.trials, search, &labels)));
+    let mut trials = Vec::new();
     for number in &numbers {
         for (kind, point) in number.trials.iter().flat_map(|(kind, points)| points.iter().map(|p| (*kind, *p))) {
             let record = case.trials.iter().find(|trial| trial.number == point.trial);
-            rows.extend(of_trial(record, Some((kind, point)), search, &labels));
+            trials.push((point.trial, of_trial(record, Some((kind, point)), search, &labels)));
         }
     }
     let is_measured = |trial: &&TrialRecord| case.curve.iter().any(|point| point.trial == trial.number);
     let others = case.trials.iter().filter(|trial| !is_measured(trial));
-    rows.extend(others.flat_map(|trial| of_trial(Some(trial), None, search, &labels)));
+    trials.extend(others.map(|trial| (trial.number, of_trial(Some(trial), None, search, &labels))));
+    trials.sort_by_key(|(number, _)| *number);
+    rows.extend(trials.into_iter().flat_map(|(_, rows)| rows));
     rows
 }
 
@@ -368,6 +371,8 @@ mod tests {
             .filter(|row| row["experiment"] == 1 && row["step"] == "search")
             .map(|row| &row["metric"])
             .collect();
+        let trials: Vec<u64> = rows.iter().filter_map(|row| row["labels"]["trial"].as_u64()).collect();
+        assert!(trials.chunk_by(|a, b| a <= b).count() == run.cases.len(), "in their order: {trials:?}");
         let times = ["request.latency"; 3];
         assert_eq!(of_answer, [&["tenants"][..], &times, &["request.rate", "request.answered"]].concat());
         let is_ended = |row: &&Value| row["experiment"] == 1 && row["labels"]["trial"] == ended;
