@@ -35,6 +35,7 @@ pub fn point(
         achieved: served.iter().map(|s| s.achieved).sum::<f64>() / served.len() as f64,
         faults_per_request,
         outcome,
+        ended_early: false,
         with_omitted: None,
         each: served.iter().map(times).collect(),
     })

@@ -71,6 +71,7 @@ pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warn
     let (tool, machine) = about;
     Capacity {
         schema: CAPACITY_SCHEMA.to_owned(),
+        id: saved.path().file_stem().map(|id| id.to_string_lossy().into_owned()).unwrap_or_default(),
         tool,
         started: saved.begun.started.clone(),
         seed: saved.begun.seed,

@@ -210,9 +210,9 @@ pub(crate) enum Document {
 /// The lists that `list` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
-    /// Saved runs, in ~/.local/share/tiermark/runs or $TIERMARK_HOME/runs
+    /// Saved runs of all kinds, in runs, capacity and load below ~/.local/share/tiermark or $TIERMARK_HOME
     Runs,
-    /// Saved runs of capacity, in ~/.local/share/tiermark/capacity or $TIERMARK_HOME/capacity
+    /// Saved runs of capacity, also unfinished ones, in ~/.local/share/tiermark/capacity or $TIERMARK_HOME/capacity
     Capacity,
     /// Probes: everything that can be measured
     Probes,

@@ -1,7 +1,7 @@
 //! The end of a run: saved, written, printed, and its exit code.
 
 use tiermark_history::{SavedPlace, Store};
-use tiermark_model::{Exit, Run};
+use tiermark_model::{Exit, Refusal, Run};
 
 use crate::args::RunArgs;
 use crate::exports::Export;
@@ -100,26 +100,38 @@ fn said_of_missing(missing: usize) -> String {
 /// Where a run went, what to give to see it again, and what to do next: two lines where one is too narrow, so that path and command stay
 /// whole.
 fn said_of_saving(path: &str, reference: &str, is_last: bool, width: usize) -> String {
+    let saved = said_of_place(path, reference, width);
+    let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
+    format!("{saved}\nAs a page: `tiermark report{page}`; changes: `tiermark compare RUN {other}`.")
+}
+
+/// Where a run went, and how to see it again.
+pub(crate) fn said_of_place(path: &str, reference: &str, width: usize) -> String {
     let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
     let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
-    let (page, other) = if is_last { (String::new(), "last") } else { (format!(" {reference}"), reference) };
-    format!("{saved}{gap}{again}\nAs a page: `tiermark report{page}`; changes: `tiermark compare RUN {other}`.")
+    format!("{saved}{gap}{again}")
 }
 
 /// Saves a run; the journal is removed once the document is on disk.
 fn save(store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<SavedPlace>, Exit) {
-    match store.save(run) {
+    let results = journal.as_ref().map_or_else(String::new, |JournalSink(journal)| {
+        format!("; the results so far are in the journal {}", journal.path().display())
+    });
+    let (saved, exit) = saved_or_told(store.save(run), &results);
+    journal.into_iter().filter(|_| saved.is_some()).for_each(|JournalSink(journal)| journal.finish());
+    (saved, exit)
+}
+
+/// What was saved, and the exit code of saving. Says what went wrong, and where results are all the same.
+pub(crate) fn saved_or_told(saved: Result<SavedPlace, Refusal>, results: &str) -> (Option<SavedPlace>, Exit) {
+    match saved {
         Ok(saved) => {
             // `last` would be another run: --quiet does not hide it.
             saved.notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
-            journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
             (Some(saved), Exit::Done)
         }
         Err(error) => {
-            let kept = journal.map_or_else(String::new, |JournalSink(journal)| {
-                format!("; the results so far are in the journal {}", journal.path().display())
-            });
-            complain(&format!("{error}{kept}"));
+            complain(&format!("{error}{results}"));
             (None, Exit::Failure)
         }
     }

@@ -1,20 +1,22 @@
 //! Saved documents, found by what a user calls them: runs of probes, of tenants, and of load.
 
+mod unfinished;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, malformed, parse};
-use tiermark_lines::Lines;
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 use tiermark_model::messages::documents as says;
-use tiermark_model::{Run, WATCH_RECORDING_SCHEMA};
+use tiermark_model::{Run, RunKind};
 
 use crate::output::{Failure, tell};
 use crate::{orphans, shell};
+use unfinished::{is_under_way, not_finished};
+pub(crate) use unfinished::{journals, tell_of_newer};
 
 /// Standard input as the subject of a refusal.
 const STDIN: &str = "standard input";
@@ -100,26 +102,24 @@ impl Kept {
         })
     }
 
-    /// A reference that is not a run of probes: a file, or a saved capacity run by its id, the beginning of it, or
-    /// `last`.
+    /// A reference that is not a run of probes: a file, or a saved run of tenants or of load by its id, the beginning
+    /// of it, or `last`.
     pub(crate) fn find(reference: &str, runs: &Store) -> Result<Option<Self>, Failure> {
         let path = Path::new(reference);
         if reference != "last" && (reference.contains('/') || path.is_file()) {
             return if is_under_way(path) { Err(not_finished(path)) } else { Self::read(path) };
         }
-        let Some(directory) = shell::capacity_runs() else { return Ok(None) };
-        let ended = Store::at(&directory).list()?;
         let of_probes = runs.list()?;
+        let ended: Vec<Entry> = others()?.into_iter().map(|(_, entry)| entry).collect();
         if reference == "last" {
-            return match (ended.last(), of_probes.last()) {
-                (Some(own), other) if other.is_none_or(|other| other.order() < own.order()) => Self::read(&own.path),
-                _ => Ok(None),
-            };
+            let newest = ended.last().filter(|own| of_probes.last().is_none_or(|other| other.order() < own.order()));
+            tell_of_newer(newest.or(of_probes.last()));
+            return newest.map_or(Ok(None), |own| Self::read(&own.path));
         }
-        let left = under_way(&directory).into_iter().filter(|path| !path.with_extension("json").exists());
+        let left = journals().into_iter().filter(|left| !left.path.with_extension("json").exists());
         let named = |entries: Vec<Entry>| entries.into_iter().map(|entry| (entry.id, entry.path));
         let probes = of_probes.len();
-        let all = named(of_probes).chain(named(ended)).chain(left.map(|path| (stem(&path), path))).enumerate();
+        let all = named(of_probes).chain(named(ended)).chain(named(left.collect())).enumerate();
         let begins = |(_, (id, _)): &(usize, (String, PathBuf))| !reference.is_empty() && id.starts_with(reference);
         let found: Vec<(usize, (String, PathBuf))> = all.filter(begins).collect();
         let exact = found.iter().find(|(_, (id, _))| id == reference);
@@ -149,54 +149,29 @@ impl Kept {
     }
 }
 
-fn stem(path: &Path) -> String {
-    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+/// Saved documents of tenants and of load, oldest first.
+///
+/// # Errors
+/// A [`Failure`] where their directory cannot be read.
+fn others() -> Result<Vec<(RunKind, Entry)>, Failure> {
+    let stores = [(RunKind::Capacity, shell::capacity_runs()), (RunKind::Load, shell::load_runs())];
+    let mut all = Vec::new();
+    for (kind, store) in stores {
+        all.extend(store.list()?.into_iter().map(|entry| (kind, entry)));
+    }
+    all.sort_by(|(_, a), (_, b)| a.order().cmp(&b.order()));
+    Ok(all)
 }
 
-/// Whether a file is named as one of a capacity run that goes on, or was killed.
-fn is_under_way(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "jsonl")
-}
-
-/// Files of capacity runs as they go on, oldest first.
-pub(crate) fn under_way(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| is_under_way(path)).collect();
-    // Names begin with the time.
-    files.sort_unstable();
-    files
-}
-
-/// What the first line of a file tells of the others.
-#[derive(Deserialize)]
-struct FirstLine {
-    schema: Option<String>,
-    run_header: Option<IgnoredAny>,
-}
-
-/// Why a file of lines is no run: it is one of `capacity` that has not ended, or of something else.
-fn not_finished(path: &Path) -> Failure {
-    let first = Lines::read(path).ok().and_then(|lines| serde_json::from_slice::<FirstLine>(lines.head()).ok());
-    let (schema, header) = first.map_or((None, None), |first| (first.schema, first.run_header));
-    let (name, quoted) = (path.display().to_string(), shell::quoted(path));
-    Failure::usage(match (schema.as_deref(), header) {
-        (Some(WATCH_RECORDING_SCHEMA), _) => says::recording_is_no_run(&name, &quoted),
-        (_, Some(_)) => says::capacity_run_unfinished(&name, &quoted),
-        _ => says::lines_are_no_run(&name),
-    })
-}
-
-/// The newest saved runs, of probes and of tenants, each with its id and its file, newest first.
+/// All saved runs, newest first.
 ///
 /// # Errors
 /// A [`Failure`] where a directory of runs cannot be read.
-pub(crate) fn newest(most: usize) -> Result<Vec<(String, PathBuf)>, Failure> {
-    let mut all = shell::store().list()?;
-    if let Some(directory) = shell::capacity_runs() {
-        all.extend(Store::at(&directory).list()?);
-    }
-    all.sort_by(|a, b| b.order().cmp(&a.order()));
-    Ok(all.into_iter().take(most).map(|entry| (entry.id, entry.path)).collect())
+pub(crate) fn all() -> Result<Vec<(RunKind, Entry)>, Failure> {
+    let mut all = others()?;
+    all.extend(shell::store().list()?.into_iter().map(|entry| (RunKind::Probes, entry)));
+    all.sort_by(|(_, a), (_, b)| b.order().cmp(&a.order()));
+    Ok(all)
 }
 
 /// A saved run of probes, by what a user calls it; `last` is the newest of these.

@@ -2,7 +2,8 @@
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use tiermark_history::{Places, Store};
@@ -20,9 +21,14 @@ pub(crate) fn store() -> Store {
     })
 }
 
-/// The directory of capacity runs, by the environment; `None` where nothing names one.
-pub(crate) fn capacity_runs() -> Option<PathBuf> {
-    store().directory().and_then(Path::parent).map(|data| data.join("capacity"))
+/// The store of runs of tenants, by the environment.
+pub(crate) fn capacity_runs() -> Store {
+    store().beside("capacity")
+}
+
+/// The store of runs of load, by the environment.
+pub(crate) fn load_runs() -> Store {
+    store().beside("load")
 }
 
 /// The directory of journals of changes, by the environment; `None` where nothing names one.

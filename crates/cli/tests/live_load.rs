@@ -91,6 +91,35 @@ fn an_open_loop_reports_both_latencies_rate_and_cost() {
     }
 }
 
+#[test]
+fn a_load_is_saved_and_found_as_other_runs_are() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let user = User::new();
+    let common = ["load", "-t", redis.target.as_str(), "-n", "100", "--warmup", "0", "--keys", "10"];
+    let saved = || std::fs::read_dir(user.path("load")).map_or(0, |files| files.count());
+    user.run(&[&common[..], &["--no-save"]].concat()).expect(0);
+    assert_eq!(saved(), 0);
+    let told = user.run(&common).expect(0);
+    let id = user.run(&["list", "runs", "--json"]).expect(0).json()["items"][0]["id"].as_str().unwrap().to_owned();
+    assert!(told.err.contains(&format!("`tiermark show {id}` shows it again.")) && saved() == 1, "{}", told.err);
+    for name in ["last", id.as_str()] {
+        assert_eq!(user.run(&["show", name]).expect(0).out, told.out);
+    }
+    let json = user.run(&["show", "--json"]).expect(0).json();
+    assert_eq!((&json["id"], &json["measured"]["all"]["done"]), (&id.clone().into(), &100.into()));
+    let csv = user.run(&["show", "--format", "csv"]).expect(0).out;
+    assert!(csv.lines().skip(1).all(|row| row.starts_with(&format!("{id},"))) && csv.contains("request.rate"), "{csv}");
+    // With --json alone nothing else is on standard output, and the document is the one that is saved.
+    let json = user.run(&[&common[..], &["--json", "-q"]].concat()).expect(0);
+    assert!(json.err.is_empty(), "{}", json.err);
+    assert_eq!(json.json(), user.run(&["show", "--json"]).expect(0).json());
+    // What cannot be saved is no success.
+    std::fs::remove_dir_all(user.path("load")).unwrap();
+    std::fs::write(user.path("load"), "a file").unwrap();
+    let told = user.run(&common).expect(0).err;
+    assert!(told.contains("tiermark-") && told.contains("warning"), "it is in the current directory: {told}");
+}
+
 /// Of a distribution by percentile: the last row's count and the lines behind the rows.
 fn percentiles(text: &str) -> (u64, Vec<&str>) {
     let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

@@ -231,3 +231,79 @@ fn a_run_of_a_simulated_machine_is_named_as_one() {
         assert!(shown.contains("SIMULATED"), "{arguments:?}: {shown}");
     }
 }
+
+/// A user with the documents of the fuzzer's seeds: of load of the 1st, of tenants of the 2nd of November.
+fn with_other_kinds() -> User {
+    let user = User::new();
+    for (kind, seed, id) in [("load", "load.json", LOAD), ("capacity", "capacity.json", TENANTS)] {
+        std::fs::create_dir_all(user.path(kind)).unwrap();
+        let seed = format!("{}/../../fuzz/seeds/{seed}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::copy(seed, user.path(&format!("{kind}/{id}.json"))).unwrap();
+    }
+    user
+}
+
+const LOAD: &str = "20261101T000000-000001";
+const TENANTS: &str = "20261102T000000-000002";
+
+/// Of the 3rd, with two trials in its journal.
+#[test]
+fn a_killed_run_of_tenants_is_named_before_the_newest_document() {
+    let user = with_other_kinds();
+    let quiet = user.run(&["show"]).expect(0);
+    assert!(quiet.out.contains("tiermark capacity: mini") && quiet.err.is_empty(), "{}", quiet.err);
+    let seed = format!("{}/../../fuzz/seeds/saved.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let journal = user.path("capacity/20261103T000000-000003.jsonl");
+    std::fs::copy(seed, &journal).unwrap();
+    let cure = format!("tiermark capacity --resume={}", journal.display());
+    for arguments in [&["show"][..], &["explain"], &["report", "--html", "-"], &["list", "runs"]] {
+        let told = user.run(arguments).expect(0);
+        for words in ["20261103T000000-000003 (capacity), was killed", "with 2 trials", &cure, TENANTS] {
+            assert!(told.err.contains(words), "{arguments:?}: {words}: {}", told.err);
+        }
+    }
+    assert_eq!(user.run(&["show"]).expect(0).out, quiet.out, "the newest run with a document");
+    let running = std::fs::File::open(&journal).unwrap();
+    running.lock().unwrap();
+    let told = user.run(&["show"]).expect(0).err;
+    assert!(told.contains("goes on and has no document yet") && !told.contains("killed"), "{told}");
+    // A run that was stopped has a document beside its journal.
+    std::fs::copy(user.path(&format!("capacity/{TENANTS}.json")), journal.with_extension("json")).unwrap();
+    assert_eq!(user.run(&["show"]).expect(0).err, "");
+}
+
+#[test]
+fn runs_of_all_kinds_are_listed_and_found() {
+    let user = with_other_kinds();
+    user.run(&["latency", "--sizes=16K", "--quick", "--simulate", GUEST, "-q"]).expect(0);
+    let list = user.run(&["list", "runs"]).expect(0).out;
+    let at = |words: &str| list.find(words).unwrap_or_else(|| panic!("{words}: {list}"));
+    assert!(at("capacity mini") < at("load: 1 tenant") && at("latency") < at("capacity mini"), "newest first: {list}");
+    let items = user.run(&["list", "runs", "--json"]).expect(0).json();
+    let kinds: Vec<&Value> = items["items"].as_array().unwrap().iter().map(|item| &item["kind"]).collect();
+    assert_eq!(kinds, ["probes", "capacity", "load"], "{items}");
+    for arguments in [&["show", LOAD][..], &["show", "20261101"], &["explain", LOAD], &["report", LOAD, "--html", "-"]]
+    {
+        let shown = user.run(arguments).expect(0).out;
+        assert!(shown.contains("tenant"), "{arguments:?}: {shown}");
+    }
+}
+
+#[test]
+fn runs_of_tenants_and_of_load_have_the_rows_of_other_runs() {
+    let user = with_other_kinds();
+    user.run(&["latency", "--sizes=16K", "--quick", "--simulate", GUEST, "-q", "--json=run.json"]).expect(0);
+    let table = |run: &str| user.run(&["show", run, "--format", "csv"]).expect(0).out;
+    let head = |text: &str| text.lines().next().unwrap().to_owned();
+    let all = [table("run.json"), table(LOAD), table(TENANTS)];
+    assert!(all.iter().all(|text| head(text) == head(&all[0]) && text.lines().count() > 1), "{all:?}");
+    assert!(all[1].contains("request.latency") && all[2].contains("tenants,count,5.0"), "{all:?}");
+    for run in [LOAD, TENANTS] {
+        let rows = user.run(&["show", run, "--format", "json-rows"]).expect(0).out;
+        assert!(rows.lines().all(|row| serde_json::from_str::<Value>(row).unwrap()["labels"]["workload"].is_string()));
+        let gauges = user.run(&["show", run, "--format", "openmetrics"]).expect(0).out;
+        assert!(gauges.contains("tiermark_request_latency_seconds{") && gauges.ends_with("# EOF\n"), "{gauges}");
+        let told = user.run(&["show", run, "--format", "mlc"]).expect(2).err;
+        assert!(told.contains("--format csv its numbers"), "{told}");
+    }
+}

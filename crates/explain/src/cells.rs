@@ -59,8 +59,9 @@ impl Distance {
     }
 }
 
-/// Threads: whether they are of a matrix, the row, the span, how many, and the pages of their memory.
-pub(crate) type Crew<'a> = (bool, &'a str, &'a str, u64, &'a str);
+/// Threads: whether they are of a matrix, the row or the nodes of their cpus, the span, how many, and the pages of
+/// their memory.
+pub(crate) type Crew<'a> = (bool, &'a str, &'a IdSet, &'a str, u64, &'a str);
 
 /// A bandwidth of memory.
 pub(crate) struct Cell<'a> {
@@ -77,6 +78,10 @@ pub(crate) struct Cell<'a> {
     pub(crate) is_matrix: bool,
     /// Words for the memory: `memory of node 1`.
     pub(crate) memory: String,
+    /// The cpus and the memory in full: `cpus of node 0, memory of node 1`.
+    spot: String,
+    /// Nodes of the cpus.
+    pub(crate) home: IdSet,
     /// Nodes that hold the memory.
     pub(crate) nodes: IdSet,
     /// The label of the other node of mixed memory, or of the memory.
@@ -98,17 +103,13 @@ impl Cell<'_> {
     /// The place in words.
     pub(crate) fn place(&self) -> String {
         let threads = if self.threads == 1.0 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
-        if self.is_matrix {
-            format!("{}, cpus of {}, {}, {threads}", self.op, self.from.replacen(':', " ", 1), self.memory)
-        } else {
-            format!("{}, {}, {threads}", self.op, self.memory)
-        }
+        format!("{}, {}, {threads}", self.op, self.spot)
     }
 
     /// What cells of the same threads have in common, whatever they did and wherever their memory was.
     pub(crate) fn crew(&self) -> Crew<'_> {
         let row = if self.is_matrix { self.from } else { "" };
-        (self.is_matrix, row, self.span, self.threads.to_bits(), self.page)
+        (self.is_matrix, row, &self.home, self.span, self.threads.to_bits(), self.page)
     }
 
     /// Whether another is of the same memory.
@@ -138,6 +139,7 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
     }
     let is_matrix = labels.is_for(Purpose::Matrix);
     let cpus = labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
+    let home = home_of(finding, &run.machine);
     let threads = labels.number(Labels::THREADS).unwrap_or(1).max(1) as f64;
     let mut op = labels.get(Labels::OP)?;
     if labels.is_for(Purpose::Granularity) {
@@ -145,7 +147,12 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
         op = labels.get(Labels::KERNEL).and_then(|kernel| kernel.split('/').next()).unwrap_or(op);
     }
     let kernel = kernel(labels, seen, op, run);
-    let (distance, memory, nodes) = memory(labels, seen, &cpus, &run.machine)?;
+    let (distance, memory, nodes) = memory(labels, seen, &home, &run.machine)?;
+    let from = labels.get(Labels::FROM).unwrap_or_default();
+    let spot = match is_matrix {
+        true => format!("cpus of {}, {memory}", from.replacen(':', " ", 1)),
+        false => spot(&home, &nodes, &run.machine).unwrap_or_else(|| memory.clone()),
+    };
     Some(Cell {
         step: &seen.step,
         seen,
@@ -154,9 +161,11 @@ fn cell<'a>(finding: &'a Finding, seen: &'a Observation, run: &'a Run) -> Option
         access: access(kernel, op),
         is_random: kernel.map_or(op.contains("random"), |kernel| kernel.pattern == Pattern::Random),
         distance,
-        from: labels.get(Labels::FROM).unwrap_or_default(),
+        from,
         is_matrix,
         memory,
+        spot,
+        home,
         nodes,
         node: labels.number(Labels::NODE),
         span: labels.get(Labels::SPAN).unwrap_or_default(),
@@ -216,9 +225,41 @@ fn access(kernel: Option<&KernelInfo>, op: &str) -> Access {
     }
 }
 
+/// The nodes of some cpus.
+fn home(cpus: &IdSet, machine: &Machine) -> IdSet {
+    cpus.iter().take(machine.cpus.len()).filter_map(|cpu| machine.node_of(cpu)).collect()
+}
+
+/// The nodes of a finding's cpus; none if it does not name them.
+pub(crate) fn home_of(finding: &Finding, machine: &Machine) -> IdSet {
+    let cpus = finding.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok());
+    cpus.map_or_else(IdSet::default, |cpus| home(&cpus, machine))
+}
+
+/// Cpus and memory of a machine of several nodes in full: `cpus of node 0, memory of node 1`. `None` of a machine of
+/// one node, and where one of both is not known.
+fn spot(home: &IdSet, nodes: &IdSet, machine: &Machine) -> Option<String> {
+    let name = |nodes: &IdSet| format!("node{} {nodes}", if nodes.len() == 1 { "" } else { "s" });
+    let is_known = machine.nodes.len() > 1 && !home.is_empty() && !nodes.is_empty();
+    is_known.then(|| format!("cpus of {}, memory of {}", name(home), name(nodes)))
+}
+
+/// The spot of a finding, by its own labels or by those of the first observation that it rests on. Memory without a
+/// node is that of the cpus.
+pub(crate) fn spot_of(finding: &Finding, experiment: &Experiment, machine: &Machine) -> Option<String> {
+    let step = finding.evidence.first();
+    let seen = experiment.observations.iter().find(|seen| Some(&seen.step) == step);
+    let all = || [Some(&finding.labels), seen.map(|seen| &seen.labels)].into_iter().flatten();
+    let cpus = all().find_map(|labels| labels.get(Labels::CPUS))?;
+    let home = home(&IdSet::from_plain_list(cpus).ok()?, machine);
+    let node = all().find_map(|labels| labels.number(Labels::NODE)).and_then(|node| NodeId::try_from(node).ok());
+    let nodes = node.map_or_else(|| home.clone(), |node| [node].into_iter().collect());
+    let is_local = all().all(|labels| labels.get(Labels::PLACE).is_none_or(|place| place == "local"));
+    spot(&home, &nodes, machine).filter(|_| node.is_some() || is_local)
+}
+
 /// Where the memory is, in words, and on which nodes; `None` if it is no memory, or spread in a way that no rule is about.
-fn memory(labels: &Labels, seen: &Observation, cpus: &IdSet, machine: &Machine) -> Option<(Distance, String, IdSet)> {
-    let home: IdSet = cpus.iter().take(machine.cpus.len()).filter_map(|cpu| machine.node_of(cpu)).collect();
+fn memory(labels: &Labels, seen: &Observation, home: &IdSet, machine: &Machine) -> Option<(Distance, String, IdSet)> {
     let node = labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
     let proven = seen.placement.as_ref().map(tiermark_model::PlacementProof::nodes).filter(|nodes| !nodes.is_empty());
     let one = |node: NodeId| -> IdSet { [node].into_iter().collect() };

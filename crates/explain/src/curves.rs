@@ -2,6 +2,7 @@
 
 use tiermark_model::{Confidence, Experiment, Finding, Grade, Labels, Observation, Purpose, Quantity, Run};
 
+use crate::cells::spot_of;
 use crate::facts::{Fact, Scene, SceneKind};
 use crate::measured::known;
 
@@ -20,7 +21,7 @@ pub(crate) fn curves(run: &Run) -> Vec<Scene> {
     let mut scenes = Vec::new();
     for experiment in &run.experiments {
         let most = experiment.findings.iter().filter(|finding| finding.metric == Quantity::LoadedMost);
-        scenes.extend(most.take(MOST - scenes.len().min(MOST)).filter_map(|finding| curve(finding, experiment)));
+        scenes.extend(most.take(MOST - scenes.len().min(MOST)).filter_map(|finding| curve(finding, experiment, run)));
     }
     scenes
 }
@@ -30,7 +31,7 @@ fn is_of_same_curve(one: &Labels, other: &Labels) -> bool {
     [Labels::PLACE, Labels::NODE, Labels::MIX, Labels::PAGE].iter().all(|key| one.0.get(*key) == other.0.get(*key))
 }
 
-fn curve(most: &Finding, experiment: &Experiment) -> Option<Scene> {
+fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
     let labels = &most.labels;
     let (rate, _) = known(most)?;
     let of = |metric: Quantity| {
@@ -42,7 +43,8 @@ fn curve(most: &Finding, experiment: &Experiment) -> Option<Scene> {
     let mix = labels.get(Labels::MIX).unwrap_or("read");
     let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
     let steps: Vec<&str> = most.evidence.iter().map(String::as_str).collect();
-    let scene = Scene::new(SceneKind::Loaded, Some(format!("latency under load, {mix}, {place} memory{node}")));
+    let spot = spot_of(most, experiment, &run.machine).unwrap_or_else(|| format!("{place} memory{node}"));
+    let scene = Scene::new(SceneKind::Loaded, Some(format!("latency under load, {mix}, {spot}")));
     let mut scene = scene.word("distance", place).word("access", mix);
     scene = scene.with(Fact::Used, rate, Confidence::Measured, &steps).with(Fact::Latency, idle, how, &steps);
     let knee = of(Quantity::LoadedKnee).filter(|knee| knee.verdict.grade <= Grade::Bound);

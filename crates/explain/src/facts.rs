@@ -100,6 +100,9 @@ pub(crate) const CORES: &str = "cores";
 pub(crate) const ALL_CORES: &str = "all";
 /// The word for what limits a scene, as a probe found it or rules did: a result, and not what was measured.
 pub(crate) const LIMIT: &str = "limit";
+/// The word of a bandwidth for a problem of the machine that the check-up found when the run began: the name of a check
+/// of `tiermark doctor`.
+pub(crate) const PROBLEM: &str = "problem";
 /// A bandwidth whose limiter no rule named yet, and one whose limiter a rule named.
 pub(crate) const OPEN: &str = "open";
 pub(crate) const NAMED: &str = "named";

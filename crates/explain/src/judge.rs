@@ -2,20 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_expect::Entry;
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 use tiermark_model::messages::explain as says;
-use tiermark_model::{
-    CheckOutcome, CheckUnit, CheckedValue, Comparator, ComparedRun, Confidence, ExplainRules, Explained,
-    ExplainedNumber, ExplainedUnit, Explanation, Known, Machine, Note, Run, UnjudgedRule,
-};
+use tiermark_model::{ComparedRun, Confidence, ExplainRules, Explained, Explanation, Machine, Note, Run, UnjudgedRule};
 
 use crate::boxes::{Few, boxes};
 use crate::cells::{Cell, cells};
 use crate::curves::curves;
+use crate::expected::{does_fail, fails};
 use crate::facts::{
-    ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, Scene, SceneKind, Source, Whose,
+    ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, PROBLEM, Scene, SceneKind, Source,
+    Whose,
 };
 use crate::machine::{counts, scenes};
 use crate::measured::Bounds;
@@ -30,7 +28,12 @@ const MOST_ALSO: usize = 8;
 #[must_use]
 pub fn explain(name: &str, run: &Run) -> Explanation {
     let counts = counts(run);
-    let (all, few) = all_scenes(run, counts.is_ok());
+    let (mut all, few) = all_scenes(run, counts.is_ok());
+    // So a rule may say which figures a problem limits.
+    let problems = run.problems.iter().flatten().map(|row| (PROBLEM, row.name.clone()));
+    for scene in all.iter_mut().filter(|scene| scene.kind == SceneKind::Rate) {
+        scene.words.extend(problems.clone());
+    }
     let explanation = Explanation {
         counters: run.counters.as_ref().map(|own| own.source).filter(|_| counts.is_ok()),
         counts_unused: counts.as_ref().err().filter(|why| why.code != says::codes::no_counts).cloned(),
@@ -45,7 +48,8 @@ pub fn explain(name: &str, run: &Run) -> Explanation {
 pub fn explain_capacity(name: &str, run: &Capacity) -> Explanation {
     let about = ComparedRun {
         name: name.to_owned(),
-        id: run.started.clone(),
+        // Documents of older versions have no id.
+        id: if run.id.is_empty() { run.started.clone() } else { run.id.clone() },
         title: format!("capacity {}", run.scenario),
         started: run.started.clone(),
         cpu: run.machine.cpu_model.name.clone(),
@@ -62,7 +66,8 @@ pub fn explain_capacity(name: &str, run: &Capacity) -> Explanation {
 pub fn explain_load(name: &str, run: &LoadRun) -> Explanation {
     let about = ComparedRun {
         name: name.to_owned(),
-        id: run.started.clone(),
+        // Documents of older versions have no id.
+        id: if run.id.is_empty() { run.started.clone() } else { run.id.clone() },
         title: "load".to_owned(),
         started: run.started.clone(),
         cpu: None,
@@ -130,7 +135,7 @@ pub fn rules() -> ExplainRules {
 }
 
 /// What rules are judged by.
-struct Input<'a> {
+pub(crate) struct Input<'a> {
     /// The run of probes; `None` of another document.
     run: Option<&'a Run>,
     machine: &'a Machine,
@@ -176,14 +181,29 @@ fn mark_limited(all: &mut [Scene], limited: &BTreeSet<String>) {
 
 /// The steps whose rates a rule names the limiter of.
 fn names_limiter_of(rule: &Rule, input: &Input<'_>) -> Vec<String> {
-    let Condition::Holds(holds) = &rule.condition else { return Vec::new() };
+    let holds = match (&rule.condition, &rule.figures) {
+        (Condition::Holds(holds), _) => holds,
+        (Condition::Fails(entry), Some(figures)) if input.run.is_some_and(|run| does_fail(entry, run)) => figures,
+        (Condition::Fails(_), _) => return Vec::new(),
+    };
     if holds.limited.is_empty() || rule.needs.iter().any(|need| need.lacks(input.machine).is_some()) {
         return Vec::new();
     }
-    let scenes =
-        input.all.iter().filter(|scene| holds.fits(scene) && holds.results(scene).all(|one| one == Some(true)));
-    let steps = scenes.flat_map(|scene| holds.limited.iter().flat_map(|whose| scene.steps_of(*whose)));
+    let steps = holding(holds, input).into_iter();
+    let steps = steps.flat_map(|(_, scene)| holds.limited.iter().flat_map(|whose| scene.steps_of(*whose)));
     steps.map(str::to_owned).collect()
+}
+
+/// The scenes in which all comparisons hold, the most pronounced first, each with by how much.
+pub(crate) fn holding<'a>(holds: &Holds, input: &'a Input<'_>) -> Vec<(f64, &'a Scene)> {
+    let fits = |scene: &&Scene| holds.fits(scene) && holds.results(scene).all(|one| one == Some(true));
+    let excess = |scene: &Scene| {
+        let value = |name: &FactName| scene.get(*name).map(|found| found.value);
+        holds.all.first().and_then(|one| one.excess(value)).unwrap_or(f64::INFINITY)
+    };
+    let mut all: Vec<(f64, &Scene)> = input.all.iter().filter(fits).map(|scene| (excess(scene), scene)).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all
 }
 
 /// Why no alternative of a rule was judged, and the command whose run would let it be judged: what can be had without counters is said
@@ -194,7 +214,8 @@ fn reason(judged: Vec<Judged>) -> (Note, Option<String>) {
         .filter_map(|one| if let Judged::Unjudged(why, command) = one { Some((why, command)) } else { None })
         .collect();
     let few = reasons.iter().find(|(why, _)| why.code == says::codes::boxes_few).map(|(why, _)| why.to_string());
-    reasons.sort_by_key(|(_, command)| command.is_none());
+    // That no scene has a problem says less than why the problem is not known.
+    reasons.sort_by_key(|(why, command)| (command.is_none(), why.code == says::codes::not_reported));
     match (reasons.into_iter().next(), few) {
         (Some((_, Some(command))), Some(few)) => (says::otherwise_by(&few, &command), Some(command)),
         (first, _) => first.unwrap_or_else(|| (says::nothing_to_judge(), None)),
@@ -202,7 +223,7 @@ fn reason(judged: Vec<Judged>) -> (Note, Option<String>) {
 }
 
 /// Result of a rule.
-enum Judged {
+pub(crate) enum Judged {
     Found(Box<Explained>),
     Clear,
     /// Why, and the command whose run has what is missing.
@@ -215,7 +236,7 @@ fn judge(rule: &Rule, input: &Input<'_>) -> Judged {
     }
     match &rule.condition {
         Condition::Fails(entry) => match input.run {
-            Some(run) => fails(rule, entry, run),
+            Some(run) => fails(rule, entry, run, input),
             None => Judged::Unjudged(says::nothing_to_judge(), None),
         },
         Condition::Holds(holds) => scene(rule, holds, input),
@@ -223,7 +244,7 @@ fn judge(rule: &Rule, input: &Input<'_>) -> Judged {
 }
 
 /// An explanation without a place and numbers.
-fn explained(rule: &Rule, rests_on: Confidence) -> Explained {
+pub(crate) fn explained(rule: &Rule, rests_on: Confidence) -> Explained {
     Explained {
         rule: rule.name.clone(),
         kind: rule.kind,
@@ -238,88 +259,32 @@ fn explained(rule: &Rule, rests_on: Confidence) -> Explained {
     }
 }
 
-/// A rule that finds what an expectation fails for.
-fn fails(rule: &Rule, entry: &Entry, run: &Run) -> Judged {
-    let check = tiermark_expect::check("", run, "", std::slice::from_ref(entry));
-    let unjudged = |why| Judged::Unjudged(why, rule.command.clone());
-    let Some(result) = check.results.into_iter().next() else { return unjudged(says::nothing_to_judge()) };
-    match result.outcome {
-        CheckOutcome::Passed => Judged::Clear,
-        CheckOutcome::Unjudged => unjudged(result.reasons.into_iter().next().unwrap_or_else(says::nothing_to_judge)),
-        CheckOutcome::Failed => {
-            let sides = result.worst.as_ref().map(|worst| sides(&result.that, worst)).unwrap_or_default();
-            let place = result.worst.and_then(|worst| worst.place);
-            let found = Explained {
-                place,
-                numbers: sides,
-                others: result.failed.saturating_sub(1),
-                ..explained(rule, Confidence::Reported)
-            };
-            Judged::Found(Box::new(found))
-        }
-    }
-}
-
-/// Both sides of an expectation as numbers.
-fn sides(that: &str, worst: &CheckedValue) -> Vec<ExplainedNumber> {
-    let unit = match worst.unit {
-        CheckUnit::Ns => ExplainedUnit::Ns,
-        CheckUnit::BytesPerSecond => ExplainedUnit::BytesPerSecond,
-        CheckUnit::TransfersPerSecond => ExplainedUnit::TransfersPerSecond,
-        CheckUnit::Number if that.contains('%') => ExplainedUnit::Share,
-        // No rule names an amount, a clock or a text.
-        CheckUnit::Number | CheckUnit::Bytes | CheckUnit::Hz | CheckUnit::Text => ExplainedUnit::Number,
-    };
-    let sign = worst.comparator.sign();
-    let (left, right) = that.split_once(sign).unwrap_or((that, ""));
-    let number = |name: &str, what: String, value: f64, known: Known| {
-        let what = match known {
-            Known::Exactly => what,
-            Known::AtLeast => format!("{what}, or more"),
-            Known::AtMost => format!("{what}, or less"),
-        };
-        ExplainedNumber { name: name.to_owned(), what, value, unit, steps: Vec::new() }
-    };
-    let (left, right) = (left.trim(), right.trim());
-    let limit = match worst.comparator {
-        Comparator::AtLeast | Comparator::Above => "at least expected",
-        Comparator::AtMost | Comparator::Below => "at most expected",
-        Comparator::Same => "expected",
-        Comparator::Other => "not expected",
-    };
-    // A plain number says itself what it is.
-    let is_named = right.contains(char::is_alphabetic);
-    let limit = if is_named { format!("{limit} ({right})") } else { limit.to_owned() };
-    let both = [
-        number(left, format!("({left})"), worst.value, worst.value_is),
-        number("limit", limit, worst.limit, worst.limit_is),
-    ];
-    both.into_iter().filter(|number| number.value.is_finite()).collect()
-}
-
 /// A rule that compares numbers of scenes.
 fn scene(rule: &Rule, holds: &Holds, input: &Input<'_>) -> Judged {
-    let (mut best, mut is_judged, mut missing): (Vec<(f64, &Scene)>, bool, Option<FactName>) =
-        (Vec::new(), input.all.iter().any(|scene| is_otherwise_limited(holds, scene)), None);
+    let is_judged = is_healthy(holds, input) || input.all.iter().any(|scene| is_otherwise_limited(holds, scene));
+    let (mut is_judged, mut missing): (bool, Option<FactName>) = (is_judged, None);
     for scene in input.all.iter().filter(|scene| holds.fits(scene)) {
-        let value = |name: &FactName| scene.get(*name).map(|found| found.value);
-        let results: Vec<Option<bool>> = holds.results(scene).collect();
-        match (results.iter().all(|one| *one == Some(true)), results.contains(&Some(false))) {
-            (true, _) => {
-                let excess = holds.all.first().and_then(|one| one.excess(value)).unwrap_or(f64::INFINITY);
-                best.push((excess, scene));
-            }
-            // One comparison that fails decides, whatever else is not known.
-            (false, true) => is_judged = true,
-            (false, false) => missing = missing.or_else(|| lacking(holds, scene)),
+        // One comparison that fails decides, whatever else is not known.
+        match holds.results(scene).collect::<Vec<_>>() {
+            results if results.contains(&Some(false)) => is_judged = true,
+            results if results.contains(&None) => missing = missing.or_else(|| lacking(holds, scene)),
+            _ => {}
         }
     }
-    best.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let best = holding(holds, input);
     match (best.split_first(), is_judged) {
         (Some(((_, first), others)), _) => Judged::Found(Box::new(found(rule, holds, first, others))),
         (None, true) => Judged::Clear,
         (None, false) => unjudged(rule, holds, missing, input),
     }
+}
+
+/// Whether a rule is about problems that the check-up looked for and did not find.
+fn is_healthy(holds: &Holds, input: &Input<'_>) -> bool {
+    let found = input.run.and_then(|run| run.problems.as_ref());
+    let has_none = |names: &Vec<String>| found.is_some_and(|found| !found.iter().any(|row| names.contains(&row.name)));
+    let has_figure = || input.all.iter().any(|scene| scene.kind == holds.of);
+    holds.words.get(PROBLEM).is_some_and(has_none) && has_figure()
 }
 
 /// Whether a scene is what a rule looks at, and was found to be limited by something else: that decides.
@@ -371,7 +336,7 @@ fn lacking(holds: &Holds, scene: &Scene) -> Option<FactName> {
 }
 
 /// What a rule found at the most pronounced place.
-fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &Scene)]) -> Explained {
+pub(crate) fn found(rule: &Rule, holds: &Holds, first: &Scene, others: &[(f64, &Scene)]) -> Explained {
     let rests: Vec<&Found> = holds.all.iter().flat_map(|one| one.names()).filter_map(|name| first.get(*name)).collect();
     let has = |what: Confidence| rests.iter().any(|found| found.rests_on == what);
     // What is counted decides, and what is reported only sets the limit.

@@ -10,6 +10,7 @@
 mod boxes;
 mod cells;
 mod curves;
+mod expected;
 mod facts;
 mod judge;
 mod machine;

@@ -7,7 +7,7 @@ use tiermark_model::{
     Quantity, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
-use crate::cells::{Cell, is_full};
+use crate::cells::{Cell, is_full, spot_of};
 use crate::facts::{ALL_CORES, CORES, Fact, LIMIT, Scene, SceneKind};
 use crate::measured::{is_peak_stated, known};
 
@@ -34,8 +34,9 @@ pub(crate) fn counts(run: &Run) -> Result<(), Note> {
 
 /// All scenes of the machine.
 pub(crate) fn scenes(run: &Run, cells: &[&Cell<'_>]) -> Vec<Scene> {
-    let levels = run.findings().filter(|finding| finding.metric == Quantity::ScaleCeiling).take(MOST_RAMPS);
-    let mut found: Vec<Scene> = levels.filter_map(|finding| ramp(finding, run)).collect();
+    let all = run.experiments.iter().flat_map(|experiment| experiment.findings.iter().map(move |f| (f, experiment)));
+    let levels = all.filter(|(finding, _)| finding.metric == Quantity::ScaleCeiling).take(MOST_RAMPS);
+    let mut found: Vec<Scene> = levels.filter_map(|(finding, experiment)| ramp(finding, experiment, run)).collect();
     found.extend(run.findings().filter_map(region));
     found.extend(run.experiments.iter().flat_map(states));
     found.extend(others(run));
@@ -47,7 +48,7 @@ pub(crate) fn scenes(run: &Run, cells: &[&Cell<'_>]) -> Vec<Scene> {
 }
 
 /// The level of a ramp of threads whose limit its probe found.
-fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
+fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
     let limit = finding.labels.get(Labels::LIMIT)?;
     let (rate, how) = known(finding)?;
     let labels = &finding.labels;
@@ -58,19 +59,20 @@ fn ramp(finding: &Finding, run: &Run) -> Option<Scene> {
         let is_it = |other: &&Finding| {
             other.metric == metric && statistic.is_none_or(|word| other.labels.is(Labels::STATISTIC, word))
         };
-        run.findings().filter(is_it).find(same).and_then(known)
+        experiment.findings.iter().filter(is_it).find(same).and_then(known)
     };
     let place = labels.get(Labels::PLACE).unwrap_or("local");
     let op = labels.get(Labels::OP).unwrap_or("read");
     let node = labels.number(Labels::NODE).map_or_else(String::new, |node| format!(" of node {node}"));
+    let spot = spot_of(finding, experiment, &run.machine).unwrap_or_else(|| format!("{place} memory{node}"));
     let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
-    let mut scene = Scene::new(SceneKind::Ramp, Some(format!("ramp of threads, {op}, {place} memory{node}")));
+    let mut scene = Scene::new(SceneKind::Ramp, Some(format!("ramp of threads, {op}, {spot}")));
     scene = scene.word(LIMIT, limit).word("distance", place).with(Fact::Used, rate, how, &steps);
     if steps.iter().any(|step| is_of_all_cores(step, run)) {
         scene = scene.word(CORES, ALL_CORES);
     }
     let is_guest = run.machine.system.hypervisor.is_some();
-    let is_stated = run.findings().filter(|other| other.metric == Quantity::ScaleShare).any(is_peak_stated);
+    let is_stated = experiment.findings.iter().filter(|other| other.metric == Quantity::ScaleShare).any(is_peak_stated);
     for (fact, metric, statistic) in [
         (Fact::InFlight, Quantity::ScaleInFlight, None),
         (Fact::Latency, Quantity::ScaleLatency, None),

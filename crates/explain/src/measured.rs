@@ -9,7 +9,7 @@ use tiermark_model::{
     amplification,
 };
 
-use crate::cells::{Access, Cell, Distance};
+use crate::cells::{Access, Cell, Distance, home_of};
 use crate::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
 
 /// Bytes of a line.
@@ -26,6 +26,9 @@ const MOST_NODES: usize = 64;
 /// Where a latency is of: whether it is of a matrix, its row or its memory, its node, its pages.
 type Spot<'a> = (bool, &'a str, Option<u64>, &'a str);
 
+/// An idle latency, with the nodes of its cpus.
+type Idle = (IdSet, (f64, Confidence));
+
 /// What all cells of a run are measured against, found once: a document may have a hundred thousand figures.
 pub(crate) struct Bounds<'a> {
     machine: &'a Machine,
@@ -33,8 +36,8 @@ pub(crate) struct Bounds<'a> {
     has_counts: bool,
     /// Whether a socket has several nodes.
     is_split: bool,
-    /// Idle latencies.
-    latencies: HashMap<Spot<'a>, (f64, Confidence)>,
+    /// Idle latencies, each with the nodes of its cpus: a run may have measured from several.
+    latencies: HashMap<Spot<'a>, Vec<Idle>>,
     /// Shares that a probe computed from what the machine or the user states, by step and by what they are of.
     shares: HashMap<(&'a str, &'a str), f64>,
     /// Theoretical peaks that were computed, by nodes.
@@ -43,7 +46,7 @@ pub(crate) struct Bounds<'a> {
 
 impl<'a> Bounds<'a> {
     pub(crate) fn of(run: &'a Run, has_counts: bool) -> Self {
-        let latency = |finding: &'a Finding| Some((spot(finding)?, known(finding)?));
+        let latency = |finding: &'a Finding| Some((spot(finding)?, (home_of(finding, &run.machine), known(finding)?)));
         let is_guest = run.machine.system.hypervisor.is_some();
         let share = |finding: &'a Finding| {
             let is_known = !is_guest || finding.labels.is(Labels::STATISTIC, "of link") || is_peak_stated(finding);
@@ -51,11 +54,15 @@ impl<'a> Bounds<'a> {
             Some(((step, finding.labels.get(Labels::STATISTIC)?), finding.value?))
         };
         let of = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
+        let mut latencies: HashMap<Spot<'_>, Vec<Idle>> = HashMap::new();
+        for (spot, found) in of(Quantity::Latency).filter_map(latency) {
+            latencies.entry(spot).or_default().push(found);
+        }
         Self {
             machine: &run.machine,
             has_counts,
             is_split: run.machine.nodes_per_socket() > 1,
-            latencies: of(Quantity::Latency).filter_map(latency).collect(),
+            latencies,
             shares: of(Quantity::MatrixShare).filter_map(share).collect(),
             peaks: RefCell::default(),
         }
@@ -68,6 +75,7 @@ impl<'a> Bounds<'a> {
         facts.add(Fact::Used, Some(cell.used), own);
         facts.add(Fact::Threads, Some(cell.threads), Confidence::Measured);
         facts.add(Fact::Cores, Some(cell.cores), Confidence::Reported);
+        facts.add(Fact::Spread, cell.seen.core_hz_spread, Confidence::Measured);
         let touched = cell.kernel.map(tiermark_model::KernelInfo::traffic);
         let lines = touched.map(|(read, written)| read + written).filter(|lines| *lines > 0.0);
         facts.add(Fact::LinesMoved, lines.map(|lines| lines * cell.used), own);
@@ -108,7 +116,9 @@ impl<'a> Bounds<'a> {
         } else {
             (false, cell.memory.as_str(), None, cell.page)
         };
-        self.latencies.get(&spot).filter(|_| cell.distance != Distance::Mixed).copied()
+        let all = self.latencies.get(&spot).filter(|_| cell.distance != Distance::Mixed)?;
+        let own = all.iter().rev().find(|(home, _)| home.is_subset(&cell.home));
+        own.or(all.last()).map(|(_, found)| *found)
     }
 
     /// The theoretical peak of the memory of some nodes.

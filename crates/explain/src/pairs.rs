@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Confidence, Finding, Labels, Observation, Purpose, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Labels, Observation, Purpose, Quantity, Run};
 
-use crate::cells::{Access, Cell, Crew, Distance};
+use crate::cells::{Access, Cell, Crew, Distance, spot_of};
 use crate::facts::{Fact, Scene, SceneKind};
 use crate::measured::known;
 
@@ -29,7 +29,7 @@ pub(crate) fn pairs(all: &[Measured<'_>], run: &Run) -> Vec<Scene> {
         found.extend(least(one, crew));
     }
     found.extend(all.iter().filter_map(|one| threads(one, all)));
-    found.extend(run.experiments.iter().flat_map(|experiment| pages(&experiment.findings)));
+    found.extend(run.experiments.iter().flat_map(|experiment| pages(experiment, run)));
     found
 }
 
@@ -122,6 +122,8 @@ fn threads(one: &Measured<'_>, all: &[Measured<'_>]) -> Option<Scene> {
         other.threads == 1.0
             && other.from == cell.from
             && other.page == cell.page
+            // One thread is on one of the nodes of all.
+            && other.home.is_subset(&cell.home)
             && is_alike(cell, other)
             && other.is_of_same_memory(cell)
     };
@@ -130,7 +132,7 @@ fn threads(one: &Measured<'_>, all: &[Measured<'_>]) -> Option<Scene> {
 }
 
 /// Latencies of memory on base pages beside those on huge ones.
-fn pages(findings: &[Finding]) -> Vec<Scene> {
+fn pages(experiment: &Experiment, run: &Run) -> Vec<Scene> {
     let is_memory = |finding: &&Finding| {
         finding.metric == Quantity::Latency
             && finding.labels.is_for(Purpose::Ladder)
@@ -138,10 +140,11 @@ fn pages(findings: &[Finding]) -> Vec<Scene> {
             && finding.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
             && finding.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
     };
-    let all: Vec<&Finding> = findings.iter().filter(is_memory).take(64).collect();
+    let all: Vec<&Finding> = experiment.findings.iter().filter(is_memory).take(64).collect();
     let scene = |finding: &Finding| {
         let (ns, how) = known(finding)?;
-        let place = finding.labels.get(Labels::TIER).map(|tier| format!("latency, {tier}"));
+        let spot = spot_of(finding, experiment, &run.machine).map_or_else(String::new, |spot| format!(", {spot}"));
+        let place = finding.labels.get(Labels::TIER).map(|tier| format!("latency, {tier}{spot}"));
         let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
         Some(Scene::new(SceneKind::Pages, place).with(Fact::Latency, ns, how, &steps))
     };

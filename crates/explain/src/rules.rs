@@ -20,6 +20,8 @@ pub(crate) struct Rule {
     /// What it finds, in a sentence.
     pub(crate) finding: String,
     pub(crate) condition: Condition,
+    /// The figures that a fault of the machine limits: of a rule whose condition is an expectation.
+    pub(crate) figures: Option<Holds>,
     /// What a machine must be for its condition to say anything.
     pub(crate) needs: Vec<Need>,
     /// What its conclusion rests on at best; `None` for what its numbers rest on.
@@ -108,20 +110,21 @@ pub(crate) fn read(text: &str) -> Result<Vec<Rule>, String> {
 fn rule(row: Row) -> Result<Rule, String> {
     let name = row.name.clone();
     let wrong = |why: String| format!("rule {name}: {why}");
-    let condition = match (&row.unless, row.of) {
-        (Some(that), None) if row.when.is_empty() && row.words.is_empty() => {
+    let figures = row.of.map(|of| holds(of, &row).map_err(wrong)).transpose()?;
+    let has_comparison = !row.when.is_empty() || !row.words.is_empty();
+    let (condition, figures) = match (&row.unless, figures) {
+        (Some(that), figures) if figures.is_some() == has_comparison => {
             let that = Expectation::parse(that).map_err(|note| wrong(note.to_string()))?;
-            Condition::Fails(Entry { that, needs: Vec::new(), required: false, why: None, source: None })
+            (Condition::Fails(Entry { that, needs: Vec::new(), required: false, why: None, source: None }), figures)
         }
-        (None, Some(of)) if !row.when.is_empty() || !row.words.is_empty() => {
-            holds(of, &row).map(Condition::Holds).map_err(wrong)?
-        }
+        (None, Some(holds)) if has_comparison => (Condition::Holds(holds), None),
         _ => return Err(wrong("it needs `unless`, or `of` with `where` or `when`".to_owned())),
     };
     let needs = row.needs.iter().map(|name| Need::named(name).ok_or_else(|| wrong(format!("no need '{name}'"))));
     let needs = needs.collect::<Result<Vec<Need>, String>>()?;
     Ok(Rule {
         condition,
+        figures,
         limits: row.unless.map_or(row.when, |that| vec![that]),
         needs,
         name: row.name,

@@ -45,6 +45,7 @@ fn ended(resource: Resource, why: tiermark_model::Note, outcome: Outcome, seen: 
 
 fn run(case: Case) -> Capacity {
     Capacity {
+        id: String::new(),
         schema: CAPACITY_SCHEMA.into(),
         tool: Tool::default(),
         started: "2026-11-21T19:14:48Z".into(),
@@ -277,6 +278,7 @@ fn load(pacing: LoadLoop) -> LoadRun {
         seed: 1,
     };
     LoadRun {
+        id: String::new(),
         schema: LOAD_SCHEMA.into(),
         tool: Tool::default(),
         command: Vec::new(),

@@ -20,7 +20,7 @@ mod weigh;
 pub use baselines::Baselines;
 pub use document::{MAX_DOCUMENT_BYTES, SCHEMAS, data_fits, malformed, parse};
 pub use index::{Describe, Index, RunHead, read_index};
-pub use journal::{Journal, Record};
+pub use journal::{Journal, Record, is_abandoned};
 pub use record::{Best, MachineKey, MachineRecord, hold_again};
 pub use recover::recover;
 pub use save::SavedPlace;

@@ -6,7 +6,7 @@ use tiermark_model::messages::documents as says;
 use tiermark_model::{Refusal, Run};
 
 use crate::document::read_file;
-use crate::journal::abandoned;
+use crate::journal::is_abandoned;
 use crate::recover::recover;
 use crate::store::{Entry, Store};
 
@@ -54,14 +54,19 @@ impl Store {
 
     /// Journals whose writer is gone: runs that were killed. [`recover`] reads them.
     pub fn orphans(&self) -> Vec<PathBuf> {
-        self.files("journal").unwrap_or_default().into_iter().map(|e| e.path).filter(|path| abandoned(path)).collect()
+        self.files("journal")
+            .unwrap_or_default()
+            .into_iter()
+            .map(|e| e.path)
+            .filter(|path| is_abandoned(path))
+            .collect()
     }
 
     /// The newest run: saved, or killed and only in its journal. A run that still goes on is not the last one.
     fn newest(&self) -> Option<Entry> {
         let mut entries = self.files("json").unwrap_or_default();
         let journals = self.files("journal").unwrap_or_default();
-        entries.extend(journals.into_iter().filter(|journal| abandoned(&journal.path)));
+        entries.extend(journals.into_iter().filter(|journal| is_abandoned(&journal.path)));
         entries.into_iter().max_by(|a, b| a.order().cmp(&b.order()))
     }
 }

@@ -30,16 +30,24 @@ impl Store {
         let bytes = serde_json::to_vec(run).map_err(|error| {
             documents::no_place_for_run(&[(self.directory_or_cwd().display().to_string(), error.to_string())])
         })?;
+        let saved = self.save_as(&run.id, &bytes)?;
+        Ok(SavedPlace { notice: saved.notice.or_else(|| unreadable(&bytes, &saved.path)), ..saved })
+    }
+
+    /// Saves a document of any kind in the same way.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when no place took it; nothing half-written remains.
+    pub fn save_as(&self, id: &str, bytes: &[u8]) -> Result<SavedPlace, Refusal> {
         let mut attempts: Vec<(String, String)> = Vec::new();
-        for (directory, name) in self.places_for(&run.id, "json") {
-            match write_whole(&directory, &name, |file| file.write_all(&bytes).and_then(|()| file.write_all(b"\n"))) {
+        for (directory, name) in self.places_for(id, "json") {
+            match write_whole(&directory, &name, |file| file.write_all(bytes).and_then(|()| file.write_all(b"\n"))) {
                 Ok(path) => {
                     let elsewhere = |(first, error): &(String, String)| {
                         says::saved_elsewhere(first, error, &path.display().to_string())
                     };
-                    let notice = attempts.first().map(elsewhere);
                     let by_id = self.directory() == Some(directory.as_path());
-                    return Ok(SavedPlace { notice: notice.or_else(|| unreadable(&bytes, &path)), by_id, path });
+                    return Ok(SavedPlace { notice: attempts.first().map(elsewhere), by_id, path });
                 }
                 Err(error) => attempts.push((directory.display().to_string(), error.to_string())),
             }

@@ -90,6 +90,13 @@ impl Store {
         Self { directory: Some(directory.into()), fallbacks: Vec::new() }
     }
 
+    /// The store of another kind of run, in a directory beside this one.
+    #[must_use]
+    pub fn beside(&self, name: &str) -> Self {
+        let directory = self.directory.as_deref().and_then(Path::parent).map(|data| data.join(name));
+        Self { directory, fallbacks: self.fallbacks.clone() }
+    }
+
     /// The store's directory; `None` when the environment names none.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
@@ -104,7 +111,10 @@ impl Store {
     }
 
     /// Files of the store with an extension, oldest first.
-    pub(crate) fn files(&self, extension: &str) -> Result<Vec<Entry>, Refusal> {
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the directory is there and cannot be read.
+    pub fn files(&self, extension: &str) -> Result<Vec<Entry>, Refusal> {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
         let listing = match fs::read_dir(directory) {
             Ok(listing) => listing,

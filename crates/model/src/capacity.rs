@@ -30,6 +30,9 @@ pub fn tenants(count: u32) -> String {
 pub struct Capacity {
     /// [`CAPACITY_SCHEMA`].
     pub schema: String,
+    /// Id of the run; empty in older documents.
+    #[serde(default)]
+    pub id: String,
     /// The program that measured.
     pub tool: Tool,
     /// When it began, RFC 3339.

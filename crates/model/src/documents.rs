@@ -105,6 +105,20 @@ pub struct List {
     pub items: Vec<ListItem>,
 }
 
+/// What made a saved run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    /// Probes: `survey` and all commands that measure the machine's memory and system.
+    #[default]
+    Probes,
+    /// `capacity`.
+    Capacity,
+    /// `load`.
+    Load,
+}
+
 /// An item of `tiermark list --json`, by kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -114,6 +128,9 @@ pub enum ListItem {
     Run {
         /// Its id, by which `show` and `rerun` find it.
         id: String,
+        /// What made it; the schema of the document follows from it.
+        #[serde(default)]
+        kind: RunKind,
         /// Its document.
         path: String,
         /// Size of the document.

@@ -128,6 +128,18 @@ keys! {
     COUNT = "count";
     /// Number of the piece of memory that a scan looks at, from 0.
     REGION = "region";
+    /// The requests that tenants get: mix, and distribution of keys.
+    WORKLOAD = "workload";
+    /// Number of tenants.
+    TENANTS = "tenants";
+    /// The address of one tenant of several.
+    TENANT = "tenant";
+    /// Number of a trial of tenants in its search.
+    TRIAL = "trial";
+    /// Purpose of a trial: `ramp`, `verification`, …
+    PHASE = "phase";
+    /// Outcome of a trial: `pass`, `fail`, `unclear`.
+    OUTCOME = "outcome";
     /// Pairs of cpus behind a number.
     PAIRS = "pairs";
     /// How many there are of which some were measured.

@@ -67,7 +67,7 @@ pub use counters::{
 pub use documents::schemas;
 pub use documents::{
     CHANGES_SCHEMA, Changes, DOCTOR_SCHEMA, Document, EVENTS_SCHEMA, LIST_SCHEMA, List, ListItem, MACHINE_SCHEMA,
-    RunEvent, TUNE_SCHEMA,
+    RunEvent, RunKind, TUNE_SCHEMA,
 };
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};

@@ -14,6 +14,9 @@ pub const LOAD_SCHEMA: &str = "tiermark/load/1";
 pub struct LoadRun {
     /// [`LOAD_SCHEMA`].
     pub schema: String,
+    /// Id of the run; empty in older documents.
+    #[serde(default)]
+    pub id: String,
     /// The program.
     pub tool: Tool,
     /// Its command line, without the password.

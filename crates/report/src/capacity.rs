@@ -2,7 +2,7 @@
 
 mod charts;
 mod evidence;
-mod numbers;
+pub(crate) mod numbers;
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use crate::number::{achieved, nanoseconds, percent};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, hanging, heading, items, railed};
-use numbers::{Number, largest, median, numbers};
+use numbers::{Kind, Number, largest, median, numbers, votes};
 
 /// Renders a capacity run. With `verbose` every trial says why it was made.
 pub fn capacity(run: &Capacity, style: &Style) -> String {
@@ -116,10 +116,13 @@ fn of_votes(votes: &Votes) -> String {
 /// How sure the answer is, and what ended it.
 fn explained(case: &Case, style: &Style) -> String {
     let text = match &case.answer {
-        Answer::Exactly { tenants, votes, beyond } => {
+        Answer::Exactly { tenants, votes: holds, beyond } => {
+            // As the table counts them. The answer of the document leaves short trials out of `beyond`.
+            let more = u64::from(*tenants) + 1;
+            let holds = votes(case, u64::from(*tenants)).unwrap_or(*holds);
+            let beyond = votes(case, more).unwrap_or(*beyond);
             let failed = Votes { passed: beyond.failed, failed: beyond.passed, unclear: beyond.unclear };
-            let (holds, failed) = (of_votes(votes), of_votes(&failed));
-            format!("{} passed {holds}, {} failed {failed}", words(*tenants), u64::from(*tenants) + 1)
+            format!("{} passed {}, {more} failed {}", words(*tenants), of_votes(&holds), of_votes(&failed))
         }
         Answer::Between { why, .. } => format!("{}: {why}", case.answer.in_words()),
         Answer::AtLeast { tenants } => {
@@ -231,11 +234,9 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
     table = table.column("rate", Align::Right).column("faults|/req", Align::Right);
     for number in &numbers {
         match number.results().len() {
-            0 | 1 => table.row(figures(number, &number.kind(), largest, style)),
+            0 | 1 => table.row(figures(number, &number.words(), largest, style)),
             count => {
-                // Unclear trials have the word in the column beside it.
-                let worst = if number.is_ramp() { "ramp, worst".to_owned() } else { format!("worst of {count}") };
-                table.row(figures(number, &worst, largest, style));
+                table.row(figures(number, &number.worst(), largest, style));
                 let mut middle = figures(number, &format!("median of {count}"), median, style);
                 // The outcomes are those of all, and said once.
                 middle[LEVEL] = Cell::default();
@@ -245,10 +246,15 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
     }
     let legend = "N = tenants; trials = full trials with a clear outcome (worst, median: of each column by itself); ramp: a short trial \
                   on the way up; its times are not in worst and median of full trials; level: trials that kept it, of all with a clear outcome (? = unclear); rate = requests answered of those due; faults = major page faults";
-    let lines: String = [format!("target: {level}"), legend.to_owned()]
-        .iter()
-        .map(|line| hanging("  ", line, Ink::Dim, style))
-        .collect();
+    let ended = "ended early, ended: times until a guard ended the trial, of its warm-up if it got no further; they decide \
+                 nothing";
+    let none = "no times: each trial ended before a request was answered, such as while tenants were filled";
+    let has = |kind: Option<Kind>| numbers.iter().any(|number| number.kind() == kind);
+    let marks = [(has(Some(Kind::EndedEarly)), ended), (has(None), none)];
+    let marks = marks.iter().map(|(is_used, text)| is_used.then(|| (*text).to_owned()));
+    let legend = [Some(format!("target: {level}")), Some(legend.to_owned())].into_iter().chain(marks);
+    let legend: Vec<Option<String>> = legend.collect();
+    let lines: String = legend.iter().flatten().map(|line| hanging("  ", line, Ink::Dim, style)).collect();
     format!("\n{}{lines}", table.render(style))
 }
 

@@ -1,9 +1,12 @@
 //! Lists of kernels, probes, primitives, runs and commands of other tools.
 
+use tiermark_model::capacity::Capacity;
+use tiermark_model::load::LoadRun;
 use tiermark_model::{
     Bytes, Grade, GradeCounts, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
 };
 
+use crate::capacity::capacity_line;
 use crate::number::seconds;
 use crate::page::page;
 use crate::refusals::trouble;
@@ -168,9 +171,10 @@ pub struct RunLine {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSummary {
     title: String,
-    seconds: f64,
-    trusted: usize,
-    numbers: usize,
+    /// `None` where the document does not say.
+    seconds: Option<f64>,
+    /// Trusted numbers of all; `None` of kinds of runs without grades.
+    trusted: Option<(usize, usize)>,
     machine: String,
 }
 
@@ -183,11 +187,25 @@ impl RunSummary {
         let incomplete = if run.complete { "" } else { ", incomplete" };
         Self {
             title: run.title.clone(),
-            seconds: run.seconds,
-            trusted: numbers.iter().filter(|f| f.verdict.grade == Grade::Trusted).count(),
-            numbers: numbers.len(),
+            seconds: Some(run.seconds),
+            trusted: Some((numbers.iter().filter(|f| f.verdict.grade == Grade::Trusted).count(), numbers.len())),
             machine: format!("{name}{simulated}{incomplete}"),
         }
+    }
+
+    /// The summary of a run of tenants.
+    pub fn of_capacity(run: &Capacity) -> Self {
+        let name = run.machine.cpu_model.name.as_deref().unwrap_or("unknown processor");
+        let title = format!("capacity {}", capacity_line(run));
+        Self { title, seconds: None, trusted: None, machine: name.to_owned() }
+    }
+
+    /// The summary of a run of load; `title`: its workload in one line.
+    pub fn of_load(run: &LoadRun, title: &str) -> Self {
+        let parts = [&run.fill, &run.measured].into_iter().flatten();
+        let seconds = Some(parts.map(|part| part.client_wall_seconds).sum());
+        let machine = if run.complete { "" } else { "incomplete" };
+        Self { title: format!("load: {title}"), seconds, trusted: None, machine: machine.to_owned() }
     }
 }
 
@@ -207,8 +225,8 @@ pub fn runs(lines: &[RunLine], style: &Style) -> String {
             Ok(run) => vec![
                 id,
                 Cell::new(&run.title),
-                Cell::new(seconds(run.seconds)),
-                Cell::new(format!("{} of {}", run.trusted, run.numbers)),
+                Cell::new(run.seconds.map(seconds).unwrap_or_default()),
+                Cell::new(run.trusted.map(|(trusted, all)| format!("{trusted} of {all}")).unwrap_or_default()),
                 Cell::new(&run.machine),
             ],
             Err(why) => vec![id, Cell::default(), Cell::default(), Cell::default(), Cell::inked(why, Ink::Bad)],

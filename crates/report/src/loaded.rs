@@ -155,6 +155,7 @@ fn with_measured(
             points,
             about,
             scatter: false,
+            behind: false,
         })
     };
     let pairs = series.into_iter().zip(curves);

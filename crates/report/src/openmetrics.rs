@@ -17,9 +17,7 @@ const INFO: &str = "tiermark_finding_info";
 
 /// Renders a run. A finding without a number, or with one that is withheld, has no line.
 pub fn openmetrics(run: &Run) -> String {
-    // OpenMetrics requires that the lines of a metric family follow each other and that no line occurs twice; a reader
-    // refuses a file that breaks this. The maps group the lines by family and keep one value for each set of labels.
-    let mut families: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    let mut families = Families::new();
     for (at, experiment) in run.experiments.iter().enumerate() {
         let again = again(&run.experiments[..at], experiment);
         for finding in &experiment.findings {
@@ -29,27 +27,63 @@ pub fn openmetrics(run: &Run) -> String {
                 continue;
             };
             let (suffix, divisor) = base(finding.unit);
-            let (mut of, mut how) = labels(finding, &experiment.request.probe, again);
+            let (mut of, how) = labels(finding, &experiment.request.probe, again);
             of.extend(run.simulated.is_some().then(|| ("simulated".to_owned(), "true".to_owned())));
-            let metric = format!("tiermark_{}{suffix}", name(finding.metric.name()));
-            let family = families.entry(metric.clone()).or_default();
-            // Of two with the same labels the first stands, with its own info.
-            if let Entry::Vacant(line) = family.entry(joined(&of)) {
-                line.insert(value / divisor);
-                how.extend(of);
-                how.insert("metric".to_owned(), metric);
-                families.entry(INFO.to_owned()).or_default().insert(joined(&how), 1.0);
-            }
+            add(&mut families, format!("tiermark_{}{suffix}", name(finding.metric.name())), value / divisor, of, how);
         }
     }
-    let run_of = |value: f64| BTreeMap::from([(format!("title=\"{}\"", escaped(&run.title)), value)]);
-    let flag = |is_so: bool| run_of(f64::from(u8::from(is_so)));
-    families.insert("tiermark_run_complete".to_owned(), flag(run.complete));
-    families.insert("tiermark_run_simulated".to_owned(), flag(run.simulated.is_some()));
-    families.insert("tiermark_run_duration_seconds".to_owned(), run_of(run.seconds));
-    let begun =
-        unix_seconds(&run.started).map(|seconds| ("tiermark_run_timestamp_seconds".to_owned(), run_of(seconds)));
-    families.extend(begun);
+    let about = AboutRun {
+        title: &run.title,
+        started: &run.started,
+        is_complete: run.complete,
+        is_simulated: run.simulated.is_some(),
+        seconds: Some(run.seconds),
+    };
+    add_run(&mut families, &about);
+    written(families)
+}
+
+/// Adds a figure: of two with the same labels the first stands, with its own info.
+pub(crate) fn add(families: &mut Families, metric: String, value: f64, of: Named, mut how: Named) {
+    let family = families.entry(metric.clone()).or_default();
+    if let Entry::Vacant(line) = family.entry(joined(&of)) {
+        line.insert(value);
+        how.extend(of);
+        how.insert("metric".to_owned(), metric);
+        families.entry(INFO.to_owned()).or_default().insert(joined(&how), 1.0);
+    }
+}
+
+/// What is said of a run of any kind.
+pub(crate) struct AboutRun<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) started: &'a str,
+    pub(crate) is_complete: bool,
+    pub(crate) is_simulated: bool,
+    /// Its length; `None` where the document does not say.
+    pub(crate) seconds: Option<f64>,
+}
+
+/// Adds what is said of the run itself.
+pub(crate) fn add_run(families: &mut Families, run: &AboutRun<'_>) {
+    let flag = |is_so: bool| Some(f64::from(u8::from(is_so)));
+    for (family, value) in [
+        ("tiermark_run_complete", flag(run.is_complete)),
+        ("tiermark_run_simulated", flag(run.is_simulated)),
+        ("tiermark_run_duration_seconds", run.seconds),
+        ("tiermark_run_timestamp_seconds", unix_seconds(run.started)),
+    ] {
+        let line = value.map(|value| BTreeMap::from([(format!("title=\"{}\"", escaped(run.title)), value)]));
+        families.extend(line.map(|line| (family.to_owned(), line)));
+    }
+}
+
+/// Lines by family, and in a family by their labels: OpenMetrics requires that the lines of a family follow each other
+/// and that no line occurs twice.
+pub(crate) type Families = BTreeMap<String, BTreeMap<String, f64>>;
+
+/// Families as text.
+pub(crate) fn written(families: Families) -> String {
     let mut out = String::new();
     for (family, lines) in families {
         let _ = writeln!(out, "# TYPE {family} gauge");
@@ -81,14 +115,10 @@ fn again(before: &[Experiment], experiment: &Experiment) -> Option<usize> {
 }
 
 /// Names and values of labels.
-type Named = BTreeMap<String, String>;
+pub(crate) type Named = BTreeMap<String, String>;
 
 /// The labels of a finding that say what was measured, with its probe, and those that say how.
 fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named) {
-    let text = |label: &Label| match label {
-        Label::Whole(number) => number.to_string(),
-        Label::Text(text) => text.clone(),
-    };
     let own = &finding.labels;
     let is_of_the_run = |key: &str| match key {
         // Where no operation says what a kernel does, its name does.
@@ -108,6 +138,14 @@ fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named
     of.extend(again.map(|number| ("experiment".to_owned(), number.to_string())));
     how.insert("grade".to_owned(), finding.verdict.grade.to_string());
     (of, how)
+}
+
+/// The value of a label.
+pub(crate) fn text(label: &Label) -> String {
+    match label {
+        Label::Whole(number) => number.to_string(),
+        Label::Text(text) => text.clone(),
+    }
 }
 
 fn joined(labels: &Named) -> String {

@@ -52,7 +52,7 @@ fn drawn(placed: &Placed, style: &Style) -> String {
     let mut series: Vec<Series> = used.iter().map(curve).collect();
     let every = placed.points.len().div_ceil(POINTS);
     let (points, about) = placed.points.iter().step_by(every).map(|point| about(point, style)).unzip();
-    series.push(Series { name: "program".to_owned(), points, about, scatter: true });
+    series.push(Series { name: "program".to_owned(), points, about, scatter: true, behind: false });
     let knee = |(_, curve): &(usize, &PlacedCurve)| Some((curve.knee?.at / scale, "knee".to_owned()));
     let mut marks: Vec<(f64, String)> = used.iter().filter_map(knee).collect();
     marks.sort_by(|a, b| a.0.total_cmp(&b.0));

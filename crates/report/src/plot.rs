@@ -22,6 +22,8 @@ pub(crate) struct Series {
     pub(crate) about: Vec<PointAbout>,
     /// Whether the points are places by themselves, without a line between them.
     pub(crate) scatter: bool,
+    /// Whether it is drawn before the others, so that their points cover its own.
+    pub(crate) behind: bool,
 }
 
 /// What to draw.
@@ -96,7 +98,10 @@ fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &
     if let Some((y, name)) = level {
         canvas.level(scale.dot(scale.x.0, *y).1, &spoken(name, style));
     }
-    for (i, points) in drawn.iter().enumerate() {
+    let mut order: Vec<usize> = (0..drawn.len()).collect();
+    order.sort_by_key(|i| !plot.series[*i].behind);
+    for i in order {
+        let points = &drawn[i];
         let dots: Vec<(usize, usize)> = points.iter().map(|&(x, y)| scale.dot(x, y)).collect();
         match dots.as_slice() {
             _ if plot.series[i].scatter => canvas.letters(&dots, i),
@@ -142,6 +147,7 @@ fn legend(series: &[Series], style: &Style) -> String {
         let name = spoken(&s.name, style);
         let needed = width(&name) + 5;
         if used + needed > style.columns() && used > AXIS {
+            lines.truncate(lines.trim_end().len());
             lines.push('\n');
             lines.push_str(&" ".repeat(AXIS));
             used = AXIS;

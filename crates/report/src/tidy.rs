@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use tiermark_model::{Code, Grade, Labels, Metric, Observation, ReasonCode, Run, StateKind, Unit};
+use tiermark_model::{Code, Grade, Labels, Observation, ReasonCode, Run, StateKind};
 
 use crate::text::clean;
 
@@ -34,31 +34,39 @@ const COLUMNS: [&str; 19] = [
 
 /// An observation as a row.
 #[derive(Serialize)]
-struct TidyRow<'a> {
-    run: &'a str,
-    started: &'a str,
+pub(crate) struct TidyRow<'a, M, U, R> {
+    pub(crate) run: &'a str,
+    pub(crate) started: &'a str,
     /// Whether the numbers are of a model of a machine.
-    simulated: bool,
-    probe: &'a str,
+    pub(crate) simulated: bool,
+    pub(crate) probe: &'a str,
     /// Counted from 1.
-    experiment: usize,
-    step: &'a str,
-    metric: Metric,
-    unit: Unit,
-    value: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
+    pub(crate) experiment: usize,
+    pub(crate) step: &'a str,
+    pub(crate) metric: M,
+    pub(crate) unit: U,
+    pub(crate) value: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
     /// The median visit; then the 10th and the 90th percentile of visits.
-    now: Option<f64>,
-    now_p10: Option<f64>,
-    now_p90: Option<f64>,
-    grade: Grade,
-    reasons: Vec<ReasonCode>,
+    pub(crate) now: Option<f64>,
+    pub(crate) now_p10: Option<f64>,
+    pub(crate) now_p90: Option<f64>,
+    pub(crate) grade: Grade,
+    pub(crate) reasons: Vec<R>,
     /// The code of the refusal, where the step was refused.
-    refusal: Option<&'a Code>,
-    visits: usize,
-    state: Option<StateKind>,
-    labels: &'a Labels,
+    pub(crate) refusal: Option<&'a Code>,
+    /// `None` where nothing is visited.
+    pub(crate) visits: Option<usize>,
+    pub(crate) state: Option<StateKind>,
+    pub(crate) labels: &'a Labels,
+}
+
+impl<M: Serialize, U: Serialize, R: Serialize> TidyRow<'_, M, U, R> {
+    /// The row as an object.
+    pub(crate) fn object(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
 }
 
 /// All observations of a run, as objects.
@@ -80,13 +88,13 @@ fn rows(run: &Run) -> impl Iterator<Item = Value> {
             now_p10: seen.now.map(|now| now.p10),
             now_p90: seen.now.map(|now| now.p90),
             grade: seen.verdict.grade,
-            reasons: seen.verdict.reasons.iter().map(tiermark_model::Reason::code).collect(),
+            reasons: seen.verdict.reasons.iter().map(tiermark_model::Reason::code).collect::<Vec<ReasonCode>>(),
             refusal: seen.refusal.as_ref().map(|refusal| &refusal.code),
-            visits: seen.visits.len(),
+            visits: Some(seen.visits.len()),
             state: seen.state,
             labels: &seen.labels,
         };
-        serde_json::to_value(row).unwrap_or_default()
+        row.object()
     };
     let numbered = run.experiments.iter().zip(1..);
     numbered.flat_map(|(e, number)| e.observations.iter().map(move |o| (number, e.request.probe.as_str(), o))).map(of)
@@ -94,14 +102,23 @@ fn rows(run: &Run) -> impl Iterator<Item = Value> {
 
 /// Renders a run as lines of JSON: an object for each observation, with its labels in an object of their own.
 pub fn json_rows(run: &Run) -> String {
-    rows(run).map(|row| format!("{row}\n")).collect()
+    lines(rows(run))
+}
+
+/// Rows as lines of JSON.
+pub(crate) fn lines(rows: impl Iterator<Item = Value>) -> String {
+    rows.map(|row| format!("{row}\n")).collect()
 }
 
 /// Renders a run as CSV (RFC 4180): a row for each observation, and a column for each label that any kind of run has, so that the files
 /// of several runs can be joined. A label that is called as another column has `label_` before its name. Labels that only documents of
 /// other versions have follow in further columns.
 pub fn csv(run: &Run) -> String {
-    let all: Vec<Value> = rows(run).collect();
+    table(&rows(run).collect::<Vec<_>>())
+}
+
+/// Rows as CSV, with the columns of every kind of run.
+pub(crate) fn table(all: &[Value]) -> String {
     let known = || Labels::KEYS.iter().map(|(key, _)| *key);
     let own = all.iter().filter_map(|row| row["labels"].as_object()).flat_map(|labels| labels.keys());
     let strange: BTreeSet<&str> = own.map(String::as_str).filter(|key| !known().any(|other| other == *key)).collect();
@@ -110,7 +127,7 @@ pub fn csv(run: &Run) -> String {
     let names: Vec<String> = keys.iter().map(name).collect();
     let head = COLUMNS.into_iter().chain(names.iter().map(String::as_str)).map(quoted);
     let mut out = head.collect::<Vec<_>>().join(",") + "\n";
-    for row in &all {
+    for row in all {
         let fixed = COLUMNS.iter().map(|column| cell(&row[*column]));
         let labels = keys.iter().map(|key| cell(&row["labels"][*key]));
         out.push_str(&fixed.chain(labels).collect::<Vec<_>>().join(","));
@@ -141,7 +158,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{Interval, Now, Reason};
+    use tiermark_model::{Interval, Metric, Now, Reason};
 
     use super::*;
 

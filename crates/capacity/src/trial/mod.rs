@@ -136,7 +136,7 @@ impl TrialRunner<'_> {
             self.scenario.load.pacing,
             self.scenario.tenant.maxmemory != MaxMemory::Off,
         );
-        // Where the warm-up was ended, what ran out is to be seen in it.
+        // Where the warm-up was ended, what ran out is to be seen in it, and its times are all that there are.
         let early = monitor.abort().is_some();
         warmed.iter().filter(|_| early).for_each(|warmed| seen.add(warmed));
         let before = if early { begun } else { monitor.state(backend) };
@@ -150,10 +150,7 @@ impl TrialRunner<'_> {
         // Tenants' memory on a node of the tier is no DRAM.
         let budget = Some(self.scenario.tenants_dram()).filter(|_| self.active.nodes.is_none());
         let evidence = after.dram(budget, seen_by_system);
-        let mut result = self.verdict(ask, monitor.abort(), judged, &seen, evidence);
-        // Requests of a warm-up are not measured.
-        result.point = result.point.filter(|_| !early);
-        Ok(Some(result))
+        Ok(Some(self.verdict(ask, monitor.abort(), judged, &seen, evidence)))
     }
 
     /// Measures as many iterations as the scenario sets, more where the level is still unclear, until the trial ends;
@@ -219,6 +216,7 @@ impl TrialRunner<'_> {
         let ran_out = ended_by(&seen::signs(&evidence, &self.scenario.level));
         let trouble = seen.trouble();
         let abort = abort.filter(|abort| decides(abort, trouble.as_ref(), judged.as_ref()));
+        let ended_early = abort.is_some() || judged.is_none();
         let (outcome, decided_by, ended) = match (abort, trouble, judged) {
             (Some(abort), _, _) => {
                 let ended = abort.ended_by.clone().or(ran_out);
@@ -231,7 +229,7 @@ impl TrialRunner<'_> {
             }
             (None, None, None) => (Outcome::Fail, says::nothing_measured(), None),
         };
-        let point = seen.point(ask.number, evidence.faults_per_request, outcome);
+        let point = seen.point(ask.number, evidence.faults_per_request, (outcome, ended_early));
         TrialResult { outcome, decided_by, ended_by: ended, point, evidence: Some(evidence) }
     }
 
@@ -294,40 +292,4 @@ fn unwell(outcome: &Loaded) -> Option<Note> {
 }
 
 #[cfg(test)]
-mod tests {
-    use tiermark_model::capacity::Resource;
-
-    use super::*;
-
-    #[test]
-    fn the_time_limit_decides_only_where_nothing_else_does() {
-        let abort = |guard| Abort { guard, cause: says::trial_too_long(61.0, 60.0), ended_by: None };
-        let (wall, oom) = (abort(Guard::Wall), abort(Guard::Oom));
-        let judged = |outcome| Judgement { outcome, decided_by: says::nothing_measured() };
-        assert!(decides(&wall, None, None) && decides(&wall, None, Some(&judged(Outcome::Unclear))));
-        for clear in [Outcome::Pass, Outcome::Fail] {
-            assert!(!decides(&wall, None, Some(&judged(clear))) && decides(&oom, None, Some(&judged(clear))));
-        }
-        let refused = says::request_refused("OOM");
-        let trouble = Some(&refused);
-        assert!(!decides(&wall, trouble, None) && decides(&oom, trouble, None));
-        let result = TrialResult::aborted(wall);
-        assert_eq!(result.outcome, Outcome::Unclear);
-        assert_eq!(result.decided_by.text, "time limit: the trial took 61 s, 60 s are allowed (trial-seconds)");
-    }
-
-    #[test]
-    fn what_is_not_the_servers_limit_makes_a_failure_unclear_and_nothing_else() {
-        let by = |resource| Some(Ended { resource, why: says::nothing_measured() });
-        for (outcome, ran_out, said) in [
-            (Outcome::Fail, by(Resource::Client), Outcome::Unclear),
-            (Outcome::Fail, by(Resource::Others), Outcome::Unclear),
-            (Outcome::Fail, by(Resource::Cpu), Outcome::Fail),
-            (Outcome::Fail, None, Outcome::Fail),
-            // Its times hold what the client was late by: the server was better.
-            (Outcome::Pass, by(Resource::Client), Outcome::Pass),
-        ] {
-            assert_eq!(of_the_server(outcome, ran_out.as_ref()), said, "{outcome:?} {ran_out:?}");
-        }
-    }
-}
+mod tests;

@@ -166,9 +166,14 @@ impl Measurements {
         level.judge(&self.served())
     }
 
-    pub(super) fn point(&self, number: u32, faults: Option<f64>, outcome: Outcome) -> Option<CurvePoint> {
+    pub(super) fn point(
+        &self,
+        number: u32,
+        faults: Option<f64>,
+        (outcome, ended_early): (Outcome, bool),
+    ) -> Option<CurvePoint> {
         let point = curve::point(number, &self.served(), faults, outcome)?;
-        Some(CurvePoint { with_omitted: curve::with_omitted(self.with_omitted.histogram()), ..point })
+        Some(CurvePoint { with_omitted: curve::with_omitted(self.with_omitted.histogram()), ended_early, ..point })
     }
 
     /// Answers that make it worthless to look at times: a tenant that was given up, or that refused.

@@ -144,6 +144,9 @@ pub(crate) struct LoadArgs {
     /// The same of the service times
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with = "fill_only", help_heading = "Results")]
     pub(crate) hgrm_service: Option<String>,
+    /// Do not save the run
+    #[arg(hide_short_help = true, long, help_heading = "Results")]
+    pub(crate) no_save: bool,
     /// Show only results and errors, no progress
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,

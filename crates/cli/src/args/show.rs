@@ -11,9 +11,8 @@ use super::{Format, PlaceArgs, RunArgs, View};
 pub(crate) struct ShowArgs {
     /// `last`, the id of a saved run or its beginning, a file, or - for standard input
     ///
-    /// `last` is the newest run, also of a simulated machine, which the report then says. `tiermark list runs` and
-    /// `tiermark list capacity` print the ids. A file whose name ends in .csv holds curves in the layout of
-    /// the Mess benchmark.
+    /// `last` is the newest run, also of a simulated machine, which the report then says. `tiermark list runs` prints
+    /// the ids. A file whose name ends in .csv holds curves in the layout of the Mess benchmark.
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
     /// Layout of the report
@@ -46,7 +45,7 @@ Examples:
 pub(crate) struct ReportArgs {
     /// `last`, the id of a saved run or its beginning, a file, or - for standard input; several stand side by side
     ///
-    /// `tiermark list runs` and `tiermark list capacity` print the ids.
+    /// `tiermark list runs` prints the ids.
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) runs: Vec<String>,
     /// HTML page to write: one file that needs no network; - is standard output

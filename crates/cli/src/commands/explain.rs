@@ -1,6 +1,7 @@
 //! `tiermark explain`: what limits a saved run, what costs, and what is wrong with its machine.
 
 use tiermark_explain::{explain, explain_capacity, explain_load, rests_on_figures, rules};
+use tiermark_history::Entry;
 use tiermark_model::{
     ComparedRun, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit, ExplainRules, Explanation, count_of, nearest,
 };
@@ -58,11 +59,12 @@ const NEWEST: usize = 20;
 
 /// The newest run with figures that rules are about; the last one, where there is none.
 fn newest() -> Result<Explanation, Failure> {
-    let runs = kept::newest(NEWEST)?;
-    for (at, (id, path)) in runs.iter().enumerate() {
+    let all = kept::all()?;
+    for (at, (_, Entry { id, path, .. })) in all.iter().take(NEWEST).enumerate() {
         // A document that cannot be read is no reason to explain none.
         let Ok(found) = explained(&path.display().to_string()) else { continue };
         if rests_on_figures(&found) {
+            kept::tell_of_newer(all.first().map(|(_, newest)| newest));
             if at > 0 {
                 let newer = count_of(at as u64, "newer run");
                 tell(format_args!("tiermark: explaining {id}; {newer} skipped: no rule uses their figures"));

@@ -2,6 +2,7 @@
 
 mod figures;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -13,13 +14,14 @@ use tiermark_history::{Entry, Store};
 use tiermark_machine::Root;
 use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo,
-    Refusal, Request, Scope,
+    Refusal, Request, RunKind, Scope,
 };
 use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary, Style};
 
+use super::load;
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
 use crate::counters::{self, Beside, ThisSystem, open_counters};
-use crate::kept::{Kept, under_way};
+use crate::kept::{self, Kept, journals};
 use crate::output::{self, Failure, print, style};
 use crate::{command_line, orphans, shell, target};
 
@@ -78,12 +80,9 @@ fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure>
         None => named(named_listings()),
         Some(Listing::Runs) => {
             orphans::adopt(&shell::store(), false);
-            shell::store().list()?.into_iter().rev().map(run_item).collect()
+            kept::all()?.into_iter().map(run_item).collect()
         }
-        Some(Listing::Capacity) => {
-            let runs = shell::capacity_runs().map(|directory| under_way(&directory)).unwrap_or_default();
-            runs.into_iter().rev().map(capacity_item).collect()
-        }
+        Some(Listing::Capacity) => journals().into_iter().rev().map(|journal| capacity_item(journal.path)).collect(),
         Some(Listing::Probes) => probe_lines(simulation)?
             .into_iter()
             .map(|ProbeLine { id, method, summary, refused }| ListItem::Probe { id, method, summary, refused })
@@ -110,8 +109,8 @@ fn document(args: &ListArgs, simulation: &Simulation) -> Result<String, Failure>
 }
 
 /// A saved run.
-fn run_item(Entry { id, path, bytes, .. }: Entry) -> ListItem {
-    ListItem::Run { id, path: path.to_string_lossy().into_owned(), bytes }
+fn run_item((kind, Entry { id, path, bytes, .. }): (RunKind, Entry)) -> ListItem {
+    ListItem::Run { id, kind, path: path.to_string_lossy().into_owned(), bytes }
 }
 
 /// A capacity run by its journal.
@@ -126,29 +125,42 @@ fn capacity_item(journal: PathBuf) -> ListItem {
 /// One line a run, newest first.
 fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     orphans::adopt(store, false);
-    let entries = store.list()?;
-    let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
+    let entries = kept::all()?;
+    kept::tell_of_newer(entries.first().map(|(_, newest)| newest));
     if entries.is_empty() {
+        let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
         return Ok(format!("No run is saved in {place}; `tiermark survey` makes one."));
     }
-    let line = |entry: &Entry| RunLine {
-        id: entry.id.clone(),
-        what: store
-            .load(&entry.path.display().to_string())
-            .map(|run| RunSummary::of(&run))
-            .map_err(|error| error.to_string()),
-    };
-    let lines: Vec<RunLine> = entries.iter().rev().map(line).collect();
-    Ok(format!("{}In {place}; `tiermark show RUN` shows one.", tiermark_report::runs(&lines, style)))
+    let lines: Vec<RunLine> = entries
+        .iter()
+        .map(|(kind, entry)| RunLine { id: entry.id.clone(), what: summary(*kind, entry, store) })
+        .collect();
+    let places: BTreeSet<String> =
+        entries.iter().filter_map(|(_, entry)| Some(entry.path.parent()?.display().to_string())).collect();
+    let places = Vec::from_iter(places).join(" and ");
+    Ok(format!("{}In {places}; `tiermark show RUN` shows one.", tiermark_report::runs(&lines, style)))
+}
+
+/// A saved run in a few words, or what is wrong with its document.
+fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, String> {
+    if kind == RunKind::Probes {
+        let run = store.load(&entry.path.display().to_string());
+        return run.map(|run| RunSummary::of(&run)).map_err(|error| error.to_string());
+    }
+    match Kept::read(&entry.path) {
+        Ok(Some(Kept::Capacity(run))) => Ok(RunSummary::of_capacity(&run)),
+        Ok(Some(Kept::Load(run))) => Ok(RunSummary::of_load(&run, &load::shown::view(&run).title)),
+        Ok(None) | Err(_) => Err("its document cannot be read".to_owned()),
+    }
 }
 
 /// One line a run of capacity, newest first.
 fn capacity(style: &Style) -> Result<String, Failure> {
-    let Some(directory) = shell::capacity_runs() else {
+    let store = shell::capacity_runs();
+    let Some(directory) = store.directory() else {
         return Ok("No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned());
     };
-    let line = |path: PathBuf| {
-        let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let line = |Entry { id, path, .. }: Entry| {
         let document = path.with_extension("json");
         let text = match Kept::read(&document) {
             Ok(Some(Kept::Capacity(run))) => tiermark_report::capacity_line(&run),
@@ -157,7 +169,7 @@ fn capacity(style: &Style) -> Result<String, Failure> {
         };
         (id, text)
     };
-    let lines: Vec<(String, String)> = under_way(&directory).into_iter().rev().map(line).collect();
+    let lines: Vec<(String, String)> = journals().into_iter().rev().map(line).collect();
     if lines.is_empty() {
         return Ok(format!("No run of capacity is saved in {}.", directory.display()));
     }

@@ -7,19 +7,21 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use tiermark_engine::admit::Fresh;
+use tiermark_history::SavedPlace;
 use tiermark_load::{
     ClientSetup, Latencies, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape, Watch,
     Workload, client_bytes, fill, run as load,
 };
+use tiermark_model::load::LoadRun;
 use tiermark_model::messages::load as says;
 use tiermark_model::{Bytes, Exit, Refusal};
 
 use crate::args::{LoadArgs, Pacing};
-use crate::output::{Destination, Failure, json, print, style, tell};
-use crate::shell;
+use crate::output::{self, Destination, Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::sinks::line_that_moves;
 use crate::target;
+use crate::{finish, shell};
 
 /// Default limit of requests under way on a connection of an open loop: more than with any server that keeps up.
 const OPEN_DEPTH: usize = 1000;
@@ -30,6 +32,7 @@ struct Done<'a> {
     workload: Workload,
     client: ClientSetup,
     started: String,
+    id: String,
     filled: Option<Outcome>,
     measured: Option<Outcome>,
     /// Whether a signal ended it.
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let place = args.json.as_deref().map(Destination::open).transpose()?;
     let tables = Table::open(args)?;
     let stop = Stop::listen().map_err(Failure::tool)?;
-    let (started, _) = shell::started_and_id();
+    let (started, id) = shell::started_and_id();
     let (workload, client) = (workload(args), client(args));
     let target = |address: &tiermark_load::Address| Target {
         address: address.clone(),
@@ -50,7 +53,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         number: None,
     };
     let targets: Vec<Target> = args.targets.iter().map(target).collect();
-    let mut done = Done { args, workload, client, started, filled: None, measured: None, stopped: None };
+    let mut done = Done { args, workload, client, started, id, filled: None, measured: None, stopped: None };
     let free = target::this_machine().map(|machine| Fresh::discovered(&machine)).unwrap_or_default();
     admit(&done, &free)?;
     match carry_out(&mut done, &targets, &stop) {
@@ -60,10 +63,11 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     }
     done.stopped = stop.exit();
     let document = document::of(&done);
+    let (saved, exit_of_saving) = save(args, &document)?;
     let places = || place.iter().chain(tables.iter().map(|table| &table.place));
     let on_stdout = places().any(|place| matches!(place, Destination::Stdout));
     if let Some(place) = place {
-        place.write(&json(&document)?)?;
+        place.write(&output::json(&document)?)?;
     }
     tables.into_iter().try_for_each(|table| table.write(done.measured.as_ref()))?;
     if !on_stdout {
@@ -71,7 +75,20 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     } else if !args.quiet {
         shown::warnings(&document).iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
     }
-    Ok(exit(&done))
+    if let Some(saved) = saved.filter(|_| !args.quiet) {
+        let again = if saved.by_id { document.id.clone() } else { shell::quoted(&saved.path) };
+        tell(finish::said_of_place(&saved.path.display().to_string(), &again, style(&args.view).width));
+    }
+    Ok(if exit(&done) == Exit::Done { exit_of_saving } else { exit(&done) })
+}
+
+/// Saves the document, if anything was filled or measured.
+fn save(args: &LoadArgs, document: &LoadRun) -> Result<(Option<SavedPlace>, Exit), Failure> {
+    if args.no_save || document.fill.is_none() && document.measured.is_none() {
+        return Ok((None, Exit::Done));
+    }
+    let text = output::json(document)?;
+    Ok(finish::saved_or_told(shell::load_runs().save_as(&document.id, text.as_bytes()), ""))
 }
 
 /// A distribution of latencies that is written by percentile (`--hgrm`).

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use tiermark_history::MAX_DOCUMENT_BYTES;
 use tiermark_model::Exit;
+use tiermark_report::TenantRows;
 
 use super::load::shown;
 use crate::again;
@@ -44,7 +45,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// Whether options apply to runs of probes alone.
 fn needs_probes(args: &ShowArgs) -> bool {
-    args.reanalyse || args.format != Format::Text || args.part.view.is_some()
+    let is_of_all = matches!(args.format, Format::Text | Format::Csv | Format::JsonRows | Format::Openmetrics);
+    args.reanalyse || !is_of_all || args.part.view.is_some()
 }
 
 /// Curves of latency over bandwidth from a file, measured by any tool.
@@ -64,9 +66,11 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
 /// A document of tenants or of load, as its command showed it.
 fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     if needs_probes(args) {
-        let options = format!("--reanalyse, --format, {}", tiermark_report::run_view_options(", "));
+        let options =
+            format!("--reanalyse, --format mlc, stream and pairs, {}", tiermark_report::run_view_options(", "));
         return Err(Failure::usage(format!(
-            "'{}' is a run of tenants or of load, and {options} are of other runs; --json prints its document, -v each trial with its reasons",
+            "'{}' is a run of tenants or of load, and {options} are of other runs; --json prints its document, \
+             --format csv its numbers, -v each trial with its reasons",
             args.run
         )));
     }
@@ -74,12 +78,24 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let text = match kept {
         Kept::Capacity(run) => {
             let run = if args.redact { &tiermark_report::redact_capacity(run) } else { run.as_ref() };
-            if args.json { output::json(run)? } else { tiermark_report::capacity(run, &style) }
+            let text = || tiermark_report::capacity(run, &style);
+            if args.json { output::json(run)? } else { laid_out(&TenantRows::of_capacity(run), args.format, &text) }
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
-            if args.json { output::json(run)? } else { tiermark_report::load(&shown::view(run), &style) }
+            let text = || tiermark_report::load(&shown::view(run), &style);
+            if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &text) }
         }
     };
     print(&text).map(|()| Exit::Done)
+}
+
+/// A run of tenants or of load in a layout; `text` is the report.
+fn laid_out(rows: &TenantRows<'_>, format: Format, text: &dyn Fn() -> String) -> String {
+    match format {
+        Format::Csv => rows.csv(),
+        Format::JsonRows => rows.json_rows(),
+        Format::Openmetrics => rows.openmetrics(),
+        Format::Text | Format::Mlc | Format::Stream | Format::Pairs => text(),
+    }
 }

@@ -42,6 +42,9 @@ pub struct CurvePoint {
     pub faults_per_request: Option<f64>,
     /// Outcome of the trial.
     pub outcome: Outcome,
+    /// Whether a guard ended the trial: the times are those until then, of its warm-up if it got no further.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_early: bool,
     /// The same times with the requests that a closed loop left out while it waited; `None` for an open loop, which leaves out none.
     #[serde(default)]
     pub with_omitted: Option<WithOmitted>,

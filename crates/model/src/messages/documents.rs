@@ -98,6 +98,19 @@ messages! {
     Refusal capacity_run_unfinished(path: &str, quoted: &str):
         "{path}", "it is an unfinished capacity run", "to continue it: tiermark capacity --resume={quoted}";
 
+    /// A killed run of tenants that is newer than every document; `quoted`: the path of its journal for a shell.
+    Note newest_run_killed(id: &str, trials: u64, quoted: &str):
+        {
+            let trials = crate::count_of(trials, "trial");
+            format!(
+                "the newest run, {id} (capacity), was killed: it has no document, only a journal with {trials}; to go \
+                 on with it and see its trials: tiermark capacity --resume={quoted}"
+            )
+        };
+
+    /// A run of tenants of another process that goes on.
+    Note newest_run_under_way(id: &str): "the newest run, {id} (capacity), goes on and has no document yet";
+
     /// A recording where a run is wanted; `quoted`: its path as a shell takes it.
     Refusal recording_is_no_run(path: &str, quoted: &str):
         "{path}", "it is a recording of `tiermark watch`, and no run", "to see it: tiermark watch --replay={quoted}";

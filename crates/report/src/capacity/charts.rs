@@ -1,8 +1,10 @@
 //! Results over the number of tenants: tiers beside each other at one number, tenants beside each other, and curves.
 
-use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, Outcome, TenantTimes, tenants as words};
+use std::collections::BTreeSet;
 
-use super::numbers::{Number, OTHERS, numbers};
+use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, TenantTimes, tenants as words};
+
+use super::numbers::{Kind, Number, numbers};
 use super::{micro, outcome};
 use crate::number::percent;
 use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
@@ -34,7 +36,9 @@ pub(super) fn side_by_side(cases: &[Case], style: &Style) -> String {
         row.extend([Some(point.average_ns), point.min_ns, Some(point.p50_ns), point.p95_ns].map(time));
         row.extend([point.p99_ns, point.max_ns, point.brief_p99_ns].map(|ns| time(Some(ns))));
         row.push(Cell::new(point.faults_per_request.map_or_else(absent, |faults| format!("{faults:.2}"))));
-        row.push(outcome(point.outcome, style));
+        let Cell { text, ink, .. } = outcome(point.outcome, style);
+        let until = if point.ended_early { ", ended early" } else { "" };
+        row.push(Cell::inked(format!("{text}{until}"), ink));
         table.row(row);
     }
     format!("{}{}", heading(&format!("Each tier with {}, µs", words(*tenants)), style), table.render(style))
@@ -60,7 +64,7 @@ pub(super) fn over_tenants(case: &Case, style: &Style) -> String {
         }
         let figures =
             [spread(&each, |one| one.average_ns), spread(&each, |one| one.p99_ns), spread(&each, |one| one.max_ns)];
-        let mut row = vec![Cell::inked(number.tenants.to_string(), Ink::Head), Cell::new(number.kind())];
+        let mut row = vec![Cell::inked(number.tenants.to_string(), Ink::Head), Cell::new(number.words())];
         row.extend(figures.as_flattened().iter().map(|ns| Cell::new(micro(*ns))));
         table.row(row);
     }
@@ -152,24 +156,24 @@ fn loads(cases: &[Case]) -> Vec<&str> {
     loads
 }
 
-/// Every trial of a search as a point: full ones, and the others by themselves. No line joins them, since trials
-/// of one number may differ by more than those of two.
+/// Every trial of a search as a point: full ones, and the others by themselves behind them. No line joins them, since
+/// trials of one number may differ by more than those of two.
 fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
-    let numbers = numbers(case);
-    let drawn = |name: String, points: Vec<&CurvePoint>| {
-        let about =
-            |point: &&CurvePoint| PointAbout::told(point.outcome == Outcome::Unclear, point.outcome.to_string());
-        let place = |point: &&CurvePoint| (f64::from(point.tenants), of(point));
-        let (about, points) = (points.iter().map(about).collect(), points.iter().map(place).collect());
-        Series { name, points, about, scatter: true }
-    };
-    [
-        drawn(case.tier.clone(), numbers.iter().flat_map(|number| number.full.iter().copied()).collect()),
-        drawn(
-            format!("{} ({OTHERS})", case.tier),
-            numbers.iter().flat_map(|number| number.others.iter().copied()).collect(),
-        ),
-    ]
+    let mut full = Series { name: case.tier.clone(), scatter: true, ..Series::default() };
+    let mut others = Series { behind: true, ..full.clone() };
+    let mut names: BTreeSet<Kind> = BTreeSet::new();
+    for number in numbers(case) {
+        for (kind, point) in number.trials.iter().flat_map(|(kind, points)| points.iter().map(move |p| (*kind, p))) {
+            let series = if kind == Kind::Full { &mut full } else { &mut others };
+            let what = kind.name().map_or_else(String::new, |name| format!(" ({name})"));
+            series.points.push((f64::from(point.tenants), of(point)));
+            series.about.push(PointAbout::told(kind == Kind::Unclear, format!("{}{what}", point.outcome)));
+            names.insert(kind);
+        }
+    }
+    let names: Vec<&str> = names.into_iter().filter_map(Kind::name).collect();
+    others.name = format!("{} ({})", case.tier, names.join(", "));
+    [full, others]
 }
 
 /// A chart, unless all of it is of one number of tenants.

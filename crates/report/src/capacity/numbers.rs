@@ -2,25 +2,70 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use tiermark_model::Grade;
 use tiermark_model::capacity::{Case, CurvePoint, Outcome, Phase, TenantTimes, Votes};
 
-/// What stands beside the name of a tier in a chart for trials that are not full or not clear.
-pub(super) const OTHERS: &str = "ramp or unclear";
+/// What the times of a trial are worth, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Those of a full trial with a clear outcome.
+    Full,
+    /// Those of a short trial on the way up.
+    Ramp,
+    /// Those of an unclear trial.
+    Unclear,
+    /// Those until a guard ended the trial.
+    EndedEarly,
+}
+
+impl Kind {
+    fn of(point: &CurvePoint, phase: Option<&Phase>) -> Self {
+        match point.outcome {
+            _ if point.ended_early => Self::EndedEarly,
+            Outcome::Unclear => Self::Unclear,
+            _ if phase.is_none_or(|phase| phase.is_full()) => Self::Full,
+            _ => Self::Ramp,
+        }
+    }
+
+    /// The grade of its numbers in rows.
+    pub(crate) fn grade(self) -> Grade {
+        if self == Self::Full { Grade::Trusted } else { Grade::Suspect }
+    }
+
+    /// Why the grade is not trusted, as a code.
+    pub(crate) fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Full => None,
+            Self::Ramp => Some("ramp"),
+            Self::Unclear => Some("unclear"),
+            Self::EndedEarly => Some("ended_early"),
+        }
+    }
+
+    /// The name of a trial that is not full.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Full => None,
+            Self::Ramp => Some("ramp"),
+            Self::Unclear => Some("unclear"),
+            Self::EndedEarly => Some("ended early"),
+        }
+    }
+}
 
 /// The trials of one number of tenants.
 #[derive(Debug, Default)]
-pub(super) struct Number<'a> {
-    pub(super) tenants: u32,
-    /// Results of full trials with a clear outcome.
-    pub(super) full: Vec<&'a CurvePoint>,
-    /// Results of the others: short trials on the way up, and unclear ones.
-    pub(super) others: Vec<&'a CurvePoint>,
+pub(crate) struct Number<'a> {
+    pub(crate) tenants: u32,
+    /// Results of the trials that answered requests.
+    pub(crate) trials: BTreeMap<Kind, Vec<&'a CurvePoint>>,
     /// Outcomes of all trials, with or without a result.
-    pub(super) votes: Votes,
+    pub(crate) votes: Votes,
 }
 
 /// All numbers of tenants that were tried, rising.
-pub(super) fn numbers(case: &Case) -> Vec<Number<'_>> {
+pub(crate) fn numbers(case: &Case) -> Vec<Number<'_>> {
     let phases: HashMap<u32, Phase> = case.trials.iter().map(|trial| (trial.number, trial.phase)).collect();
     let mut all: BTreeMap<u32, Number<'_>> = BTreeMap::new();
     let outcomes = case.trials.iter().map(|trial| (trial.tenants, trial.outcome));
@@ -37,44 +82,53 @@ pub(super) fn numbers(case: &Case) -> Vec<Number<'_>> {
     }
     for point in &case.curve {
         let number = all.entry(point.tenants).or_insert_with(|| Number { tenants: point.tenants, ..Number::default() });
-        let is_full = phases.get(&point.trial).is_none_or(|phase| phase.is_full());
-        match is_full && point.outcome != Outcome::Unclear {
-            true => number.full.push(point),
-            false => number.others.push(point),
-        }
+        number.trials.entry(Kind::of(point, phases.get(&point.trial))).or_default().push(point);
     }
     all.into_values().collect()
 }
 
+/// Outcomes of all trials of a number of tenants; `None` where the document has none of them.
+pub(crate) fn votes(case: &Case, tenants: u64) -> Option<Votes> {
+    numbers(case).into_iter().find(|number| u64::from(number.tenants) == tenants).map(|number| number.votes)
+}
+
 impl<'a> Number<'a> {
-    /// Whether all that is known is from short trials on the way up.
-    pub(super) fn is_ramp(&self) -> bool {
-        self.full.is_empty() && self.others.iter().any(|point| point.outcome != Outcome::Unclear)
+    /// What the results that are shown are worth; `None` where no trial has one.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.trials.first_key_value().map(|(kind, _)| *kind)
     }
 
-    /// The results to show: of the full trials; if there is none, of the other trials.
-    pub(super) fn results(&self) -> &[&'a CurvePoint] {
-        if self.full.is_empty() { &self.others } else { &self.full }
+    /// The results to show: of the full trials; if there is none, of the best of the others.
+    pub(crate) fn results(&self) -> &[&'a CurvePoint] {
+        self.trials.first_key_value().map_or(&[], |(_, points)| points)
     }
 
     /// Times of every tenant in every trial that is shown, without tenants that answered nothing.
-    pub(super) fn tenants_times(&self) -> impl Iterator<Item = &'a TenantTimes> {
+    pub(crate) fn tenants_times(&self) -> impl Iterator<Item = &'a TenantTimes> {
         self.results().iter().flat_map(|point| &point.each).filter(|one| one.requests > 0)
     }
 
     /// The trials that are shown, in words.
-    pub(super) fn kind(&self) -> String {
-        match (self.full.len(), self.others.len()) {
-            (0, 0) => "no times".to_owned(),
-            (0, _) if self.is_ramp() => "ramp".to_owned(),
-            (0, _) => "unclear".to_owned(),
-            (count, _) => count.to_string(),
+    pub(crate) fn words(&self) -> String {
+        match self.kind() {
+            None => "no times".to_owned(),
+            Some(kind) => kind.name().map_or_else(|| self.results().len().to_string(), str::to_owned),
+        }
+    }
+
+    /// The trials of a row that has the worst of several.
+    pub(crate) fn worst(&self) -> String {
+        match self.kind() {
+            Some(Kind::Ramp) => "ramp, worst".to_owned(),
+            Some(Kind::EndedEarly) => "ended, worst".to_owned(),
+            // Unclear trials have the word in the column beside it.
+            _ => format!("worst of {}", self.results().len()),
         }
     }
 }
 
 /// The middle of some values; of an even number the mean of both in the middle. `None` for no value.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() % 2 {
@@ -85,6 +139,6 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The largest of some values; `None` for no value.
-pub(super) fn largest(values: Vec<f64>) -> Option<f64> {
+pub(crate) fn largest(values: Vec<f64>) -> Option<f64> {
     values.into_iter().max_by(f64::total_cmp)
 }

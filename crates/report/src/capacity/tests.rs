@@ -27,6 +27,7 @@ fn point(trial: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint 
         achieved: 1.0,
         faults_per_request: (tenants > 5).then_some(0.43),
         outcome,
+        ended_early: false,
         min_ns: Some(18_000.0),
         p95_ns: Some(p99_us * 750.0),
         with_omitted: None,
@@ -137,6 +138,7 @@ fn run() -> Capacity {
     let against = CostAgainst { ratio: 3.4, upgrade: 0.3935, saving: 0.590, break_even: 2.4, affordable: Some(0.36) };
     Capacity {
         schema: CAPACITY_SCHEMA.into(),
+        id: "20261121T191448-000007".into(),
         tool: tiermark_model::Tool {
             version: "0.1.0".into(),
             target: "x86_64-unknown-linux-gnu".into(),
@@ -204,8 +206,9 @@ fn one_number_of_tenants_shows_all_full_trials() {
         made.map(|(number, tenants, phase, outcome, _)| trial(number, tenants, phase, outcome, "", "")).to_vec();
     let numbers = numbers(&case);
     let p99 = |points: &[&CurvePoint]| points.iter().map(|point| point.p99_ns / 1e3).collect::<Vec<_>>();
-    assert_eq!(p99(&numbers[1].full), [37_000.0, 30_600.0, 540.0, 540.0]);
-    assert_eq!(p99(&numbers[1].others), [90_000.0, 70_000.0]);
+    let trials: Vec<_> = numbers[1].trials.iter().map(|(kind, points)| (*kind, p99(points))).collect();
+    let full = vec![37_000.0, 30_600.0, 540.0, 540.0];
+    assert_eq!(trials, [(Kind::Full, full), (Kind::Ramp, vec![90_000.0]), (Kind::Unclear, vec![70_000.0])]);
     let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default());
     let row = |start: &str| {
         let line = shown.lines().find(|line| line.trim_start().starts_with(start));
@@ -215,7 +218,70 @@ fn one_number_of_tenants_shows_all_full_trials() {
     assert!(row("11 median of 4").contains(" 15570 "), "{shown}");
     // Of the worst tenant: 1.12 times the P99 of all.
     assert!(row("11 4 ").contains(" 41440 "), "{shown}");
-    assert!(row("5 ramp").contains(" 112 ") && shown.contains("b dram (ramp or unclear)"), "{shown}");
+    assert!(row("5 ramp").contains(" 112 ") && shown.contains("b dram (ramp, unclear)"), "{shown}");
+}
+
+/// Of six tenants one trial was a short one on the way up.
+#[test]
+fn the_sentence_counts_the_trials_that_the_table_counts() {
+    let shown = capacity(&Capacity { cases: vec![dram()], cost: None, ..run() }, &Style::default());
+    let mut case = dram();
+    case.trials.push(trial(6, 6, Phase::Verification, Outcome::Fail, "", ""));
+    let more = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default());
+    for (shown, failed) in [(shown, 2), (more, 3)] {
+        assert!(
+            shown.contains(&format!("5 tenants passed 2 of 2 trials, 6 failed {failed} of {failed} trials")),
+            "{shown}"
+        );
+        assert!(shown.contains(&format!("  6 no times ✘ 0 of {failed} ")), "{shown}");
+    }
+}
+
+/// A guard ended both full trials of twelve tenants; of thirteen there is a short one beside.
+#[test]
+fn times_of_a_trial_that_a_guard_ended_are_shown_and_decide_nothing() {
+    use Outcome::{Fail, Pass};
+    let made = [
+        (1, 11, Phase::Verification, Pass, 112.0, false),
+        (2, 13, Phase::Ramp, Fail, 800.0, false),
+        (3, 13, Phase::Verification, Fail, 90_000.0, true),
+        (4, 12, Phase::Bisection, Fail, 37_000.0, true),
+        (5, 12, Phase::Verification, Fail, 30_600.0, true),
+    ];
+    let mut case = dram();
+    let curve = made.map(|(number, tenants, _, outcome, p99, ended_early)| CurvePoint {
+        ended_early,
+        ..point(number, tenants, p99, outcome)
+    });
+    case.curve = curve.to_vec();
+    case.trials =
+        made.map(|(number, tenants, phase, outcome, ..)| trial(number, tenants, phase, outcome, "", "")).to_vec();
+    let all = Capacity { cases: vec![case.clone()], cost: None, ..run() };
+    let shown = capacity(&all, &Style { unicode: false, ..Style::default() });
+    let rows: Vec<String> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let has = |start: &str, p99: &str| rows.iter().any(|row| row.starts_with(start) && row.contains(p99));
+    assert!(has("12 ended, worst x 0 of 2", " 37000 ") && has("12 median of 2", " 33800 "), "{shown}");
+    assert!(has("13 ramp x 0 of 2", " 800 ") && has("ended early, ended: times until a guard", ""), "{shown}");
+    // One trial is no worst of several.
+    case.curve.truncate(4);
+    let shown = capacity(&Capacity { cases: vec![case], ..all }, &Style { unicode: false, ..Style::default() });
+    assert!(shown.contains("12 ended early x 0 of 2"), "{shown}");
+}
+
+/// Trials on the way up had the same times.
+#[test]
+fn deciding_trials_are_drawn_over_the_others() {
+    let mut case = dram();
+    let made = [(1, 2, Phase::Ramp), (2, 2, Phase::Verification), (3, 9, Phase::Ramp), (4, 9, Phase::Verification)];
+    case.curve = made.map(|(number, tenants, _)| point(number, tenants, 500.0, Outcome::Pass)).to_vec();
+    case.trials = made.map(|(number, tenants, phase)| trial(number, tenants, phase, Outcome::Pass, "", "")).to_vec();
+    let all = Capacity { cases: vec![case], cost: None, ..run() };
+    let shown = capacity(&all, &Style::default());
+    let drawn = |letter: char| shown.lines().any(|line| line.contains(['┤', '│']) && line.ends_with(letter));
+    assert!(drawn('a') && !drawn('b'), "{shown}");
+    let page = capacity(&all, &Style { markup: true, ..Style::default() });
+    assert_eq!(page.matches("\"behind\":true").count(), 2, "the others of both charts: {page}");
+    assert!(page.contains("\"of\":\"pass (ramp)\""), "{page}");
 }
 
 /// In 80 columns.

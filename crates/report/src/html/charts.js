@@ -51,7 +51,7 @@
       const all = one.points.map(([x, y], place) => ({ x, y, about: one.about[place] || {} }));
       const points = all.filter((p) => fits(p.x, bySize) && fits(p.y, data.log_y));
       if (bySize) points.sort((a, b) => a.x - b.x);
-      return { name: one.name, points, at, shown: true, scatter: one.scatter === true };
+      return { name: one.name, points, at, shown: true, scatter: one.scatter === true, behind: one.behind === true };
     });
     const points = series.flatMap((one) => one.points);
     const toX = bySize ? Math.log2 : (v) => v;
@@ -182,7 +182,8 @@
     if (!one.scatter) line(context, one.points.map((p) => place(chart, u, p)));
     context.setLineDash([]);
     context.lineWidth = 1.6 * ratio;
-    one.points.forEach((p) => mark(context, ...place(chart, u, p), p.about.grade, ratio));
+    const hollow = one.behind && "behind";
+    one.points.forEach((p) => mark(context, ...place(chart, u, p), p.about.grade || hollow, ratio));
     if (chart.series.length > 1) {
       const [x, y] = place(chart, u, one.points[one.points.length - 1]);
       context.font = `bold ${13 * ratio}px ${FONT}`;
@@ -200,7 +201,9 @@
     context.clip();
     drawMarks(chart, u, ratio);
     const shown = chart.series.filter((s) => s.shown && s.points.length);
-    shown.forEach((one) => drawSeries(chart, u, one, ratio));
+    // What is drawn later covers what is there.
+    const ordered = [...shown].sort((a, b) => b.behind - a.behind);
+    ordered.forEach((one) => drawSeries(chart, u, one, ratio));
     context.restore();
   };
 

@@ -112,6 +112,8 @@ struct Curve<'a> {
     about: &'a [PointAbout],
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     scatter: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    behind: bool,
 }
 
 /// The data of a plot, in one line.
@@ -132,6 +134,7 @@ pub(super) fn json(plot: &Plot<'_>, abscissa: Abscissa, x_unit: &str, style: &St
                 points: series.points.iter().map(|(x, y)| (if is_size { *x } else { short(*x) }, short(*y))).collect(),
                 about: &series.about,
                 scatter: series.scatter,
+                behind: series.behind,
             })
             .collect(),
     };

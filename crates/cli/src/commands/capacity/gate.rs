@@ -1,7 +1,7 @@
 //! The checks before a run: changes of a killed run are taken back, and everything that would prevent this one is
 //! reported at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use tiermark_capacity::cost::Prices;
@@ -116,7 +116,7 @@ fn is_root() -> bool {
 
 /// Where runs are saved while they go on.
 pub(super) fn directory() -> Result<PathBuf, Refusal> {
-    shell::capacity_runs().ok_or_else(messages::no_run_directory)
+    shell::capacity_runs().directory().map(Path::to_owned).ok_or_else(messages::no_run_directory)
 }
 
 pub(super) fn state() -> Result<StateDir, Refusal> {

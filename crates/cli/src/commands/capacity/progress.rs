@@ -73,7 +73,8 @@ fn result(record: &TrialRecord, point: Option<&CurvePoint>) -> String {
     // Most levels apply to each tenant: the deciding figure is then of the worst, and the figures of all requests are
     // shown beside it.
     let all = point.map_or_else(String::new, |point| {
-        format!("; all requests together: average {}, P99 {}", time(point.average_ns), time(point.p99_ns))
+        let until = if point.ended_early { " until then" } else { "" };
+        format!("; all requests together{until}: average {}, P99 {}", time(point.average_ns), time(point.p99_ns))
     });
     let how = if record.fresh { "fresh" } else { "added" };
     let who = format!("{} ({how})", tenants(record.tenants));
@@ -132,6 +133,7 @@ mod tests {
             achieved: 1.0,
             faults_per_request: None,
             outcome: Outcome::Fail,
+            ended_early: false,
             min_ns: None,
             p95_ns: None,
             with_omitted: None,

@@ -22,6 +22,7 @@ pub(super) fn of(done: &Done<'_>) -> LoadRun {
     };
     LoadRun {
         schema: LOAD_SCHEMA.to_owned(),
+        id: done.id.clone(),
         tool: version::tool(),
         command: command(std::env::args()),
         started: done.started.clone(),

@@ -1,0 +1,396 @@
+//! Runs of tenants and of load in the layouts for other programs: rows with the columns of every kind of run, and gauges.
+
+use serde_json::Value;
+use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Outcome, TrialRecord};
+use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant};
+use tiermark_model::{Grade, Labels};
+
+use crate::capacity::numbers::{Kind, Number, median, numbers};
+use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
+use crate::tidy::{TidyRow, lines, table};
+
+/// What a number is of: its name and unit in rows, the gauge, and how many of the unit a unit of the gauge has.
+type Measure = (&'static str, &'static str, &'static str, f64);
+
+/// How many tenants fit.
+const TENANTS: Measure = ("tenants", "count", "tiermark_tenants", 1.0);
+/// Time from when a request was due to its answer.
+const RESPONSE: Measure = ("request.latency", "ns", "tiermark_request_latency_seconds", 1e9);
+/// Time from when it was sent.
+const SERVICE: Measure = ("request.service", "ns", "tiermark_request_service_seconds", 1e9);
+/// Answers a second.
+const RATE: Measure = ("request.rate", "per_second", "tiermark_request_rate_per_second", 1.0);
+/// Requests answered over requests due.
+const ANSWERED: Measure = ("request.answered", "ratio", "tiermark_request_answered_ratio", 1.0);
+
+/// Labels that may differ from run to run, beside the grade.
+const OF_THE_RUN: [&str; 1] = [Labels::TENANTS];
+
+/// A number.
+struct Row {
+    /// Number of the search, from 1.
+    search: usize,
+    /// `search` and `load` of what the run is about, `trial/3` of one trial.
+    step: String,
+    measure: Measure,
+    value: Option<f64>,
+    ends: Option<(f64, f64)>,
+    grade: Grade,
+    /// Why the grade is not trusted.
+    reasons: Vec<&'static str>,
+    labels: Labels,
+}
+
+/// A run of tenants or of load as numbers.
+pub struct TenantRows<'a> {
+    id: &'a str,
+    started: &'a str,
+    probe: &'static str,
+    title: String,
+    is_complete: bool,
+    seconds: Option<f64>,
+    rows: Vec<Row>,
+}
+
+impl<'a> TenantRows<'a> {
+    /// The numbers of a run of tenants: of each search the tenants that fit and their requests, then each trial.
+    #[must_use]
+    pub fn of_capacity(run: &'a Capacity) -> Self {
+        let is_open = |case: &Case| matches!(case.answer, Answer::Between { .. });
+        Self {
+            id: or(&run.id, &run.started),
+            started: &run.started,
+            probe: "capacity",
+            title: format!("capacity {}", run.scenario),
+            is_complete: !run.cases.iter().any(is_open),
+            seconds: None,
+            rows: run.cases.iter().zip(1..).flat_map(|(case, number)| of_case(case, number)).collect(),
+        }
+    }
+
+    /// The numbers of a run of load: of all tenants, and of each of several.
+    #[must_use]
+    pub fn of_load(run: &'a LoadRun) -> Self {
+        let seconds = [&run.fill, &run.measured].into_iter().flatten().map(|part| part.client_wall_seconds).sum();
+        Self {
+            id: or(&run.id, &run.started),
+            started: &run.started,
+            probe: "load",
+            title: "load".to_owned(),
+            is_complete: run.complete,
+            seconds: Some(seconds),
+            rows: of_load(run),
+        }
+    }
+
+    /// As CSV, with the columns of every kind of run.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        table(&self.objects().collect::<Vec<_>>())
+    }
+
+    /// As lines of JSON.
+    #[must_use]
+    pub fn json_rows(&self) -> String {
+        lines(self.objects())
+    }
+
+    /// As OpenMetrics: what the run is about, without single trials.
+    #[must_use]
+    pub fn openmetrics(&self) -> String {
+        let mut families = Families::new();
+        let rows = self.rows.iter().filter(|row| !row.labels.0.contains_key(Labels::TRIAL));
+        for row in rows.filter(|row| row.grade != Grade::Invalid) {
+            let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
+            let (.., gauge, divisor) = row.measure;
+            let named = |is_of_the_run: bool| -> Named {
+                let own = row.labels.0.iter().filter(|(key, _)| OF_THE_RUN.contains(&key.as_str()) == is_of_the_run);
+                own.map(|(key, label)| (name(key), text(label))).collect()
+            };
+            let (mut how, mut of) = (named(true), named(false));
+            of.insert("probe".to_owned(), self.probe.to_owned());
+            how.insert("grade".to_owned(), row.grade.to_string());
+            add(&mut families, gauge.to_owned(), value / divisor, of, how);
+        }
+        let about = AboutRun {
+            title: &self.title,
+            started: self.started,
+            is_complete: self.is_complete,
+            is_simulated: false,
+            seconds: self.seconds,
+        };
+        add_run(&mut families, &about);
+        written(families)
+    }
+
+    fn objects(&self) -> impl Iterator<Item = Value> {
+        self.rows.iter().map(|row| {
+            let (metric, unit, ..) = row.measure;
+            let row = TidyRow {
+                run: self.id,
+                started: self.started,
+                simulated: false,
+                probe: self.probe,
+                experiment: row.search,
+                step: &row.step,
+                metric,
+                unit,
+                value: row.value,
+                low: row.ends.map(|(low, _)| low),
+                high: row.ends.map(|(_, high)| high),
+                now: None,
+                now_p10: None,
+                now_p90: None,
+                grade: row.grade,
+                reasons: row.reasons.clone(),
+                refusal: None,
+                visits: None,
+                state: None,
+                labels: &row.labels,
+            };
+            row.object()
+        })
+    }
+}
+
+/// Documents of older versions have no id.
+fn or<'a>(id: &'a str, started: &'a str) -> &'a str {
+    if id.is_empty() { started } else { id }
+}
+
+/// A percentile of a trial.
+type Percentile = (&'static str, fn(&CurvePoint) -> f64);
+
+/// Those that rows have.
+const PERCENTILES: [Percentile; 3] =
+    [("p50", |point| point.p50_ns), ("p99", |point| point.p99_ns), ("p999", |point| point.p99_9_ns)];
+
+/// The rows of a search.
+fn of_case(case: &Case, search: usize) -> Vec<Row> {
+    let labels = Labels::new().text(Labels::TIER, &case.tier).text(Labels::WORKLOAD, &case.load);
+    let mut rows = vec![of_answer(&case.answer, search, labels.clone())];
+    let numbers = numbers(case);
+    let fits = case.answer.fits();
+    let fitting = numbers.iter().filter(|number| number.tenants == fits);
+    rows.extend(fitting.flat_map(|number| of_number(number, &case.trials, search, &labels)));
+    let mut trials = Vec::new();
+    for number in &numbers {
+        for (kind, point) in number.trials.iter().flat_map(|(kind, points)| points.iter().map(|p| (*kind, *p))) {
+            let record = case.trials.iter().find(|trial| trial.number == point.trial);
+            trials.push((point.trial, of_trial(record, Some((kind, point)), search, &labels)));
+        }
+    }
+    let is_measured = |trial: &&TrialRecord| case.curve.iter().any(|point| point.trial == trial.number);
+    let others = case.trials.iter().filter(|trial| !is_measured(trial));
+    trials.extend(others.map(|trial| (trial.number, of_trial(Some(trial), None, search, &labels))));
+    trials.sort_by_key(|(number, _)| *number);
+    rows.extend(trials.into_iter().flat_map(|(_, rows)| rows));
+    rows
+}
+
+/// How many tenants fit.
+fn of_answer(answer: &Answer, search: usize, labels: Labels) -> Row {
+    let ends = |low: u32, high: Option<u32>| high.map(|high| (f64::from(low), f64::from(high)));
+    let (value, ends, grade, reasons) = match answer {
+        Answer::Exactly { tenants, .. } => (Some(*tenants), None, Grade::Trusted, Vec::new()),
+        Answer::None { .. } => (Some(0), None, Grade::Trusted, Vec::new()),
+        Answer::AtLeast { tenants } => (Some(*tenants), None, Grade::Bound, vec!["most_tenants"]),
+        Answer::Fixed { tenants, outcome: Outcome::Pass } => (Some(*tenants), None, Grade::Bound, vec!["fixed"]),
+        Answer::Fixed { .. } => (None, None, Grade::Invalid, vec!["fixed"]),
+        Answer::Between { low, high, .. } => (Some(*low), ends(*low, *high), Grade::Bound, vec!["between"]),
+    };
+    let value = value.map(f64::from);
+    Row { search, step: "search".to_owned(), measure: TENANTS, value, ends, grade, reasons, labels }
+}
+
+/// Requests of the tenants that fit: the median over the trials that tables show.
+fn of_number(number: &Number<'_>, trials: &[TrialRecord], search: usize, labels: &Labels) -> Vec<Row> {
+    let labels = labels.clone().whole(Labels::TENANTS, u64::from(number.tenants));
+    let Some(kind) = number.kind() else { return Vec::new() };
+    let middle = |of: fn(&CurvePoint) -> f64| median(number.results().iter().map(|point| of(point)).collect());
+    let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
+        search,
+        step: "search".to_owned(),
+        measure,
+        value,
+        ends: None,
+        grade: kind.grade(),
+        reasons: kind.code().into_iter().collect(),
+        labels,
+    };
+    let percentiles = PERCENTILES
+        .iter()
+        .map(|(statistic, of)| row(RESPONSE, middle(*of), labels.clone().text(Labels::STATISTIC, statistic)));
+    let is_shown = |trial: &&TrialRecord| number.results().iter().any(|point| point.trial == trial.number);
+    let rate = median(trials.iter().filter(is_shown).filter_map(rate).collect());
+    let others = [(RATE, rate), (ANSWERED, middle(|point| point.achieved))];
+    percentiles.chain(others.map(|(measure, value)| row(measure, value, labels.clone()))).collect()
+}
+
+/// Answers a second in a trial.
+fn rate(trial: &TrialRecord) -> Option<f64> {
+    let seen = trial.evidence.as_ref().filter(|seen| seen.seconds > 0.0)?;
+    Some(seen.requests as f64 / seen.seconds)
+}
+
+/// A trial: its record, and its result where requests were answered.
+fn of_trial(
+    record: Option<&TrialRecord>,
+    result: Option<(Kind, &CurvePoint)>,
+    search: usize,
+    labels: &Labels,
+) -> Vec<Row> {
+    let (point, kind) = (result.map(|(_, point)| point), result.map(|(kind, _)| kind));
+    let of = |own: fn(&CurvePoint) -> u32, other: fn(&TrialRecord) -> u32| point.map(own).or(record.map(other));
+    let (number, tenants) = (of(|p| p.trial, |t| t.number), of(|p| p.tenants, |t| t.tenants));
+    let mut labels = labels.clone().whole(Labels::TRIAL, u64::from(number.unwrap_or_default()));
+    labels = labels.whole(Labels::TENANTS, u64::from(tenants.unwrap_or_default()));
+    if let Some(outcome) = record.map(|trial| trial.outcome).or(point.map(|point| point.outcome)) {
+        labels = labels.text(Labels::OUTCOME, outcome);
+    }
+    if let Some(trial) = record {
+        labels = labels.text(Labels::PHASE, trial.phase);
+    }
+    let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
+        search,
+        step: format!("trial/{}", number.unwrap_or_default()),
+        measure,
+        value,
+        ends: None,
+        grade: kind.map_or(Grade::Invalid, Kind::grade),
+        reasons: kind.map_or(Some("no_times"), Kind::code).into_iter().collect(),
+        labels,
+    };
+    let percentiles = PERCENTILES
+        .iter()
+        .map(|(statistic, of)| row(RESPONSE, point.map(of), labels.clone().text(Labels::STATISTIC, statistic)));
+    let mut rows: Vec<Row> = percentiles.collect();
+    rows.extend(record.and_then(rate).map(|rate| row(RATE, Some(rate), labels.clone())));
+    rows.extend(point.map(|point| row(ANSWERED, Some(point.achieved), labels)));
+    rows
+}
+
+/// The rows of a load: of all tenants, and of each of several.
+fn of_load(run: &LoadRun) -> Vec<Row> {
+    let Some(part) = &run.measured else { return Vec::new() };
+    let asked = &run.workload;
+    let labels = Labels::new()
+        .text(Labels::WORKLOAD, format!("{} % GET, {}", asked.mix.get_percent, asked.key_dist))
+        .whole(Labels::TENANTS, part.tenants.len() as u64);
+    let each = part.tenants.iter().filter(|_| part.tenants.len() > 1);
+    let each = each.map(|seen| (seen, labels.clone().text(Labels::TENANT, &seen.target)));
+    std::iter::once((&part.all, labels.clone())).chain(each).flat_map(|(seen, of)| of_tenant(seen, run, &of)).collect()
+}
+
+fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<Row> {
+    let doubts = [
+        (!run.complete, "stopped"),
+        (seen.fault.is_some(), "given_up"),
+        (seen.errors > 0 || seen.unanswered > 0, "errors"),
+    ];
+    let reasons: Vec<&str> = doubts.iter().filter(|(is_so, _)| *is_so).map(|(_, code)| *code).collect();
+    let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
+        search: 1,
+        step: "load".to_owned(),
+        measure,
+        value,
+        ends: None,
+        grade: if reasons.is_empty() { Grade::Trusted } else { Grade::Suspect },
+        reasons: reasons.clone(),
+        labels,
+    };
+    let times = |of: &LoadLatencies| {
+        [("mean", of.mean), ("p50", ns(of.p50)), ("p90", ns(of.p90)), ("p99", ns(of.p99)), ("p999", ns(of.p999))]
+    };
+    let percentiles = [(RESPONSE, &seen.response), (SERVICE, &seen.service)].into_iter().flat_map(|(measure, of)| {
+        times(of).map(|(statistic, value)| (measure, value, labels.clone().text(Labels::STATISTIC, statistic)))
+    });
+    let mut rows: Vec<Row> = percentiles.map(|(measure, value, of)| row(measure, value, of)).collect();
+    rows.push(row(RATE, Some(seen.requests_per_second), labels.clone()));
+    let is_due = run.workload.pacing != LoadLoop::Closed;
+    rows.extend(seen.achieved_share.filter(|_| is_due).map(|share| row(ANSWERED, Some(share), labels.clone())));
+    rows
+}
+
+fn ns(value: Option<u64>) -> Option<f64> {
+    value.map(|ns| ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn seed<T: serde::de::DeserializeOwned>(name: &str) -> T {
+        let path = format!("{}/../../fuzz/seeds/{name}", env!("CARGO_MANIFEST_DIR"));
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+
+    /// Objects of rows, which have their numbers and labels by name.
+    fn objects(rows: &TenantRows<'_>) -> Vec<Value> {
+        rows.json_rows().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn rows_have_the_columns_of_every_kind_of_run() {
+        let probes = serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).unwrap();
+        let (capacity, load): (Capacity, LoadRun) = (seed("capacity.json"), seed("load.json"));
+        let all = [crate::csv(&probes), TenantRows::of_capacity(&capacity).csv(), TenantRows::of_load(&load).csv()];
+        let heads: BTreeSet<&str> = all.iter().filter_map(|text| text.lines().next()).collect();
+        assert_eq!(heads.len(), 1, "{heads:#?}");
+        assert!(all.iter().all(|text| text.lines().count() > 2), "{all:#?}");
+    }
+
+    #[test]
+    fn a_search_has_its_tenants_and_each_trial() {
+        let mut run: Capacity = seed("capacity.json");
+        run.id = "20261124T080826-000001".to_owned();
+        let last = run.cases[0].curve.len() - 1;
+        run.cases[0].curve[last].ended_early = true;
+        let ended = run.cases[0].curve[last].trial;
+        let rows = objects(&TenantRows::of_capacity(&run));
+        assert!(rows.iter().all(|row| row["run"] == run.id.as_str() && row["probe"] == "capacity"));
+        let tenants: Vec<&Value> = rows.iter().filter(|row| row["metric"] == "tenants").collect();
+        assert_eq!(tenants.len(), run.cases.len());
+        assert_eq!((&tenants[0]["value"], &tenants[0]["grade"]), (&5.0.into(), &"trusted".into()), "{tenants:?}");
+        assert_eq!((&tenants[1]["low"], &tenants[1]["grade"]), (&11.0.into(), &"bound".into()), "{tenants:?}");
+        for (case, number) in run.cases.iter().zip(1..) {
+            for trial in &case.trials {
+                let is_own = |row: &&Value| row["experiment"] == number && row["labels"]["trial"] == trial.number;
+                let own: Vec<&Value> = rows.iter().filter(is_own).collect();
+                let statistics: Vec<&Value> = own.iter().map(|row| &row["labels"]["statistic"]).collect();
+                assert_eq!(statistics[..3], ["p50", "p99", "p999"], "{own:#?}");
+                let point = case.curve.iter().find(|point| point.trial == trial.number);
+                assert_eq!(own[1]["value"].as_f64(), point.map(|point| point.p99_ns), "{own:#?}");
+                assert_eq!(own[1]["labels"]["phase"], trial.phase.to_string());
+            }
+        }
+        let of_answer: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["experiment"] == 1 && row["step"] == "search")
+            .map(|row| &row["metric"])
+            .collect();
+        let trials: Vec<u64> = rows.iter().filter_map(|row| row["labels"]["trial"].as_u64()).collect();
+        assert!(trials.chunk_by(|a, b| a <= b).count() == run.cases.len(), "in their order: {trials:?}");
+        let times = ["request.latency"; 3];
+        assert_eq!(of_answer, [&["tenants"][..], &times, &["request.rate", "request.answered"]].concat());
+        let is_ended = |row: &&Value| row["experiment"] == 1 && row["labels"]["trial"] == ended;
+        assert_eq!(rows.iter().find(is_ended).unwrap()["reasons"][0], "ended_early");
+    }
+
+    #[test]
+    fn gauges_have_one_series_for_each_tier() {
+        let run: Capacity = seed("capacity.json");
+        let text = TenantRows::of_capacity(&run).openmetrics();
+        let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!(of("tiermark_tenants{"), run.cases.len(), "{text}");
+        assert!(text.contains("tier=\"dram\",workload=\"100 % GET, uniform\"} 5\n"), "{text}");
+        assert!(!text.contains("trial=") && text.ends_with("# EOF\n"), "{text}");
+        let load: LoadRun = seed("load.json");
+        let text = TenantRows::of_load(&load).openmetrics();
+        let p99 = load.measured.as_ref().unwrap().all.service.p99.unwrap() as f64 / 1e9;
+        let line = text.lines().find(|line| line.starts_with("tiermark_request_service") && line.contains("p99\""));
+        assert_eq!(line.and_then(|line| line.rsplit(' ').next()?.parse().ok()), Some(p99), "{text}");
+    }
+}
