@@ -50,8 +50,11 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let board = identity::read(&reader);
     let limits = cgroup::read(&reader);
 
-    complete(&mut info.model, &reader, live, &board);
+    info.model.arch = live.uname.as_ref().map(|uname| uname.machine.clone()).or_else(|| arch(&reader, &info.model));
     let mut system = system::read(&reader, live, &info.model, &board, &online);
+    if system.hypervisor.is_none() {
+        name_by_firmware(&mut info.model, &board);
+    }
     system.cgroup = limits.cgroup;
 
     nodes::settle_memory(&reader, &nodes, &board.dimms, &mut system);
@@ -69,7 +72,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let kernel = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
     let sockets = kernel.max(board.sockets);
     let theoretical_peak = peak(&reader, &board, &info.model, sockets, system.hypervisor.as_deref());
-    let theoretical_link = processors::link(&info.model, sockets);
+    let theoretical_link = processors::link(&info.model, sockets).filter(|_| system.hypervisor.is_none());
     Ok(Machine {
         // The processor's model is that of its first core.
         core_limits: core_limits::of(&info.model)
@@ -91,10 +94,8 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     })
 }
 
-/// Adds what `/proc/cpuinfo` does not say of the processor.
-fn complete(model: &mut CpuModel, reader: &Reader<'_>, live: &LiveFacts, board: &Identity) {
-    model.arch = live.uname.as_ref().map(|u| u.machine.clone()).or_else(|| arch(reader, model));
-    // The kernel has no marketing name on Arm; firmware may.
+/// The kernel has no marketing name on Arm; firmware may. That of a guest is made up.
+fn name_by_firmware(model: &mut CpuModel, board: &Identity) {
     if !model.flags.iter().any(|flag| flag == "fpu") {
         model.name = board.processor.clone().or_else(|| model.name.take());
     }

@@ -126,6 +126,10 @@ messages! {
     /// Processors whose links are not known.
     Note link_unknown(): "the links between sockets are not known for this processor, or the machine has one socket";
 
+    /// A guest, whose sockets are the hypervisor's.
+    Note check_link_of_guest(hypervisor: &str):
+        "what links between sockets carry is not known: the machine is a guest of {hypervisor}";
+
     /// The number of links that the board wires is not known.
     Note link_is_upper_bound(): "the limit assumes that the board wires all links of the processor; it may wire fewer";
 
