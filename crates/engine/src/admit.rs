@@ -256,6 +256,7 @@ mod tests {
             path: "/a".into(),
             memory_limit: Some(GIB),
             memory_used: Some(GIB / 2),
+            files: LimitFiles { memory: Some("/sys/fs/cgroup/memory.max".into()), ..LimitFiles::default() },
             ..Cgroup::default()
         });
         let refusal = fits(&setup(0, GIB, "", PageKind::Thp), &machine).unwrap_err();

@@ -55,16 +55,22 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     if system.hypervisor.is_none() {
         name_by_firmware(&mut info.model, &board);
     }
-    system.cgroup = limits.cgroup;
-
     nodes::settle_memory(&reader, &nodes, &board.dimms, &mut system);
 
     let status = Status::read(&reader);
     let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());
-    let allowed_cpus = allowed(&reader, DisputedFact::AllowedCpus, &online, own, limits.cpus.as_ref());
+    let allowed_cpus = allowed(&reader, DisputedFact::AllowedCpus, &online, own, ids_of(&limits.cpus));
     let kernel_nodes: IdSet = IdSet::union_of(&nodes.iter().map(Node::kernel_ids).collect::<Vec<_>>());
     let own = live.allowed_nodes.as_ref().or(status.nodes.as_ref());
-    let allowed_nodes = allowed(&reader, DisputedFact::AllowedNodes, &kernel_nodes, own, limits.nodes.as_ref());
+    let allowed_nodes = allowed(&reader, DisputedFact::AllowedNodes, &kernel_nodes, own, ids_of(&limits.nodes));
+    let file_of = |set: Option<cgroup::Cpuset>, all: &IdSet, used: &IdSet| {
+        set.filter(|set| used != all && set.ids.intersection(all) == *used).map(|set| set.file)
+    };
+    system.cgroup = limits.cgroup.map(|mut group| {
+        group.files.cpus = file_of(limits.cpus, &online, &allowed_cpus);
+        group.files.nodes = file_of(limits.nodes, &kernel_nodes, &allowed_nodes);
+        group
+    });
     let is_allowed = |node: &&Node| !node.kernel_ids().intersection(&allowed_nodes).is_empty();
     let allowed_nodes = nodes.iter().filter(is_allowed).map(|node| node.id).collect();
     let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, info.model.arch.as_deref(), &system));
@@ -92,6 +98,11 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         contradictions: reader.contradictions(),
         unseen: reader.into_refusals(),
     })
+}
+
+/// What a cpuset allows.
+fn ids_of(set: &Option<cgroup::Cpuset>) -> Option<&IdSet> {
+    set.as_ref().map(|set| &set.ids)
 }
 
 /// The kernel has no marketing name on Arm; firmware may. That of a guest is made up.

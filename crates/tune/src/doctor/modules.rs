@@ -15,31 +15,37 @@ const SAME_SIZE: f64 = 0.9;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "memory modules",
+        on_host: true,
         why: "without them neither the theoretical peak nor an empty memory channel can be determined",
         examine: modules,
     },
     Check {
         name: "memory channels",
+        on_host: true,
         why: "a channel without a module adds no bandwidth, and accesses are interleaved evenly over an even number only",
         examine: channels,
     },
     Check {
         name: "module speed",
+        on_host: true,
         why: "the configured speed of the modules sets the bandwidth of memory",
         examine: speed,
     },
     Check {
         name: "module sizes",
+        on_host: true,
         why: "with modules of different sizes, some regions are interleaved over fewer channels",
         examine: sizes,
     },
     Check {
         name: "node sizes",
+        on_host: false,
         why: "memory that is spread over nodes of different sizes fills the smallest first",
         examine: nodes,
     },
     Check {
         name: "emulated nodes",
+        on_host: true,
         why: "with numa=fake the kernel splits one memory into nodes that differ in name only",
         examine: emulated,
     },
@@ -147,7 +153,7 @@ fn nodes(input: &CheckInput<'_>) -> CheckResult {
         let id = sizes.iter().find(|(_, bytes)| *bytes == wanted).map_or(0, |(id, _)| *id);
         format!("node {id} {}", Bytes(wanted))
     };
-    let cure = "distribute the modules evenly over the sockets; --mem-node keeps a footprint on one node";
+    let cure = "--mem-node keeps a footprint on one node; modules spread evenly over the sockets make the nodes alike";
     CheckResult::note(format!("{}, {}", of(*least), of(most)), cure)
 }
 
@@ -161,7 +167,7 @@ fn emulated(input: &CheckInput<'_>) -> CheckResult {
                 input.machine.nodes.len(),
                 if input.machine.nodes.len() == 1 { "y" } else { "ies" }
             ),
-            "tiermark measures them as one; boot without numa=fake to have the kernel do the same",
+            "boot without numa=fake; until then tiermark measures them as one",
         ),
     }
 }
