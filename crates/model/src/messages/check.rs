@@ -2,7 +2,7 @@
 
 use super::rows::messages;
 use crate::written::count_of;
-use crate::{near, nearest};
+use crate::{IdSet, near, nearest};
 
 messages! {
     /// A name that expectations do not have. Characters count from 1.
@@ -87,6 +87,11 @@ messages! {
 
     /// The clock of a run that did not measure it.
     Note clock_unknown(): "the clock of the cores was not measured";
+
+    /// A figure of the cpus' own memory, where the process may use memory of other nodes only.
+    Note no_own_memory(name: &str, memory: &IdSet, homes: &IdSet):
+        "{name} cannot be measured: all memory that the process may use is of node {memory}, its cpus are of \
+         node {homes} (`tiermark doctor` names the cure; expectations of remote memory are judged)";
 
     /// A figure of memory that the machine does not have.
     Note no_such_memory(name: &str, nodes: usize):

@@ -139,10 +139,21 @@ fn tickless(input: &CheckInput<'_>) -> CheckResult {
 
 fn offline(input: &CheckInput<'_>) -> CheckResult {
     let offline = &input.machine.offline_cpus;
-    match offline.first() {
-        None => CheckResult::ok("none"),
-        Some(first) => CheckResult::note(offline.to_string(), format!("echo 1 > /{CPU}/cpu{first}/online, and so on")),
+    let Some(first) = offline.first() else { return CheckResult::ok("none") };
+    // Without SMT the kernel brings no second thread of a core online. An offline cpu does not show whose it is.
+    let threads = match input.machine.system.smt_control.as_deref() {
+        Some("off") => format!("echo on > /{CPU}/smt/control"),
+        Some("forceoff") => "boot without nosmt".to_owned(),
+        _ => return CheckResult::note(offline.to_string(), format!("echo 1 > /{CPU}/cpu{first}/online, and so on")),
+    };
+    let value = format!("{offline}, with SMT off");
+    if offline.len() <= input.machine.cpus.len() {
+        return CheckResult::ok(value);
     }
+    CheckResult::note(
+        value,
+        format!("more than second threads of the cores: echo 1 > /{CPU}/cpuN/online; of these: {threads}"),
+    )
 }
 
 /// Events since boot.

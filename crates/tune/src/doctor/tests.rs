@@ -6,6 +6,8 @@ use tiermark_machine::{LiveFacts, discover};
 use super::*;
 use proptest::prelude::*;
 
+mod nodes;
+
 /// A check-up of a synthetic server with some files changed.
 fn examined(files: &[(&str, &str)], busy: Option<Busy>) -> BTreeMap<String, CheckRow> {
     let synth = Synth { sockets: 2, ..Synth::default() };
@@ -278,24 +280,6 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
     assert_eq!((health, value.as_str()), (Health::Note, "16 GiB, 32 GiB"));
     assert_eq!(said(&[(3200.0, 32); 8], "module sizes").1, "32 GiB each");
     assert_eq!(said(&[], "module speed").0, Health::NotHere);
-}
-
-#[test]
-fn nodes_of_different_sizes_and_emulated_nodes_are_named() {
-    let node = |id: u32| format!("sys/devices/system/node/node{id}/meminfo");
-    let half = "Node 1 MemTotal: 4194304 kB\nNode 1 MemFree: 4194304 kB";
-    let check = examined(&[(&node(1), half), ("proc/meminfo", "MemTotal: 12582912 kB")], None)["node sizes"].clone();
-    assert_eq!((check.health, check.value.as_str()), (Health::Note, "node 1 4 GiB, node 0 8 GiB"));
-    assert_eq!(examined(&[], None)["node sizes"].health, Health::Ok);
-    let all = "0-15";
-    let same = [
-        ("sys/devices/system/node/node0/cpulist", all),
-        ("sys/devices/system/node/node1/cpulist", all),
-        ("sys/devices/system/node/node0/distance", "10 10"),
-        ("sys/devices/system/node/node1/distance", "10 10"),
-    ];
-    let check = examined(&same, None)["emulated nodes"].clone();
-    assert_eq!((check.health, check.value.as_str()), (Health::Note, "2 nodes of 1 memory"));
 }
 
 #[test]
