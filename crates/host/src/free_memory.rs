@@ -51,8 +51,11 @@ impl FreeMemory {
         [self.available(), group].into_iter().flatten().min()
     }
 
+    /// No more than the machine has: where `MemAvailable` says so, it is wrong.
     fn available(&self) -> Option<u64> {
-        field_kib(&self.text("proc/meminfo")?, "MemAvailable:")
+        let text = self.text("proc/meminfo")?;
+        let total = field_kib(&text, "MemTotal:").unwrap_or(u64::MAX);
+        Some(field_kib(&text, "MemAvailable:")?.min(total))
     }
 
     /// Bytes of a node available without swapping: free ones, and clean page cache.
@@ -164,6 +167,12 @@ mod tests {
         let fresh = FreeMemory::new(dir.path()).fresh(&two_nodes());
         assert_eq!(fresh.available, Some(4 * GIB));
         assert_eq!(fresh.nodes, BTreeMap::from([(1, GIB + 512 * MIB)]));
+    }
+
+    #[test]
+    fn no_more_is_available_than_there_is() {
+        let dir = tree(&[("proc/meminfo", "MemTotal: 1048576 kB\nMemAvailable: 90000000 kB\n")]);
+        assert_eq!(FreeMemory::new(dir.path()).spare(), Some(GIB));
     }
 
     #[test]

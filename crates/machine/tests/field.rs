@@ -323,3 +323,11 @@ fn what_firmware_of_a_guest_says_of_its_processor_is_no_hardware() {
     };
     assert!(linked("lm") && !linked("lm hypervisor"), "a guest has no links between sockets");
 }
+
+#[test]
+fn no_more_memory_is_available_than_there_is() {
+    let m = changed(&[("proc/meminfo", "MemTotal: 16777216 kB\nMemFree: 1024 kB\nMemAvailable: 90000000 kB")]);
+    assert_eq!((m.system.memory_bytes, m.system.available_bytes), (Some(16 << 30), Some(16 << 30)));
+    let [used, set_aside] = said(&m, DisputedFact::AvailableMemory).unwrap();
+    assert!(used == "16 GiB" && set_aside.starts_with("85.8"), "{used} {set_aside}");
+}

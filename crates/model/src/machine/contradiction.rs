@@ -61,6 +61,8 @@ pub enum DisputedFact {
     },
     /// The memory of the machine.
     Memory,
+    /// The memory that is available, which cannot be more than there is.
+    AvailableMemory,
 }
 
 impl fmt::Display for DisputedFact {
@@ -74,6 +76,7 @@ impl fmt::Display for DisputedFact {
             Self::CacheCpus { level, cpu } => write!(f, "cpus that share the L{level} of cpu {cpu}"),
             Self::Package { cpu } => write!(f, "package of cpu {cpu}"),
             Self::Memory => write!(f, "memory of the machine"),
+            Self::AvailableMemory => write!(f, "available memory"),
         }
     }
 }
