@@ -146,7 +146,11 @@ fn a_problem_of_doctor_fails_the_run_and_its_survey() {
     let check = ["check", "--run", "--json", "--", "--quick", "-q"];
     for (name, own, problem) in [
         ("healthy", vec![GUEST], None),
-        ("quota", QUOTA.to_vec(), Some("cpu quota (0.50 cpus; stopped 812 times so far)")),
+        (
+            "quota",
+            QUOTA.to_vec(),
+            Some("cpu quota (0.50 cpus by /sys/fs/cgroup/box/cpu.max; stopped 812 times so far)"),
+        ),
         (
             "throttled",
             vec![
@@ -156,7 +160,9 @@ fn a_problem_of_doctor_fails_the_run_and_its_survey() {
                 ("sys/fs/cgroup/box/memory.high", "2147483648"),
                 ("sys/fs/cgroup/box/memory.events", "low 0\nhigh 18233\nmax 0"),
             ],
-            Some("memory limit (2 GiB (memory.high, which throttles), throttled 18233 times so far)"),
+            Some(
+                "memory limit (2 GiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so far)",
+            ),
         ),
     ] {
         let machine = tree(&user.path(name), &Synth { sockets: 2, ..Synth::default() }, &own);

@@ -337,7 +337,7 @@ fn doctor_has_the_right_answers() {
         (
             "05-memory",
             "memory limit",
-            "2 GiB (memory.high, which throttles), 190.73 MiB used, throttled 18233 times so far",
+            "2 GiB by /sys/fs/cgroup/offline.slice/memory.high, which throttles, 190.73 MiB used, throttled 18233 times so far",
         ),
         ("07-ec2", "memory channels", "not visible to a guest"),
         (

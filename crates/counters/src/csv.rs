@@ -23,12 +23,18 @@ pub(crate) fn groups(cells: &[&str]) -> Vec<String> {
     filled
 }
 
-/// A number that is 0 or more; an empty cell is 0, as PCM writes it.
+/// Gigabytes, or megabytes a second, that no machine moves: a larger number is that of a counter that makes no sense, and
+/// its bytes overflow.
+const MOST_AMOUNT: f64 = 1e9;
+
+/// A number that is 0 or more; an empty cell is 0, as PCM writes it. Between semicolons the decimal sign may be a
+/// comma.
 pub(crate) fn amount(cell: &str) -> Option<f64> {
     if cell.is_empty() {
         return Some(0.0);
     }
-    cell.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+    let number = cell.replacen(',', ".", 1).parse().ok();
+    number.filter(|number: &f64| (0.0..=MOST_AMOUNT).contains(number))
 }
 
 /// Bytes of a piece of a file.

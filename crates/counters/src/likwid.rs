@@ -21,8 +21,12 @@ const BOTH: &str = "Memory data volume [GBytes]";
 /// The metrics of reads and of writes.
 const READ: &str = "Memory read data volume [GBytes]";
 const WRITE: &str = "Memory write data volume [GBytes]";
+/// The metric of the time.
+const TIME: &str = "Runtime (RDTSC) [s]";
 /// The metrics without which nothing is counted.
-const VOLUMES: [&str; 3] = [READ, WRITE, BOTH];
+const NEEDED: [&str; 4] = [TIME, READ, WRITE, BOTH];
+/// The program.
+const PROGRAM: &str = "likwid-perfctr";
 /// Groups of an output that are remembered.
 const MOST_GROUPS: usize = 8;
 /// Bytes of a gigabyte, as likwid counts them.
@@ -97,12 +101,33 @@ impl Likwid {
     }
 }
 
-/// A metric of memory whose value is no number: likwid could not count on all channels.
+/// Why a group that should count memory does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Uncounted {
-    group: String,
-    metric: String,
-    cell: String,
+enum Fault {
+    /// The value of a metric is no number: likwid could not count on all channels.
+    NoNumber { group: String, metric: String, cell: String },
+    /// A metric has not one value for each thread.
+    Width { metric: String, values: usize, threads: usize },
+    /// The measured time is 0.
+    NoTime { group: String },
+}
+
+impl Fault {
+    fn refusal(&self, file: &str) -> Refusal {
+        match self {
+            Self::NoNumber { group, metric, cell } => says::likwid_uncounted(file, metric, group, cell),
+            Self::Width { metric, values, threads } => says::likwid_row_width(file, metric, *values, *threads),
+            Self::NoTime { group } => says::likwid_no_time(file, group),
+        }
+    }
+
+    /// The same of an output that came later.
+    fn text(&self) -> String {
+        match self {
+            Self::NoNumber { metric, cell, .. } => says::no_number(metric, cell, PROGRAM).text,
+            _ => self.refusal(PROGRAM).why,
+        }
+    }
 }
 
 /// Reads the lines of one output after the other.
@@ -115,8 +140,10 @@ struct Groups {
     is_region: bool,
     /// The group by which the output that is read was counted: others are of other things, or of the same traffic.
     counted: Option<String>,
-    /// The first metric of memory of the last output that has no number.
-    uncounted: Option<Uncounted>,
+    /// Threads that have a value of each metric, where the table names them.
+    threads: Option<usize>,
+    /// The first fault of the last output.
+    fault: Option<Fault>,
     /// Groups of this output whose metrics were read and that count no memory.
     others: Vec<String>,
     /// Names of the groups of the last complete output; empty if one of them counts memory traffic.
@@ -131,7 +158,7 @@ impl Groups {
             // The line `STRUCT,Info` begins each output.
             if cells.get(1) == Some(&"Info") {
                 self.without = std::mem::take(&mut self.others);
-                (self.counted, self.uncounted) = (None, None);
+                (self.counted, self.fault) = (None, None);
             }
             // With the marker API (`-m`), the name of the region comes first.
             self.is_region = cells[1].starts_with("Region ");
@@ -142,6 +169,7 @@ impl Groups {
             let rows = cells.get(3).and_then(|rows| rows.parse().ok()).unwrap_or(usize::MAX);
             self.group = is_metrics.then(|| (named(), rows));
             self.metrics.clear();
+            self.threads = None;
             return None;
         }
         let (counted, is_region) = (&self.counted, self.is_region);
@@ -150,17 +178,17 @@ impl Groups {
         if self.metrics.len() >= MOST_METRICS {
             return None;
         }
-        *rows = rows.saturating_sub(usize::from(cells[0] != "Metric"));
         // Lines are padded with commas to the width of the widest.
-        let mut values = cells[1..].iter().filter(|cell| !cell.is_empty());
-        match values.clone().map(|cell| amount(cell)).collect::<Option<_>>() {
-            Some(values) => drop(self.metrics.insert(cells[0].to_owned(), values)),
-            None if VOLUMES.contains(&cells[0]) && self.uncounted.is_none() => {
-                let cell = values.find(|cell| amount(cell).is_none()).copied().unwrap_or_default().to_owned();
-                let metric = cells[0].to_owned();
-                self.uncounted = Some(Uncounted { group: group.clone(), metric, cell });
-            }
-            None => {}
+        let values: Vec<&str> = cells[1..].iter().copied().filter(|cell| !cell.is_empty()).collect();
+        if cells[0] == "Metric" {
+            self.threads = Some(values.len());
+            return None;
+        }
+        *rows = rows.saturating_sub(1);
+        match values_of(cells[0], &values, self.threads, group) {
+            Ok(values) => drop(self.metrics.insert(cells[0].to_owned(), values)),
+            Err(fault) if NEEDED.contains(&cells[0]) && self.fault.is_none() => self.fault = Some(fault),
+            Err(_) => {}
         }
         let Some(found) = whole(&self.metrics, cells[0]) else {
             if *rows == 0 && !self.others.contains(group) && self.others.len() < MOST_GROUPS {
@@ -168,11 +196,15 @@ impl Groups {
             }
             return None;
         };
-        self.others.clear();
-        self.uncounted = None;
-        self.counted = Some(group.clone());
         // The next region's metrics begin with a table of their own.
-        self.group = None;
+        let (group, _) = self.group.take()?;
+        if found.seconds == 0.0 {
+            self.fault.get_or_insert(Fault::NoTime { group });
+            return None;
+        }
+        self.others.clear();
+        self.fault = None;
+        self.counted = Some(group);
         Some(found)
     }
 }
@@ -216,10 +248,8 @@ impl<R: Read> LikwidFile<R> {
 
     /// Why a file with tables has counted nothing so far; `None` if it has counted, or its first output is not complete.
     pub fn refusal(&self, file: &str) -> Option<Refusal> {
-        match &self.groups.uncounted {
-            Some(found) if self.sum.seconds == 0.0 => {
-                Some(says::likwid_uncounted(file, &found.metric, &found.group, &found.cell))
-            }
+        match &self.groups.fault {
+            Some(fault) if self.sum.seconds == 0.0 => Some(fault.refusal(file)),
             _ => self.groups_without_memory().map(|groups| says::likwid_without_memory(file, &groups)),
         }
     }
@@ -244,7 +274,8 @@ impl<R: Read> CounterSource for LikwidFile<R> {
     }
 
     fn notes(&self) -> Vec<Note> {
-        vec![says::counts_come_late("likwid-perfctr")]
+        let pending = (self.has_tables && self.sum.seconds == 0.0).then(|| says::no_counts_yet(PROGRAM));
+        std::iter::once(says::counts_come_late(PROGRAM)).chain(pending).collect()
     }
 
     fn is_immediate(&self) -> bool {
@@ -261,8 +292,8 @@ impl<R: Read> CounterSource for LikwidFile<R> {
                 }
             });
         })?;
-        if let (0.0, Some(found)) = (self.sum.seconds, &self.groups.uncounted) {
-            return Err(io::Error::other(says::no_number(&found.metric, &found.cell, "likwid-perfctr").text));
+        if let (0.0, Some(fault)) = (self.sum.seconds, &self.groups.fault) {
+            return Err(io::Error::other(fault.text()));
         }
         // A whole output was read: that which follows it has begun.
         if let (0.0, false) = (self.sum.seconds, self.groups.without.is_empty()) {
@@ -278,117 +309,34 @@ fn begins_table(line: &str) -> bool {
     matches!(cells[0], "TABLE" | "STRUCT") && cells.len() > 1
 }
 
+/// The values of a metric, one for each thread.
+fn values_of(metric: &str, cells: &[&str], threads: Option<usize>, group: &str) -> Result<Vec<f64>, Fault> {
+    let metric = || metric.to_owned();
+    if let Some(threads) = threads.filter(|threads| *threads != cells.len()) {
+        return Err(Fault::Width { metric: metric(), values: cells.len(), threads });
+    }
+    let number = |cell: &&str| {
+        amount(cell).ok_or_else(|| Fault::NoNumber {
+            group: group.to_owned(),
+            metric: metric(),
+            cell: (*cell).to_owned(),
+        })
+    };
+    cells.iter().map(number).collect()
+}
+
 /// What the metrics of a group say, after the line of the last of them. The volume of reads and writes together stands behind both of
 /// them where a group has all three.
 fn whole(metrics: &BTreeMap<String, Vec<f64>>, last: &str) -> Option<Likwid> {
-    let seconds = metrics.get("Runtime (RDTSC) [s]")?.iter().copied().fold(0.0, f64::max);
+    let seconds = metrics.get(TIME)?.iter().copied().fold(0.0, f64::max);
     // The counters of a socket stand with its first thread, and the other threads have 0.
     let volume = |name: &str| Some(metrics.get(name)?.iter().sum::<f64>() * GB);
     let read = volume(READ);
     let write = volume(WRITE);
     let both = || volume(BOTH).filter(|_| last == BOTH).map(Volume::Both);
     let volume = read.zip(write).map(|(read, write)| Volume::Split { read, write }).or_else(both)?;
-    (seconds > 0.0).then_some(Likwid { seconds, volume })
+    Some(Likwid { seconds, volume })
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::traffic::traffic;
-
-    const OUTPUT: &str = "\
-STRUCT,Info,1,,
-TABLE,Group 1 Raw,MEM,1,
-Event,Counter,HWThread 0,HWThread 36
-CAS_COUNT_RD,MBOX0C0,340000000,120000
-TABLE,Group 1 Metric,MEM,3,
-Metric,HWThread 0,HWThread 36,
-Runtime (RDTSC) [s],2.0,2.0,
-Memory read data volume [GBytes],21.5,0.5,
-Memory write data volume [GBytes],1,0,
-TABLE,Group 1 Metric STAT,MEM,1,
-Metric,TrafficSum,Min,Max,Avg
-";
-
-    #[test]
-    fn threads_are_added_and_never_multiplied() {
-        assert_eq!(likwid_of(OUTPUT), Some(Likwid { seconds: 2.0, volume: Volume::Split { read: 22e9, write: 1e9 } }));
-        let (before, after) = likwid_of(OUTPUT).unwrap().snapshots();
-        let sum = traffic(&before, &after).whole();
-        assert_eq!((sum.read, sum.write, sum.total), (Some(22e9), Some(1e9), Some(23e9)));
-    }
-
-    #[test]
-    fn outputs_of_one_file_are_added() {
-        let end = OUTPUT.find("Memory write").unwrap();
-        // A second output, and a third that is half written.
-        let text = format!("{OUTPUT}{OUTPUT}{}", &OUTPUT[..end + 30]);
-        let mut file = LikwidFile::new(text.as_bytes());
-        let (before, after) = (Likwid::default().snapshots().1, file.read().unwrap());
-        let seen = traffic(&before, &after);
-        assert_eq!((seen.seconds, seen.whole().read, seen.whole().write), (4.0, Some(44e9), Some(2e9)));
-    }
-
-    #[test]
-    fn half_an_output_has_no_numbers() {
-        let end = OUTPUT.find("Memory write").unwrap();
-        assert_eq!(likwid_of(&OUTPUT[..end]), None);
-        assert_eq!(likwid_of("TABLE,Group 1 Metric,MEM,3\nRuntime (RDTSC) [s],nan\n"), None);
-    }
-
-    /// The output of a group with other metrics of memory.
-    fn output(group: &str, volume: &str) -> String {
-        let text = OUTPUT
-            .replace(",MEM,3", ",MEM,2")
-            .replace(",MEM,", &format!(",{group},"))
-            .replace("Memory write data volume [GBytes]", volume);
-        text.lines().filter(|line| !line.starts_with("Memory read")).map(|line| format!("{line}\n")).collect()
-    }
-
-    #[test]
-    fn reads_and_writes_together_count_where_they_are_all() {
-        let both = output("MEM", BOTH);
-        assert_eq!(likwid_of(&both), Some(Likwid { seconds: 2.0, volume: Volume::Both(1e9) }));
-        let text = format!("{both}{both}");
-        let mut file = LikwidFile::new(text.as_bytes());
-        let snapshot = file.read().unwrap();
-        assert_eq!((file.sees(), file.groups_without_memory()), (vec![CounterSight::Total], None));
-        let before = Likwid { volume: Volume::Both(0.0), ..Likwid::default() }.snapshots().1;
-        assert_eq!(traffic(&before, &snapshot).whole().total, Some(2e9));
-        // All three: the total is no third part.
-        let all = OUTPUT
-            .replace("Memory write", "Memory write data volume [GBytes],1,0,\nMemory data volume [GBytes],23,0\nx");
-        assert_eq!(likwid_of(&all), likwid_of(OUTPUT));
-    }
-
-    #[test]
-    fn groups_without_memory_are_named() {
-        // A part of the channels is not the traffic.
-        let part = output("MEM1", "Memory data volume (channels 0-3) [GBytes]");
-        let mut file = LikwidFile::new(part.as_bytes());
-        assert!(file.read().is_ok());
-        assert_eq!(file.groups_without_memory().as_deref(), Some("MEM1"));
-        // Half a table may go on with more.
-        let mut half = LikwidFile::new(&part.as_bytes()[..part.find("Memory data").unwrap()]);
-        assert!(half.read().is_ok() && half.groups_without_memory().is_none() && half.has_tables());
-        // The next output has begun: that before has no more groups.
-        let two = format!("{part}{part}");
-        let error = LikwidFile::new(two.as_bytes()).read().unwrap_err().to_string();
-        assert!(error.contains("MEM1") && error.contains("-g MEM"), "{error}");
-        // Another group of the same output counts it.
-        let end = OUTPUT.find("TABLE").unwrap();
-        let both = format!("{part}{}{part}", &OUTPUT[end..]);
-        let mut file = LikwidFile::new(both.as_bytes());
-        assert!(file.read().is_ok());
-        assert_eq!(file.groups_without_memory(), None);
-    }
-
-    proptest! {
-        #[test]
-        fn any_text(cut in 0..OUTPUT.len(), text in ".{0,60}") {
-            let _ = (likwid_of(&text), likwid_of(&format!("{}{text}", &OUTPUT[..cut])));
-        }
-    }
-}
+mod tests;

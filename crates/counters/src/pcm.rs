@@ -9,7 +9,7 @@ use crate::csv::{Growing, Pieces, cells, groups};
 use crate::family::Of;
 use crate::snapshot::Snapshot;
 use crate::source::CounterSource;
-use crate::sums::{Column, Sums, time_of_day};
+use crate::sums::{Column, Sums};
 
 /// Bytes of a megabyte, as PCM counts them.
 const MB: f64 = 1e6;
@@ -17,8 +17,8 @@ const MB: f64 = 1e6;
 /// One line: MB/s of each column, over the time since the line before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PcmRow {
-    /// Seconds since midnight; `None` if the line's time makes no sense.
-    pub seconds: Option<f64>,
+    /// Seconds since midnight.
+    pub seconds: f64,
     /// Bytes a second of each column with traffic.
     pub rates: Vec<f64>,
 }
@@ -58,12 +58,9 @@ impl PcmMemory {
             self.header(&cells);
             return None;
         }
-        let rates = self.sums.bytes_of(&cells, "pcm-memory")?;
-        let row = PcmRow { seconds: time_of_day(cells[1]), rates };
-        if let Some(now) = row.seconds {
-            self.sums.add(now, |passed| row.rates.iter().map(|rate| rate * passed).collect());
-        }
-        Some(row)
+        let (seconds, rates) = self.sums.line(&cells, "pcm-memory")?;
+        self.sums.add(seconds, |passed| rates.iter().map(|rate| rate * passed).collect());
+        Some(PcmRow { seconds, rates })
     }
 
     /// Takes the names of the columns, which count with the group above them.
@@ -140,7 +137,8 @@ impl<R: Read> CounterSource for PcmFile<R> {
     fn notes(&self) -> Vec<Note> {
         let left_out = &self.memory.left_out;
         let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
-        std::iter::once(says::counts_come_late("pcm-memory")).chain(other).collect()
+        let pending = self.memory.sums.pending("pcm-memory");
+        [Some(says::counts_come_late("pcm-memory")), other, pending].into_iter().flatten().collect()
     }
 
     fn is_immediate(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::csv::{Growing, Pieces, cells, groups};
 use crate::family::Of;
 use crate::snapshot::Snapshot;
 use crate::source::CounterSource;
-use crate::sums::{Column, Sums, time_of_day};
+use crate::sums::{Column, Sums};
 
 /// Bytes of a unit of memory traffic, as PCM counts it.
 const GB: f64 = 1e9;
@@ -36,7 +36,7 @@ impl PcmCsv {
             self.line(line);
         });
         // PCM ends a line only when it begins the next, and each with a separator: with all its cells it is whole.
-        pieces.end_if(|line| line.ends_with([',', ';']) && self.line(line));
+        pieces.end_if(|line| line.ends_with([',', ';']) && self.sums.is_whole(&cells(line)) && self.line(line));
         self.pieces = pieces;
         self.rows
     }
@@ -61,10 +61,11 @@ impl PcmCsv {
             self.sums.head(columns, cells.len());
             return false;
         }
-        let Some(bytes) = self.sums.bytes_of(&cells, "pcm") else { return false };
-        if let Some(now) = cells.get(1).and_then(|cell| time_of_day(cell)) {
-            self.sums.add(now, |_| bytes.clone());
-        }
+        let Some((now, bytes)) = self.sums.line(&cells, "pcm") else {
+            self.sums.skip(&cells);
+            return false;
+        };
+        self.sums.add(now, |_| bytes.clone());
         self.rows += 1;
         true
     }
@@ -119,7 +120,7 @@ impl<R: Read> CounterSource for PcmCsvFile<R> {
     fn notes(&self) -> Vec<Note> {
         let left_out = &self.csv.left_out;
         let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
-        std::iter::once(says::counts_come_late("pcm")).chain(other).collect()
+        [Some(says::counts_come_late("pcm")), other, self.csv.sums.pending("pcm")].into_iter().flatten().collect()
     }
 
     fn is_immediate(&self) -> bool {

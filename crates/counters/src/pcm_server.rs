@@ -1,7 +1,7 @@
 //! A running `pcm-sensor-server`: its page of metrics.
 
 use std::io::{self, ErrorKind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tiermark_model::messages::counters as says;
 use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note, Refusal};
@@ -14,6 +14,7 @@ use crate::source::CounterSource;
 
 /// Where the server listens unless it is told otherwise.
 pub const PCM_SERVER: &str = "127.0.0.1:9738";
+const PROGRAM: &str = "pcm-sensor-server";
 /// The page of metrics.
 const METRICS: &str = "/metrics";
 /// Counts that are kept: eight sockets have two of memory and six links each.
@@ -26,11 +27,11 @@ pub struct PcmCount {
     pub place: BoxPlace,
     /// What is counted.
     pub of: Of,
-    /// Bytes.
-    pub bytes: u64,
+    /// Bytes; `None` of a value that no counter has.
+    pub bytes: Option<u64>,
 }
 
-/// The counts of memory and links on a page of metrics. Lines of other things, and those that make no sense, count nothing.
+/// The counts of memory and links on a page of metrics. Lines of other things count nothing.
 pub fn pcm_counts(page: &str) -> Vec<PcmCount> {
     let mut counts: Vec<PcmCount> = Vec::new();
     for line in page.lines().filter(|line| line.len() <= MOST_LINE) {
@@ -76,9 +77,14 @@ fn count(line: &str) -> Option<PcmCount> {
         return None;
     }
     let value = value.split_whitespace().next()?;
-    let large = || value.parse().ok().filter(|bytes: &f64| bytes.is_finite() && *bytes >= 0.0);
-    let bytes = value.parse().ok().or_else(|| Some(large()? as u64))?;
+    let large = || value.parse().ok().filter(|bytes: &f64| (0.0..u64::MAX as f64).contains(bytes));
+    let bytes = value.parse().ok().or_else(|| Some(large()? as u64));
     Some(PcmCount { place: BoxPlace { socket: Some(socket?), node: None, kind, unit }, of, bytes })
+}
+
+/// The counts of memory: links may be quiet.
+fn memory(counts: &[PcmCount]) -> impl Iterator<Item = &PcmCount> {
+    counts.iter().filter(|count| count.place.kind == BoxKind::Memory)
 }
 
 /// The counts of a server.
@@ -87,7 +93,13 @@ pub struct PcmServer {
     /// The counts that were there first. Their places are their numbers.
     known: Vec<(BoxPlace, Of)>,
     from: Instant,
+    /// The counts that were read last, and when they changed last.
+    last: (Vec<PcmCount>, Duration),
 }
+
+/// Time after which counts that do not change are those of a server that does not count: each of its intervals takes
+/// about a second.
+const STILL: Duration = Duration::from_secs(10);
 
 impl PcmServer {
     /// Reads the page once.
@@ -100,11 +112,44 @@ impl PcmServer {
         if counts.iter().all(|count| count.place.kind == BoxKind::Link) {
             return Err(says::pcm_server_refused(address, "its page of metrics has no traffic of memory"));
         }
-        if counts.iter().all(|count| count.bytes == 0) {
-            return Err(says::pcm_server_refused(address, &says::all_zero("pcm-sensor-server").text));
+        if counts.iter().all(|count| count.bytes == Some(0)) {
+            return Err(says::pcm_server_refused(address, &says::all_zero(PROGRAM).text));
         }
-        let known = counts.into_iter().map(|count| (count.place, count.of)).collect();
-        Ok(Self { address: address.to_owned(), known, from: Instant::now() })
+        if counts.iter().all(|count| count.bytes.is_none()) {
+            return Err(says::pcm_server_refused(address, "its counts of memory are values that no counter has"));
+        }
+        let known = counts.iter().map(|count| (count.place.clone(), count.of)).collect();
+        Ok(Self { address: address.to_owned(), known, from: Instant::now(), last: (counts, Duration::ZERO) })
+    }
+
+    /// The counts at a time since the source was opened. Their time is that at which they changed last: where none does,
+    /// no time has passed for them, and they are not 0.
+    ///
+    /// # Errors
+    /// That the server does not answer, has no counts, or its counts have not changed for too long.
+    pub fn read_at(&mut self, now: Duration) -> io::Result<Snapshot> {
+        let counts = pcm_counts(&http::get(&self.address, METRICS)?);
+        let still = now.saturating_sub(self.last.1);
+        if !memory(&counts).eq(memory(&self.last.0)) {
+            self.last = (counts.clone(), now);
+        } else if still > STILL {
+            let note = says::counts_stand_still(PROGRAM, still.as_secs());
+            return Err(io::Error::new(ErrorKind::TimedOut, note.text));
+        }
+        let number =
+            |count: &PcmCount| self.known.iter().position(|(place, of)| (place, *of) == (&count.place, count.of));
+        let mut snapshot = Snapshot { at: self.last.1, ..Snapshot::default() };
+        for count in counts {
+            match (number(&count), count.bytes) {
+                (None, _) => {}
+                (Some(_), None) => snapshot.lost.push(count.place),
+                (Some(id), Some(bytes)) => {
+                    let reading = Reading::of(id, count.place, count.of, 0.0);
+                    snapshot.readings.push(Reading { count: bytes, ..reading });
+                }
+            }
+        }
+        if snapshot.readings.is_empty() { Err(ErrorKind::InvalidData.into()) } else { Ok(snapshot) }
     }
 }
 
@@ -120,7 +165,9 @@ impl CounterSource for PcmServer {
     }
 
     fn notes(&self) -> Vec<Note> {
-        vec![says::counts_come_late("pcm-sensor-server")]
+        let unusable = self.last.0.iter().filter(|count| count.bytes.is_none());
+        let unusable = unusable.map(|count| says::count_unusable(&count.place.unit, count.place.socket, PROGRAM));
+        std::iter::once(says::counts_come_late(PROGRAM)).chain(unusable).collect()
     }
 
     fn is_immediate(&self) -> bool {
@@ -128,19 +175,6 @@ impl CounterSource for PcmServer {
     }
 
     fn read(&mut self) -> io::Result<Snapshot> {
-        let counts = pcm_counts(&http::get(&self.address, METRICS)?);
-        let at = self.from.elapsed();
-        let number =
-            |count: &PcmCount| self.known.iter().position(|(place, of)| (place, *of) == (&count.place, count.of));
-        let reading = |count: PcmCount| {
-            let reading = Reading::of(number(&count)?, count.place, count.of, 0.0);
-            Some(Reading { count: count.bytes, ..reading })
-        };
-        let readings: Vec<Reading> = counts.into_iter().filter_map(reading).collect();
-        if readings.is_empty() {
-            Err(ErrorKind::InvalidData.into())
-        } else {
-            Ok(Snapshot { at, readings, ..Snapshot::default() })
-        }
+        self.read_at(self.from.elapsed())
     }
 }

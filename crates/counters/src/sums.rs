@@ -35,12 +35,11 @@ pub(crate) struct Sums {
     last: Option<f64>,
     elapsed: f64,
     bytes: Vec<f64>,
-    /// The number of lines in a row with a cell that is not a number, and a note on the last such cell. `None` after a line
-    /// of numbers.
+    /// The number of lines in a row that are no counts, and why the last is none. `None` after a line of counts.
     unusable: Option<(usize, Note)>,
 }
 
-/// Lines without a number in a row after which the program does not count: a single one may be damaged.
+/// Lines without counts in a row after which the program does not count: a single one may be damaged.
 const MOST_UNUSABLE: usize = 3;
 
 impl Sums {
@@ -52,21 +51,22 @@ impl Sums {
         (self.columns, self.width) = (columns, width);
     }
 
-    /// Bytes of each column in a line that `program` wrote. `None` if the line has another width than the header: then it is
-    /// incomplete, or belongs to another header. `None` also if a cell is not a number; `counts` reports this cell.
-    pub(crate) fn bytes_of(&mut self, cells: &[&str], program: &str) -> Option<Vec<f64>> {
-        if self.columns.is_empty() || cells.len() != self.width {
+    /// Whether a line has as many cells as its header.
+    pub(crate) fn is_whole(&self, cells: &[&str]) -> bool {
+        cells.len() == self.width
+    }
+
+    /// Seconds since midnight, and the bytes of each column, in a line that `program` wrote. `None` before a header, and
+    /// of a line that is no counts; `counts` reports why.
+    pub(crate) fn line(&mut self, cells: &[&str], program: &str) -> Option<(f64, Vec<f64>)> {
+        // A line of one cell is no row.
+        if self.columns.is_empty() || cells.len() < 2 {
             return None;
         }
-        let of = |column: &Column| {
-            let cell = cells.get(column.at).copied().unwrap_or_default();
-            let bytes = amount(cell).map(|amount| amount * column.unit);
-            bytes.ok_or_else(|| says::no_number(&column.name, cell, program))
-        };
-        match self.columns.iter().map(of).collect::<Result<Vec<f64>, Note>>() {
-            Ok(bytes) => {
+        match self.counts_of(cells, program) {
+            Ok(counts) => {
                 self.unusable = None;
-                Some(bytes)
+                Some(counts)
             }
             Err(note) => {
                 let lines = self.unusable.as_ref().map_or(0, |(lines, _)| *lines);
@@ -76,10 +76,23 @@ impl Sums {
         }
     }
 
+    fn counts_of(&self, cells: &[&str], program: &str) -> Result<(f64, Vec<f64>), Note> {
+        if !self.is_whole(cells) {
+            return Err(says::row_width(cells.len(), self.width, program));
+        }
+        let now = time_of_day(cells[1]).ok_or_else(|| says::no_time_of_day(cells[1], program))?;
+        let of = |column: &Column| {
+            let cell = cells.get(column.at).copied().unwrap_or_default();
+            let bytes = amount(cell).map(|amount| amount * column.unit);
+            bytes.ok_or_else(|| says::no_number(&column.name, cell, program))
+        };
+        Ok((now, self.columns.iter().map(of).collect::<Result<_, Note>>()?))
+    }
+
     /// The counts so far.
     ///
     /// # Errors
-    /// The cell that is no number, if no line counted, or the last ones did not.
+    /// Why lines are no counts, if no line counted, or the last ones did not.
     pub(crate) fn counts(&self) -> io::Result<Snapshot> {
         match &self.unusable {
             Some((lines, note)) if self.last.is_none() || *lines >= MOST_UNUSABLE => {
@@ -87,6 +100,19 @@ impl Sums {
             }
             _ => Ok(self.snapshot()),
         }
+    }
+
+    /// Passes over the time of a line that is no counts: the next one's bytes are of the time behind it. Where its time is
+    /// not known either, the next line says nothing of its time.
+    pub(crate) fn skip(&mut self, cells: &[&str]) {
+        if self.last.is_some() && cells.len() > 1 {
+            self.last = cells.get(1).and_then(|cell| time_of_day(cell));
+        }
+    }
+
+    /// The note on a file whose header was read, and that has not counted yet.
+    pub(crate) fn pending(&self, program: &str) -> Option<Note> {
+        (!self.columns.is_empty() && self.elapsed == 0.0).then(|| says::no_counts_yet(program))
     }
 
     /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is known.
@@ -120,8 +146,9 @@ impl Sums {
     }
 }
 
-/// `03:04:05.123` as seconds since midnight.
+/// `03:04:05.123` as seconds since midnight; the decimal sign may be a comma.
 pub(crate) fn time_of_day(text: &str) -> Option<f64> {
+    let text = text.replacen(',', ".", 1);
     let mut parts = text.split(':');
     let mut next = |most: f64| parts.next()?.parse().ok().filter(|part: &f64| (0.0..most).contains(part));
     let (hours, minutes, seconds) = (next(24.0)?, next(60.0)?, next(61.0)?);

@@ -87,10 +87,11 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
     found
 }
 
-/// Whether the clock of a box ticks as that of a memory does: its channel is there. Boxes without modules, whose counts can be
-/// anything, have a clock that stands still or makes no sense; they are no part of a sum.
-fn has_clock(own: &BoxTraffic, seconds: f64) -> bool {
-    own.transfers.is_some_and(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
+/// Whether a box may be a memory that is there. Boxes without modules, whose counts can be anything, have a clock that
+/// stands still or makes no sense; they are no part of a sum. A source without clocks lists no such boxes, so that what
+/// it says is missing in a sum.
+fn is_there(own: &BoxTraffic, seconds: f64) -> bool {
+    own.transfers.is_none_or(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
 }
 
 /// Adds a box or a link, unless its counts are of no use.
@@ -130,7 +131,7 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
         let rate = if found.seconds > 0.0 { total / found.seconds } else { 0.0 };
         if own.utilisation().is_some_and(|share| share > MOST_UTILISATION) || rate > MOST_RATE {
             found.marks.push(CounterMark::Impossible { place: place.clone(), rate });
-            if has_clock(&own, found.seconds) {
+            if is_there(&own, found.seconds) {
                 found.missing.push(place);
             }
             return;

@@ -112,3 +112,98 @@ fn traffic_of_persistent_memory_is_said_to_be_left_out() {
     let left_out = file.notes().into_iter().find(|note| note.code == codes::other_memory_left_out).unwrap();
     assert!(left_out.text.contains("Ch0PMM_Read"), "{left_out}");
 }
+
+const HEAD: &str = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
+
+/// What a file of pcm-memory with these lines gives: its bytes, or why it does not count.
+fn memory_of(lines: &str) -> Result<(f64, f64, f64), String> {
+    let text = format!("{HEAD}{lines}");
+    let mut file = Monitored::new(PcmFile::new(text.as_bytes()), "pcm.csv", None);
+    file.read_at(Duration::ZERO).map(|end| moved(&end)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn cut_lines_and_decimal_commas_are_the_cause_that_is_named() {
+    let cut = memory_of("2026-01-02,00:00:01.000,5.00\n2026-01-02,00:00:02.000,5.00\n").unwrap_err();
+    assert!(cut.contains("a line has 3 cells, its header 5: the line is cut"), "{cut}");
+    let commas = memory_of("2026-01-02,00:00:01.000,5,00,5,00,10,00\n").unwrap_err();
+    assert!(commas.contains("the decimal sign is a comma"), "{commas}");
+    let time = memory_of("2026-01-02,00.00.01,5.00,5.00,10.00\n").unwrap_err();
+    assert!(time.contains("'00.00.01' is no time of the day"), "{time}");
+    // Between semicolons a comma is a decimal sign.
+    let rows = "2026-01-02;00:00:01,000;0,0;0;0\n2026-01-02;00:00:02,000;500,5;5,0;0\n";
+    let text = HEAD.replace(',', ";") + rows;
+    let mut file = PcmFile::new(text.as_bytes());
+    assert_eq!(moved(&file.read().unwrap()), (1.0, 0.5005, 0.005));
+}
+
+#[test]
+fn a_file_with_a_header_only_says_that_it_has_no_counts() {
+    let pending = |notes: Vec<tiermark_model::Note>| notes.iter().any(|note| note.code == codes::no_counts_yet);
+    let line = "2026-01-02,00:00:01.000,5.00,5.00,10.00\n";
+    for (lines, is_pending) in [("", true), (line, true), (&[line, &line.replace("01.0", "02.0")].concat(), false)] {
+        let text = format!("{HEAD}{lines}");
+        let mut file = PcmFile::new(text.as_bytes());
+        file.read().unwrap();
+        assert_eq!(pending(file.notes()), is_pending, "{lines}");
+    }
+    let mut likwid = LikwidFile::new(&b"STRUCT,Info,3,\nTABLE,Group 1 Metric,MEM,3,\nMetric,HWThread 0,\n"[..]);
+    likwid.read().unwrap();
+    assert!(pending(likwid.notes()) && likwid.refusal("out.csv").is_none());
+}
+
+#[test]
+fn a_line_of_pcm_that_is_damaged_takes_its_time_with_it() {
+    let line = |second: u32, read: &str| format!("2026-01-02,00:00:0{second}.000,{read},1,\n");
+    let of = |third: &str| {
+        let lines = [line(1, "1"), line(2, "10"), line(3, third), line(4, "10")].concat();
+        let text = format!("System,,Socket 0,Socket 0,\nDate,Time,READ,WRITE,\n{lines}");
+        moved(&PcmCsvFile::new(text.as_bytes()).read().unwrap())
+    };
+    assert_eq!((of("10"), of("x"), of("1e300")), ((3.0, 30.0, 3.0), (2.0, 20.0, 2.0), (2.0, 20.0, 2.0)));
+}
+
+#[test]
+fn values_that_no_memory_moves_are_no_part_of_a_sum() {
+    let lines = |read: &str| {
+        let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,{read},5,0\n");
+        (1..4).map(line).collect::<String>()
+    };
+    let overflow = memory_of(&lines("1e300")).unwrap_err();
+    assert!(overflow.contains("'SKT0 Ch0Read' is '1e300', which is no count"), "{overflow}");
+    // More than any memory carries: there is no sum without it.
+    let text = format!(
+        "{}{}",
+        HEAD.replace("Ch0Write,", "Ch0Write,Ch1Read,Ch1Write,").replace("SKT0,S", "SKT0,SKT0,SKT0,S"),
+        lines("9e7").replace(",5,0", ",5,100,5,0")
+    );
+    let end = PcmFile::new(text.as_bytes()).read().unwrap();
+    let mut start = end.clone();
+    start.readings.iter_mut().for_each(|reading| reading.count = 0);
+    start.at = Duration::ZERO;
+    let seen = traffic(&start, &end);
+    assert_eq!((seen.boxes.len(), seen.missing.len(), seen.whole().total), (1, 1, None), "{seen:?}");
+}
+
+#[test]
+fn faults_of_an_output_of_likwid_are_named_as_they_are() {
+    let good = regions(&["kernel"], "MEM");
+    let refused = |text: &str| {
+        let mut file = LikwidFile::new(text.as_bytes());
+        let error = file.read().unwrap_err().to_string();
+        let refusal = file.refusal("out.csv").unwrap();
+        assert!(!refusal.to_string().contains("-g MEM"), "{refusal}");
+        (refusal.code.clone(), refusal.why.clone(), error)
+    };
+    let (code, why, error) = refused(&good.replace("[s],1.5", "[s],0"));
+    assert_eq!(code, codes::likwid_no_time);
+    assert!(why.contains("the time of the group MEM is 0") && error == why, "{why}; {error}");
+    let (code, why, _) = refused(&good.replace("[GBytes],2,", "[GBytes],2,25,"));
+    assert_eq!(code, codes::likwid_row_width);
+    assert!(why.contains("2 values for 1 threads: the decimal sign is a comma"), "{why}");
+    let (_, why, _) = refused(&good.replace("Metric,HWThread 0,", "Metric,HWThread 0,HWThread 1,"));
+    assert!(why.contains("the line is cut"), "{why}");
+    // A region that the program never entered is no fault of the others.
+    let two = format!("{good}{}", regions(&["never"], "MEM").split_once('\n').unwrap().1.replace("[s],1.5", "[s],0"));
+    assert_eq!(moved(&LikwidFile::new(two.as_bytes()).read().unwrap()), (1.5, 2.0, 1.0));
+}

@@ -229,7 +229,7 @@ fn a_line_counts_once_it_is_whole() {
     assert_eq!(cut.feed(&PCM[..PCM.len() - 3]).len(), 1);
     assert_eq!(cut.feed(&PCM[PCM.len() - 3..]).len(), 1);
     assert_eq!(cut.snapshot(), pieces.snapshot());
-    // A line of another width, and one that is no number.
+    // A line of another width, and one with a cell that is no number.
     assert!(cut.feed("2026-01-02,00:00:01.500,1,2\n").is_empty());
     assert!(cut.feed(&PCM.lines().last().unwrap().replace("204.00", "x")).is_empty());
 }
@@ -316,7 +316,8 @@ fn a_file_that_no_longer_grows_is_named() {
     assert!(at(70).is_ok() && at(120).is_ok() && at(131).is_err());
     // What likwid counts comes when its program ends.
     let mut likwid = Monitored::new(LikwidFile::new(&b"STRUCT,Info,3\n"[..]), "out", Some(Duration::ZERO));
-    assert!(likwid.read_at(Duration::ZERO).is_ok() && likwid.read_at(old).is_ok() && likwid.notes().len() == 1);
+    assert!(likwid.read_at(Duration::ZERO).is_ok() && likwid.read_at(old).is_ok() && likwid.notes().len() == 2);
+    assert!(likwid.notes()[1].text.contains("no counts so far"));
 }
 
 proptest! {

@@ -5,7 +5,7 @@
 mod common;
 
 use std::cell::RefCell;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use std::time::Duration;
 use common::{EACCES, EINVAL, Fake, cpu, cpus, fixtures, intel, kind, machine, of_source, open, source};
 use proptest::prelude::*;
 use tiermark_counters::{
-    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PcmCsv, PcmCsvFile, PcmServer,
-    READ_FORMAT, System, check_known, families, pcm_counts, survey, traffic,
+    Backend, Cores, CounterSource, Fault, Hsmp, KnownStream, Mailbox, OPEN_FLAGS, Of, PcmCsv, PcmCsvFile, READ_FORMAT,
+    System, check_known, families, survey, traffic,
 };
 use tiermark_machine::Root;
 use tiermark_model::{CounterSight, CounterSourceId, CpuModel, Machine};
@@ -154,72 +154,6 @@ fn pcm_by_socket_and_link() {
     assert_eq!(pieces.snapshot(), end);
     let mut file = PcmCsvFile::new(text.as_bytes());
     assert_eq!((file.read().unwrap(), file.is_immediate()), (end, false));
-}
-
-const PAGE: &str = "\
-# HELP Measurement_Interval_in_us Measurement interval in us
-Number_of_sockets 2
-Instructions_Retired_Any{socket=\"0\",core=\"0\",thread=\"0\",source=\"core\"} 5
-DRAM_Writes{socket=\"0\",aggregate=\"socket\",source=\"uncore\"} 1000
-DRAM_Reads{socket=\"0\",aggregate=\"socket\",source=\"uncore\"} 18446744073709551614
-DRAM_Reads{socket=\"1\",aggregate=\"socket\",source=\"uncore\"} 7
-DRAM_Writes{socket=\"1\",aggregate=\"socket\",source=\"uncore\"} 0
-DRAM_Reads{aggregate=\"system\",source=\"uncore\"} 3
-Incoming_Data_Traffic_On_Link_0{aggregate=\"system\",source=\"uncore\",socket=\"0\"} 20
-Outgoing_Data_And_Non_Data_Traffic_On_Link_0{aggregate=\"system\",source=\"uncore\",socket=\"0\"} 99
-Utilization_Incoming_Data_Traffic_On_Link_0{aggregate=\"system\",source=\"uncore\",socket=\"0\"} 0.5
-";
-
-/// Serves these answers, one a connection, and returns its address.
-fn serve(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let serving = std::thread::spawn(move || {
-        let mut requests = Vec::new();
-        for answer in answers {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut request = vec![0; 4096];
-            let length = stream.read(&mut request).unwrap();
-            requests.push(String::from_utf8_lossy(&request[..length]).into_owned());
-            // A client that has seen enough may be gone.
-            let _ = stream.write_all(answer.as_bytes());
-        }
-        requests
-    });
-    (address, serving)
-}
-
-fn page(text: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}", text.len())
-}
-
-#[test]
-fn a_running_pcm_sensor_server() {
-    let later = PAGE.replace("} 1000", "} 1500").replace("551614", "551615").replace("} 20", "} 2.0e3");
-    let chunked =
-        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{PAGE}\r\n0\r\n\r\n", PAGE.len());
-    let (address, serving) = serve(vec![page(PAGE), chunked, format!("HTTP/1.0 200 OK\r\n\r\n{later}")]);
-    let mut source = PcmServer::open(&address).unwrap();
-    let before = source.read().unwrap();
-    let seen = traffic(&before, &source.read().unwrap());
-    let requests = serving.join().unwrap();
-    assert!(requests.iter().all(|request| request.starts_with("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:")));
-    assert_eq!(source.sees(), [CounterSight::Reads, CounterSight::Writes, CounterSight::LinkReceived]);
-    let first = seen.sockets()[&0];
-    assert_eq!((first.read, first.write), (Some(1.0), Some(500.0)));
-    assert_eq!((seen.boxes.len(), seen.links.len()), (2, 1));
-    assert_eq!((seen.links[0].received, seen.links[0].sent), (Some(1980.0), None));
-    // The server has ended.
-    assert!(source.read().is_err());
-}
-
-#[test]
-fn servers_without_counts_are_refused() {
-    for answer in [page("# nothing\n"), "HTTP/1.1 503 Busy\r\n\r\n".to_owned(), "\r\n".to_owned(), String::new()] {
-        let (address, serving) = serve(vec![answer]);
-        assert_eq!(PcmServer::open(&address).err().unwrap().code, "pcm_server_refused");
-        serving.join().unwrap();
-    }
 }
 
 #[test]
@@ -400,12 +334,6 @@ fn every_source_is_listed_in_the_order_of_preference() {
 }
 
 proptest! {
-    #[test]
-    fn any_page(cut in 0..PAGE.len(), text in "[-0-9.,=\"{}A-Za-z_ \n]{0,80}") {
-        let counts = pcm_counts(&format!("{}{text}\n{PAGE}", &PAGE[..cut]));
-        prop_assert!(counts.len() >= 5);
-    }
-
     #[test]
     fn any_lines_of_pcm(text in "[-0-9.,;:A-Za-z \n]{0,200}") {
         let mut csv = PcmCsv::default();

@@ -70,19 +70,13 @@ pub fn region_nodes(setup: &Setup, region: usize, machine: &Machine) -> IdSet {
 
 /// The node a cpu's own memory comes from: its node, or, where that has no memory, may not be used or is offline, the nearest that can.
 pub fn nearest_memory_node(cpu: CpuId, machine: &Machine) -> Option<NodeId> {
-    let usable = |n: &Node| n.memory_bytes != Some(0) && allowed(n.id, machine);
+    let usable = machine.memory_nodes();
     let own = machine.node_of(cpu).and_then(|id| machine.node(id));
-    if let Some(own) = own.filter(|n| usable(n)) {
+    if let Some(own) = own.filter(|node| usable.contains(node.id)) {
         return Some(own.id);
     }
     let distance = |n: &Node| own.and_then(|own| own.distances.get(&n.id)).copied().unwrap_or(u32::MAX);
-    machine.nodes.iter().filter(|n| usable(n)).min_by_key(|n| distance(n)).map(|n| n.id)
-}
-
-/// Whether this process may take memory from a node. If the system does not report this, the kernel decides at the
-/// binding.
-fn allowed(node: NodeId, machine: &Machine) -> bool {
-    machine.allowed_nodes.is_empty() || machine.allowed_nodes.contains(node)
+    machine.nodes.iter().filter(|node| usable.contains(node.id)).min_by_key(|n| distance(n)).map(|n| n.id)
 }
 
 /// Whether a thread of this process may be pinned to a cpu.
@@ -126,16 +120,17 @@ fn admit_policy(region: &RegionSetup, nodes: usize) -> Result<(), Refusal> {
 /// Whether memory of a node may be had at all.
 ///
 /// # Errors
-/// A [`Refusal`] when the machine has no such node, or it has no memory, or the cpuset does not allow it.
+/// A [`Refusal`] when the machine has no such node, or it has no memory, or the cpuset does not allow it, or it is too
+/// small.
 pub fn admit_node(id: NodeId, machine: &Machine) -> Result<(), Refusal> {
+    let usable = machine.memory_nodes();
     let why = match machine.node(id) {
+        Some(_) if usable.contains(id) => return Ok(()),
         None => "this machine has no such node",
         Some(node) if node.memory_bytes == Some(0) => "the node has no memory",
-        Some(_) if !allowed(id, machine) => "the cpuset (cpuset.mems) does not allow memory of this node",
-        Some(_) => return Ok(()),
+        Some(node) if machine.is_too_small(node) => "the node has less than 128 MiB, and 64 MiB of a node stay free",
+        Some(_) => "the cpuset (cpuset.mems) does not allow memory of this node",
     };
-    let usable = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && allowed(n.id, machine));
-    let usable: IdSet = usable.map(|n| n.id).collect();
     Err(says::node_unusable(id, why, &usable))
 }
 
@@ -256,6 +251,7 @@ mod tests {
             path: "/a".into(),
             memory_limit: Some(GIB),
             memory_used: Some(GIB / 2),
+            files: LimitFiles { memory: Some("/sys/fs/cgroup/memory.max".into()), ..LimitFiles::default() },
             ..Cgroup::default()
         });
         let refusal = fits(&setup(0, GIB, "", PageKind::Thp), &machine).unwrap_err();

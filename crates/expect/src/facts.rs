@@ -6,7 +6,7 @@ use tiermark_model::messages::check as says;
 use tiermark_model::{IdSet, Machine, NamedFigure, NamedValue, Note, Run};
 
 use crate::figures;
-use crate::names::{Distance, LATENCY, Name};
+use crate::names::{DRAM, Distance, LATENCY, Name};
 use crate::place::Place;
 use crate::range::Range;
 use crate::system;
@@ -119,6 +119,13 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// The nodes of all memory that may be used and those of all cpus, where no cpu has memory of its own node.
+fn only_remote(machine: &Machine) -> Option<(IdSet, IdSet)> {
+    let (away, memory) = (machine.cpus_without_own_memory(), machine.memory_nodes());
+    let homes = away.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
+    (!away.is_empty() && away == machine.allowed_cpus && !memory.is_empty()).then_some((memory, homes))
+}
+
 /// The reason for a figure that the run does not have, with the command that measures it.
 fn not_measured(name: &Name, machine: &Machine) -> Note {
     let distance = match name {
@@ -132,6 +139,13 @@ fn not_measured(name: &Name, machine: &Machine) -> Note {
         Distance::Remote => with_cpus > 1,
         Distance::Far => with_cpus < machine.nodes.len(),
     };
+    let is_memory = matches!(name, Name::Tier(tier) if tier.tier == DRAM);
+    if distance == Distance::Local
+        && is_memory
+        && let Some((memory, homes)) = only_remote(machine)
+    {
+        return says::no_own_memory(&name.text(), &memory, &homes);
+    }
     if !is_there {
         return says::no_such_memory(&name.text(), machine.nodes.len());
     }

@@ -125,9 +125,12 @@ fn of_text(text: SystemText, machine: &Machine) -> Option<String> {
 }
 
 fn link(machine: &Machine) -> At {
-    match &machine.theoretical_link {
-        None => At::whole(Err(says::link_unknown())),
-        Some(link) => At::whole(Ok(Range::at_most(link.bytes_per_second))).with_remark(says::link_is_upper_bound()),
+    match (&machine.system.hypervisor, machine.real_link()) {
+        (Some(hypervisor), _) => At::whole(Err(says::check_link_of_guest(hypervisor))),
+        (None, None) => At::whole(Err(says::link_unknown())),
+        (None, Some(link)) => {
+            At::whole(Ok(Range::at_most(link.bytes_per_second))).with_remark(says::link_is_upper_bound())
+        }
     }
 }
 

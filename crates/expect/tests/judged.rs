@@ -55,6 +55,18 @@ fn doubted_and_missing_numbers_are_not_judged() {
 }
 
 #[test]
+fn memory_of_another_node_only_is_judged_as_remote_and_local_figures_say_why_they_are_missing() {
+    let mut run = run(vec![latency(0, 1, 150.0)]);
+    (run.machine.allowed_cpus, run.machine.allowed_nodes) = ("0-1".parse().unwrap(), "1".parse().unwrap());
+    assert_eq!(outcome(&run, "latency.dram.remote <= 200 ns"), Passed);
+    assert_eq!(reasons(&run, "read.dram.all >= 0.7 x peak"), [codes::no_own_memory]);
+    let said = judged(&run, "latency.dram <= 90 ns").reasons[0].text.clone();
+    assert!(said.contains("of node 1, its cpus are of node 0"), "{said}");
+    run.machine.allowed_nodes = IdSet::new();
+    assert_eq!(reasons(&run, "latency.dram <= 90 ns"), [codes::figure_not_measured]);
+}
+
+#[test]
 fn a_figure_below_the_record_of_its_machine_is_judged_as_it_is() {
     let mut below = read_all(0, 60.0);
     below.verdict.bound(Reason::BelowRecord { record: 170e9, is_time: false, date: String::new() });

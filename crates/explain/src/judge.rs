@@ -321,7 +321,7 @@ fn with_limits(command: &str, holds: &Holds, machine: &Machine) -> String {
     let needs = |option: &str| names().any(|name| name.stated_by() == Some(option) && !name.is_counted_in(holds.of));
     let mut command = command.to_owned();
     for (option, is_known) in
-        [(PEAK_OPTION, machine.real_peak().is_some()), (LINK_OPTION, machine.theoretical_link.is_some())]
+        [(PEAK_OPTION, machine.real_peak().is_some()), (LINK_OPTION, machine.real_link().is_some())]
     {
         if needs(option) && !is_known {
             command.push_str(&format!(" {option} RATE"));

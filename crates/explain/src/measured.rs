@@ -169,8 +169,7 @@ impl<'a> Bounds<'a> {
     fn links(&self, cell: &Cell<'_>, counted: &StepTraffic) -> Option<f64> {
         let links = &counted.counted.links;
         let sockets: IdSet = links.iter().filter_map(|link| link.place.socket).collect();
-        let theory =
-            self.machine.theoretical_link.as_ref().map(|link| link.bytes_per_second).filter(|rate| *rate > 0.0);
+        let theory = self.machine.real_link().map(|link| link.bytes_per_second).filter(|rate| *rate > 0.0);
         let is_missing = |socket: u32| {
             let missing = counted.counted.missing.iter();
             missing.filter(|place| place.kind == BoxKind::Link).any(|place| place.socket == Some(socket))

@@ -51,8 +51,11 @@ impl FreeMemory {
         [self.available(), group].into_iter().flatten().min()
     }
 
+    /// No more than the machine has: where `MemAvailable` says so, it is wrong.
     fn available(&self) -> Option<u64> {
-        field_kib(&self.text("proc/meminfo")?, "MemAvailable:")
+        let text = self.text("proc/meminfo")?;
+        let total = field_kib(&text, "MemTotal:").unwrap_or(u64::MAX);
+        Some(field_kib(&text, "MemAvailable:")?.min(total))
     }
 
     /// Bytes of a node available without swapping: free ones, and clean page cache.
@@ -63,7 +66,8 @@ impl FreeMemory {
         Some(field_kib(&text, "MemFree:")? + cache)
     }
 
-    /// The least room below a memory limit on the way from this process's group to the root, with the group's path.
+    /// The least room below a memory limit on the way from this process's group to the root, with the file that sets
+    /// it.
     fn group_room(&self) -> Option<(u64, String)> {
         let groups = self.text("proc/self/cgroup")?;
         let mut rooms = Vec::new();
@@ -79,16 +83,14 @@ impl FreeMemory {
                 _ => continue,
             };
             for group in Path::new(path).ancestors() {
-                let dir = format!("{mount}/{}", group.display().to_string().trim_start_matches('/'));
-                let limit = limits.iter().filter_map(|limit| self.number(&format!("{dir}/{limit}"))).min();
-                let Some((limit, used)) = limit.zip(self.number(&format!("{dir}/{usage}"))) else { continue };
+                let dir = format!("{mount}{}", group.display().to_string().trim_end_matches('/'));
+                let set = |file: &&str| Some((self.number(&format!("{dir}/{file}"))?, format!("/{dir}/{file}")));
+                let limit = limits.iter().filter_map(set).min();
+                let Some(((limit, file), used)) = limit.zip(self.number(&format!("{dir}/{usage}"))) else { continue };
                 // Page cache on the inactive list goes before anything else is refused; v1 calls it total_inactive_file.
                 let stat = self.text(&format!("{dir}/memory.stat")).unwrap_or_default();
                 let cache = ["total_inactive_file ", "inactive_file "].iter().find_map(|name| field_plain(&stat, name));
-                rooms.push((
-                    limit.saturating_sub(used.saturating_sub(cache.unwrap_or_default())),
-                    group.display().to_string(),
-                ));
+                rooms.push((limit.saturating_sub(used.saturating_sub(cache.unwrap_or_default())), file));
             }
         }
         rooms.into_iter().min()
@@ -168,6 +170,12 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_available_than_there_is() {
+        let dir = tree(&[("proc/meminfo", "MemTotal: 1048576 kB\nMemAvailable: 90000000 kB\n")]);
+        assert_eq!(FreeMemory::new(dir.path()).spare(), Some(GIB));
+    }
+
+    #[test]
     fn the_tightest_group_counts_and_its_page_cache_does_not() {
         let dir = tree(&[
             ("proc/self/cgroup", "0::/a/b\n"),
@@ -177,7 +185,10 @@ mod tests {
             ("sys/fs/cgroup/a/b/memory.max", "max\n"),
             ("sys/fs/cgroup/a/b/memory.current", "1\n"),
         ]);
-        assert_eq!(FreeMemory::new(dir.path()).group_room(), Some((1536 * MIB, "/a".to_owned())));
+        assert_eq!(
+            FreeMemory::new(dir.path()).group_room(),
+            Some((1536 * MIB, "/sys/fs/cgroup/a/memory.max".to_owned()))
+        );
     }
 
     #[test]
@@ -204,7 +215,7 @@ mod tests {
             ("sys/fs/cgroup/a/memory.high", "2000\n"),
             ("sys/fs/cgroup/a/memory.current", "500\n"),
         ]);
-        assert_eq!(FreeMemory::new(dir.path()).group_room(), Some((1500, "/a".to_owned())));
+        assert_eq!(FreeMemory::new(dir.path()).group_room(), Some((1500, "/sys/fs/cgroup/a/memory.high".to_owned())));
     }
 
     #[test]
@@ -214,6 +225,9 @@ mod tests {
             ("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "1073741824\n"),
             ("sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes", "73741824\n"),
         ]);
-        assert_eq!(FreeMemory::new(dir.path()).group_room(), Some((1_000_000_000, "/docker/1".to_owned())));
+        assert_eq!(
+            FreeMemory::new(dir.path()).group_room(),
+            Some((1_000_000_000, "/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes".to_owned()))
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Control groups, version 1 and 2: the limits that apply to this process.
 
-use tiermark_model::{Cgroup, IdSet};
+use tiermark_model::{Cgroup, IdSet, LimitFiles};
 
 use crate::Root;
 use crate::reader::{Reader, unescape};
@@ -19,8 +19,15 @@ const KNOWN: [&str; 4] = ["memory", "cpu", "cpuset", "noprefix"];
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) cgroup: Option<Cgroup>,
-    pub(crate) cpus: Option<IdSet>,
-    pub(crate) nodes: Option<IdSet>,
+    pub(crate) cpus: Option<Cpuset>,
+    pub(crate) nodes: Option<Cpuset>,
+}
+
+/// The cpus or memory nodes that a group may use, and the file that sets them.
+#[derive(Debug)]
+pub(crate) struct Cpuset {
+    pub(crate) ids: IdSet,
+    pub(crate) file: String,
 }
 
 /// A mounted hierarchy.
@@ -187,22 +194,23 @@ struct MemoryLimit<'a> {
     bytes: u64,
     throttles: bool,
     dir: &'a str,
+    file: &'static str,
 }
 
 /// The smallest limit along the path: one at which the kernel kills (`memory.max`), or slows allocations down (`memory.high`).
 fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<MemoryLimit<'a>> {
-    let files: &[(&str, bool)] = match place.version {
+    let files: &[(&'static str, bool)] = match place.version {
         2 => &[("memory.max", false), ("memory.high", true)],
         _ => &[("memory.limit_in_bytes", false)],
     };
-    let limit = |dir: &'a String, (file, throttles): (&str, bool)| {
+    let limit = |dir: &'a String, (file, throttles): (&'static str, bool)| {
         let path = format!("{dir}/{file}");
         let text = reader.word(&path).filter(|text| text != "max")?;
         let bytes = text.parse::<u64>().ok();
         if bytes.is_none() {
             reader.malformed(&path, &text, "is not a memory limit");
         }
-        Some(MemoryLimit { bytes: bytes.filter(|bytes| *bytes < NO_LIMIT)?, throttles, dir })
+        Some(MemoryLimit { bytes: bytes.filter(|bytes| *bytes < NO_LIMIT)?, throttles, dir, file })
     };
     let limits = place.dirs.iter().flat_map(|dir| files.iter().filter_map(move |file| limit(dir, *file)));
     limits.min_by_key(|limit| (limit.bytes, limit.throttles))
@@ -219,36 +227,53 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
     let limit = memory_limit(reader, place);
     let usage = if place.version == 2 { "memory.current" } else { "memory.usage_in_bytes" };
     let quota = cpu.and_then(|cpu| cpu_quota(reader, cpu));
-    let quota_dir = quota.as_ref().map(|(_, dir)| *dir).or_else(|| Some(cpu?.dirs.first()?.as_str()));
+    let quota_dir = quota.as_ref().map(|quota| quota.dir).or_else(|| Some(cpu?.dirs.first()?.as_str()));
+    let throttled = memory_throttled(reader, place);
+    let files = LimitFiles {
+        memory: limit.as_ref().map(|limit| format!("/{}/{}", limit.dir, limit.file)),
+        throttling: throttled.and_then(|(_, dir)| Some(format!("/{}/memory.high", dir?))),
+        quota: quota.as_ref().map(|quota| format!("/{}/{}", quota.dir, quota.file)),
+        ..LimitFiles::default()
+    };
     Cgroup {
         version: place.version,
         path: place.path.clone(),
         memory_limit: limit.as_ref().map(|limit| limit.bytes),
         limit_throttles: limit.as_ref().is_some_and(|limit| limit.throttles),
-        memory_throttled: memory_throttled(reader, place),
+        memory_throttled: throttled.map(|(times, _)| times),
         memory_used: limit.and_then(|limit| reader.number(&format!("{}/{usage}", limit.dir))),
-        cpu_quota: quota.map(|(cpus, _)| cpus),
         cpu_throttled: quota_dir.and_then(|dir| count(reader, &format!("{dir}/cpu.stat"), "nr_throttled")),
+        cpu_quota: quota.map(|quota| quota.cpus),
+        files,
     }
 }
 
-/// How often `memory.high` of a group along the path throttled: every such limit does, not only the smallest. Without one, what the
-/// process's own group counts is of a limit that it had.
-fn memory_throttled(reader: &Reader<'_>, place: &Membership<'_>) -> Option<u64> {
+/// How often `memory.high` of a group along the path throttled, and the directory of that group: every such limit does,
+/// not only the smallest. Without one, what the process's own group counts is of a limit that it had.
+fn memory_throttled<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<(u64, Option<&'a str>)> {
     let high = |dir: &&String| reader.word(&format!("{dir}/memory.high")).is_some_and(|limit| limit != "max");
     // The other file counts what limits of groups below did, siblings among them.
     let times = |dir: &String| {
         ["memory.events.local", "memory.events"].iter().find_map(|file| count(reader, &format!("{dir}/{file}"), "high"))
     };
-    let limiting = place.dirs.iter().filter(high).filter_map(times).max();
-    limiting.or_else(|| times(place.dirs.first()?))
+    let limiting = place.dirs.iter().filter(high).filter_map(|dir| Some((times(dir)?, Some(dir.as_str()))));
+    limiting.max_by_key(|(times, _)| *times).or_else(|| Some((times(place.dirs.first()?)?, None)))
 }
 
-/// The smallest quota along the path, in cpus, and the directory of the group that has it.
-fn cpu_quota<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<(f64, &'a str)> {
-    let quota_of = |dir: &String| -> Option<f64> {
+/// A quota of cpu time in whole cpus, the directory of the group that has it, and the file that sets it.
+struct Quota<'a> {
+    cpus: f64,
+    dir: &'a str,
+    file: &'static str,
+}
+
+/// The smallest quota along the path.
+fn cpu_quota<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Quota<'a>> {
+    let file = if place.version == 2 { "cpu.max" } else { "cpu.cfs_quota_us" };
+    let quota_of = |dir: &'a String| -> Option<Quota<'a>> {
+        let path = format!("{dir}/{file}");
         let (quota, period) = if place.version == 2 {
-            let text = reader.word(&format!("{dir}/cpu.max"))?;
+            let text = reader.word(&path)?;
             let (quota, period) = text.split_once(' ').unwrap_or((&text, "100000"));
             if quota == "max" {
                 return None;
@@ -256,126 +281,34 @@ fn cpu_quota<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<(f64,
             match (quota.parse::<i64>(), period.trim().parse::<i64>()) {
                 (Ok(quota), Ok(period)) => (quota, period),
                 _ => {
-                    reader.malformed(&format!("{dir}/cpu.max"), &text, "is not a quota and a period");
+                    reader.malformed(&path, &text, "is not a quota and a period");
                     return None;
                 }
             }
         } else {
-            (reader.number(&format!("{dir}/cpu.cfs_quota_us"))?, reader.number(&format!("{dir}/cpu.cfs_period_us"))?)
+            (reader.number(&path)?, reader.number(&format!("{dir}/cpu.cfs_period_us"))?)
         };
         // -1 is version 1's "no quota".
-        (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
+        (quota > 0 && period > 0).then(|| Quota { cpus: quota as f64 / period as f64, dir, file })
     };
-    let quotas = place.dirs.iter().filter_map(|dir| Some((quota_of(dir)?, dir.as_str())));
-    quotas.min_by(|a, b| a.0.total_cmp(&b.0))
+    place.dirs.iter().filter_map(quota_of).min_by(|a, b| a.cpus.total_cmp(&b.cpus))
 }
 
-/// The cpus or memory nodes of the nearest group that states them.
-fn cpuset_ids(reader: &Reader<'_>, place: &Membership<'_>, what: &str) -> Option<IdSet> {
+/// The cpus or memory nodes of the nearest group that states them. The uppermost group that allows no more sets them.
+fn cpuset_ids(reader: &Reader<'_>, place: &Membership<'_>, what: &str) -> Option<Cpuset> {
     let names = match place.version {
         2 => [format!("cpuset.{what}.effective"), format!("cpuset.{what}")],
         _ if place.bare_names() => [format!("effective_{what}"), what.to_owned()],
         _ => [format!("cpuset.effective_{what}"), format!("cpuset.{what}")],
     };
-    let paths = place.dirs.iter().flat_map(|dir| names.iter().map(move |name| format!("{dir}/{name}")));
-    paths.into_iter().find_map(|path| reader.id_list(&path).filter(|ids| !ids.is_empty()))
+    let stated = |dir: &String| {
+        names.iter().find_map(|name| reader.id_list(&format!("{dir}/{name}")).filter(|ids| !ids.is_empty()))
+    };
+    let mut groups = place.dirs.iter().filter_map(|dir| Some((stated(dir)?, dir)));
+    let (ids, nearest) = groups.next()?;
+    let dir = groups.take_while(|(above, _)| *above == ids).last().map_or(nearest, |(_, dir)| dir);
+    Some(Cpuset { ids, file: format!("/{dir}/{}", names[1]) })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::root::Root;
-
-    fn limits(files: &[(&str, &str)]) -> Limits {
-        let root = Root::from_files("test", files.iter().copied());
-        let reader = Reader::new(&root);
-        let limits = read(&reader);
-        assert!(reader.into_refusals().is_empty());
-        limits
-    }
-
-    #[test]
-    fn version_2_takes_the_smallest_limit_on_the_way_up() {
-        let limits = limits(&[
-            ("proc/self/cgroup", "0::/a/b\n"),
-            ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
-            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
-            ("sys/fs/cgroup/a/memory.max", "1048576\n"),
-            ("sys/fs/cgroup/a/memory.current", "4096\n"),
-            ("sys/fs/cgroup/a/memory.high", "max\n"),
-            ("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"),
-            ("sys/fs/cgroup/a/cpu.max", "max 100000\n"),
-            ("sys/fs/cgroup/a/cpuset.cpus.effective", "0-3\n"),
-            ("sys/fs/cgroup/a/b/cpuset.cpus", "\n"),
-            ("sys/fs/cgroup/a/cpuset.mems.effective", "1\n"),
-        ]);
-        let cgroup = limits.cgroup.unwrap();
-        assert_eq!((cgroup.version, cgroup.path.as_str()), (2, "/a/b"));
-        assert_eq!((cgroup.memory_limit, cgroup.memory_used), (Some(1 << 20), Some(4096)));
-        assert_eq!(cgroup.cpu_quota, Some(1.5));
-        assert_eq!((limits.cpus.unwrap().to_string(), limits.nodes.unwrap().to_string()), ("0-3".into(), "1".into()));
-    }
-
-    #[test]
-    fn a_limit_that_throttles_is_a_limit_as_one_that_kills() {
-        let files = |max: &str, high: &str| {
-            limits(&[
-                ("proc/self/cgroup", "0::/a/b\n"),
-                ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
-                ("sys/fs/cgroup/a/b/memory.max", max),
-                ("sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 1\nmax 0\n"),
-                ("sys/fs/cgroup/a/memory.high", high),
-                ("sys/fs/cgroup/a/memory.current", "4096\n"),
-                ("sys/fs/cgroup/a/memory.events", "low 0\nhigh 18233\nmax 0\n"),
-                ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_usec 7\n"),
-            ])
-            .cgroup
-            .unwrap()
-        };
-        let of =
-            |group: &Cgroup| (group.memory_limit, group.limit_throttles, group.memory_used, group.memory_throttled);
-        assert_eq!(of(&files("max\n", "2048\n")), (Some(2048), true, Some(4096), Some(18233)));
-        assert_eq!(of(&files("1024\n", "2048\n")), (Some(1024), false, None, Some(18233)), "above a smaller limit too");
-        assert_eq!(of(&files("max\n", "max\n")), (None, false, None, Some(1)));
-        assert_eq!(files("max\n", "max\n").cpu_throttled, Some(4));
-    }
-
-    #[test]
-    fn version_1_in_a_container_whose_group_is_mounted_as_root() {
-        let limits = limits(&[
-            ("proc/self/cgroup", "4:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n2:cpuset:/docker/x\n0::/\n"),
-            (
-                "proc/self/mountinfo",
-                "1 0 0:1 /docker/x /sys/fs/cgroup/memory rw master:1 - cgroup cgroup rw,memory\n\
-                 2 0 0:2 /docker/x /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
-                 3 0 0:3 / /sys/fs/cgroup/cpu\\040set rw - cgroup cgroup rw,cpuset\n",
-            ),
-            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
-            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
-            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
-            ("sys/fs/cgroup/cpu set/docker/x/cpuset.cpus", "2-3\n"),
-        ]);
-        let cgroup = limits.cgroup.unwrap();
-        assert_eq!((cgroup.version, cgroup.memory_limit, cgroup.cpu_quota), (1, None, None));
-        assert_eq!(limits.cpus.unwrap().to_string(), "2-3");
-    }
-
-    #[test]
-    fn the_cpuset_file_system_of_old() {
-        let limits = limits(&[
-            ("proc/self/cpuset", "/job\n"),
-            ("proc/mounts", "cpuset /dev/cpuset cgroup rw,cpuset,noprefix 0 0\n"),
-            ("dev/cpuset/job/cpus", "4-7\n"),
-        ]);
-        assert_eq!(limits.cpus.unwrap().to_string(), "4-7");
-        assert!(limits.cgroup.is_none());
-    }
-
-    #[test]
-    fn a_path_of_another_namespace_leads_to_the_mount_point() {
-        let mount = Mount { root: "/mine".into(), point: "/cg".into(), version: 2, options: vec![] };
-        assert_eq!(dirs(&mount, "/../other"), ["cg"]);
-        assert_eq!(dirs(&mount, "/minefield/x"), ["cg"]);
-        assert_eq!(dirs(&mount, "/mine/x/y"), ["cg/x/y", "cg/x", "cg"]);
-    }
-}
+mod tests;

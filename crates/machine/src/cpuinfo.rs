@@ -156,7 +156,8 @@ fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
             .zip(decimal("CPU revision"))
             .and_then(|(variant, revision): (u32, u32)| variant.checked_mul(16)?.checked_add(revision));
         let part = known.zip(model.model).and_then(|((_, _, parts), part)| parts.iter().find(|(id, _)| *id == part));
-        model.name = part.map(|(_, name)| (*name).to_owned()).or(model.name);
+        let number = || Some(format!("{} part 0x{:03x}", model.vendor.as_deref()?, model.model?));
+        model.name = part.map(|(_, name)| (*name).to_owned()).or(model.name).or_else(number);
     }
     model.arch = arch(&model, get("CPU architecture"), get("arch"));
     model

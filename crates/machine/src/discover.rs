@@ -50,18 +50,27 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let board = identity::read(&reader);
     let limits = cgroup::read(&reader);
 
-    complete(&mut info.model, &reader, live, &board);
+    info.model.arch = live.uname.as_ref().map(|uname| uname.machine.clone()).or_else(|| arch(&reader, &info.model));
     let mut system = system::read(&reader, live, &info.model, &board, &online);
-    system.cgroup = limits.cgroup;
-
+    if system.hypervisor.is_none() {
+        name_by_firmware(&mut info.model, &board);
+    }
     nodes::settle_memory(&reader, &nodes, &board.dimms, &mut system);
 
     let status = Status::read(&reader);
     let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());
-    let allowed_cpus = allowed(&reader, DisputedFact::AllowedCpus, &online, own, limits.cpus.as_ref());
+    let allowed_cpus = allowed(&reader, DisputedFact::AllowedCpus, &online, own, ids_of(&limits.cpus));
     let kernel_nodes: IdSet = IdSet::union_of(&nodes.iter().map(Node::kernel_ids).collect::<Vec<_>>());
     let own = live.allowed_nodes.as_ref().or(status.nodes.as_ref());
-    let allowed_nodes = allowed(&reader, DisputedFact::AllowedNodes, &kernel_nodes, own, limits.nodes.as_ref());
+    let allowed_nodes = allowed(&reader, DisputedFact::AllowedNodes, &kernel_nodes, own, ids_of(&limits.nodes));
+    let file_of = |set: Option<cgroup::Cpuset>, all: &IdSet, used: &IdSet| {
+        set.filter(|set| used != all && set.ids.intersection(all) == *used).map(|set| set.file)
+    };
+    system.cgroup = limits.cgroup.map(|mut group| {
+        group.files.cpus = file_of(limits.cpus, &online, &allowed_cpus);
+        group.files.nodes = file_of(limits.nodes, &kernel_nodes, &allowed_nodes);
+        group
+    });
     let is_allowed = |node: &&Node| !node.kernel_ids().intersection(&allowed_nodes).is_empty();
     let allowed_nodes = nodes.iter().filter(is_allowed).map(|node| node.id).collect();
     let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, info.model.arch.as_deref(), &system));
@@ -69,7 +78,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let kernel = cpus.iter().map(|cpu| cpu.socket).collect::<IdSet>().len();
     let sockets = kernel.max(board.sockets);
     let theoretical_peak = peak(&reader, &board, &info.model, sockets, system.hypervisor.as_deref());
-    let theoretical_link = processors::link(&info.model, sockets);
+    let theoretical_link = processors::link(&info.model, sockets).filter(|_| system.hypervisor.is_none());
     Ok(Machine {
         // The processor's model is that of its first core.
         core_limits: core_limits::of(&info.model)
@@ -91,10 +100,13 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     })
 }
 
-/// Adds what `/proc/cpuinfo` does not say of the processor.
-fn complete(model: &mut CpuModel, reader: &Reader<'_>, live: &LiveFacts, board: &Identity) {
-    model.arch = live.uname.as_ref().map(|u| u.machine.clone()).or_else(|| arch(reader, model));
-    // The kernel has no marketing name on Arm; firmware may.
+/// What a cpuset allows.
+fn ids_of(set: &Option<cgroup::Cpuset>) -> Option<&IdSet> {
+    set.as_ref().map(|set| &set.ids)
+}
+
+/// The kernel has no marketing name on Arm; firmware may. That of a guest is made up.
+fn name_by_firmware(model: &mut CpuModel, board: &Identity) {
     if !model.flags.iter().any(|flag| flag == "fpu") {
         model.name = board.processor.clone().or_else(|| model.name.take());
     }

@@ -120,7 +120,8 @@ fn side_caches(reader: &Reader<'_>, dir: &str) -> Vec<SideCache> {
 fn free(bytes: &impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let of = |name| bytes(name).unwrap_or_default();
     let cache = of("Active(file)").saturating_add(of("Inactive(file)")).saturating_sub(of("Dirty"));
-    bytes("MemFree").map(|free| free.saturating_add(cache))
+    let most = bytes("MemTotal").unwrap_or(u64::MAX);
+    bytes("MemFree").map(|free| free.saturating_add(cache).min(most))
 }
 
 /// The kernel prints one distance for each online node, in order of id; a row may be short after hot removal.
@@ -241,6 +242,11 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm],
             system.memory_bytes = Some(by_node);
             system.available_bytes = sum(|node| node.free_bytes);
         }
+    }
+    if let Some((total, available)) = system.memory_bytes.zip(system.available_bytes).filter(|(all, some)| some > all) {
+        let (total_is, available_is) = (Bytes(total), Bytes(available));
+        reader.contradict(DisputedFact::AvailableMemory, ("MemTotal", &total_is), ("MemAvailable", &available_is));
+        system.available_bytes = Some(total);
     }
     if let Some((modules, total)) = modules.zip(system.memory_bytes).filter(|(modules, total)| !modules.back(*total)) {
         let said = Bytes(modules.dram);

@@ -281,3 +281,53 @@ fn numbers_of_channels_that_interleave() {
     assert!(!is_uneven(3, Some(6), 1) && !is_uneven(6, Some(12), 2) && !is_uneven(1, Some(2), 1));
     assert!(!is_uneven(5, None, 1), "there may be no more");
 }
+
+/// A structure of SMBIOS type 4: a central processor in a populated socket, and its version.
+fn processor_table(version: &str) -> Vec<u8> {
+    let mut table = vec![0u8; 0x1a];
+    (table[0], table[1], table[5], table[0x10], table[0x18]) = (4, 0x1a, 3, 1, 0x41);
+    table.extend(version.as_bytes());
+    table.extend([0, 0, 127, 4, 0, 0, 0, 0]);
+    table
+}
+
+#[test]
+fn what_firmware_of_a_guest_says_of_its_processor_is_no_hardware() {
+    let arm = |vendor: &str, part: &str| {
+        let info = format!("processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: {part}\n\n");
+        let files = [
+            ("sys/devices/system/cpu/online", b"0\n".to_vec()),
+            ("proc/cpuinfo", info.into_bytes()),
+            ("sys/class/dmi/id/sys_vendor", format!("{vendor}\n").into_bytes()),
+            ("sys/firmware/dmi/tables/DMI", processor_table("virt-9.2")),
+        ];
+        let root = Root::from_files("arm", files.map(|(path, bytes)| (path.to_owned(), bytes)));
+        discover(&root, &LiveFacts::default()).unwrap().cpu_model.name.unwrap()
+    };
+    assert_eq!(arm("QEMU", "0xd0c"), "Neoverse-N1");
+    assert_eq!(arm("QEMU", "0x123"), "Arm part 0x123");
+    assert_eq!(arm("Supermicro", "0xd0c"), "virt-9.2", "a real board knows the name");
+
+    let linked = |flags: &str| {
+        let cpu = |id: u32| {
+            format!(
+                "processor: {id}\nvendor_id: GenuineIntel\ncpu family: 6\nmodel: 106\nmodel name: Xeon\n\
+                 physical id: {}\nflags: fpu {flags}\n\n",
+                id / 4
+            )
+        };
+        let info: String = (0..8).map(cpu).collect();
+        let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+        files.insert("proc/cpuinfo".into(), info);
+        discover(&Root::from_files("x86", files), &LiveFacts::default()).unwrap().theoretical_link.is_some()
+    };
+    assert!(linked("lm") && !linked("lm hypervisor"), "a guest has no links between sockets");
+}
+
+#[test]
+fn no_more_memory_is_available_than_there_is() {
+    let m = changed(&[("proc/meminfo", "MemTotal: 16777216 kB\nMemFree: 1024 kB\nMemAvailable: 90000000 kB")]);
+    assert_eq!((m.system.memory_bytes, m.system.available_bytes), (Some(16 << 30), Some(16 << 30)));
+    let [used, set_aside] = said(&m, DisputedFact::AvailableMemory).unwrap();
+    assert!(used == "16 GiB" && set_aside.starts_with("85.8"), "{used} {set_aside}");
+}

@@ -15,7 +15,7 @@ use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use core_limits::CoreLimits;
-pub use system::{Cgroup, Idle, IdleState, Swap, System};
+pub use system::{Cgroup, Idle, IdleState, LimitFiles, Swap, System};
 pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.

@@ -14,6 +14,11 @@ impl Machine {
         self.theoretical_peak.as_ref().filter(|_| self.system.hypervisor.is_none())
     }
 
+    /// What the links between two sockets carry; `None` in a guest, whose hypervisor makes its sockets up.
+    pub fn real_link(&self) -> Option<&TheoreticalPeak> {
+        self.theoretical_link.as_ref().filter(|_| self.system.hypervisor.is_none())
+    }
+
     /// Bytes a second that the memory of some nodes can give at most: their part of the theoretical peak where modules lie
     /// evenly over the nodes, else that of the whole machine, which no node exceeds.
     ///
@@ -82,7 +87,10 @@ mod tests {
         assert_eq!((peak(&even, &[2]), peak(&even, &[0, 2]), peak(&even, &[])), (None, None, None));
         assert_eq!(peak(&Machine { theoretical_peak: None, ..even.clone() }, &[0]), None);
         let mut guest = even;
+        guest.theoretical_link = Some(TheoreticalPeak::default());
+        assert!(guest.real_link().is_some());
         guest.system.hypervisor = Some("KVM".into());
+        assert_eq!(guest.real_link(), None, "a hypervisor makes sockets up");
         assert_eq!((peak(&guest, &[0]), guest.real_peak()), (None, None), "a hypervisor makes modules up");
     }
 

@@ -97,9 +97,9 @@ fn cure_of(errno: Errno) -> Option<&'static str> {
             "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
 docker run --pids-limit)",
         ),
-        Errno::NOMEM | Errno::NOSPC => {
-            Some("there is not enough memory: allow more (vm.overcommit_memory, ulimit -v, memory.max), or choose less")
-        }
+        Errno::NOMEM | Errno::NOSPC => Some(
+            "there is not enough memory: allow more (vm.overcommit_memory, ulimit -v, the control group), or choose less",
+        ),
         Errno::MFILE | Errno::NFILE => Some("allow more open files (ulimit -n)"),
         Errno::NOSYS | Errno::PERM => Some(FILTERED),
         _ => None,

@@ -58,7 +58,7 @@ impl Stated {
         if here.len() != 1 || there.len() != 1 || here == there {
             return None;
         }
-        let known = machine.theoretical_link.as_ref().map(|link| (link.bytes_per_second, link.how.as_str()));
+        let known = machine.real_link().map(|link| (link.bytes_per_second, link.how.as_str()));
         let (rate, how) = self.link.map(|rate| (rate, "stated by --link-rate")).or(known)?;
         Some(Ceiling { rate, note: memory::share_of_link(rate, how) })
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_engine::admit::admit_node;
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::rules;
 use tiermark_model::{CpuId, IdSet, Machine, Node, NodeId, Note};
@@ -84,8 +83,8 @@ pub(crate) fn kinds(machine: &Machine, nodes: &IdSet, distance: impl Fn(NodeId) 
 fn far_kinds(machine: &Machine, cpu: CpuId) -> Vec<IdSet> {
     let Some(near) = nearest_memory_node(cpu, machine) else { return Vec::new() };
     let from = machine.node(machine.node_of(cpu).unwrap_or(near));
-    let usable = machine.nodes.iter().map(|n| n.id).filter(|id| *id != near && admit_node(*id, machine).is_ok());
-    kinds(machine, &usable.collect(), |node| from.and_then(|from| from.distances.get(&node).copied()))
+    let others = machine.memory_nodes().difference(&IdSet::from_iter([near]));
+    kinds(machine, &others, |node| from.and_then(|from| from.distances.get(&node).copied()))
 }
 
 /// One node of each kind of memory that is far for a cpu.
@@ -101,10 +100,12 @@ pub(crate) fn far_unmeasured(machine: &Machine, cpu: CpuId) -> Vec<Note> {
         (!others.is_empty()).then(|| rules::far_stands_for(node, &others))
     };
     let mut notes: Vec<Note> = far_kinds(machine, cpu).iter().filter_map(stands_for).collect();
-    let forbidden = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && admit_node(n.id, machine).is_err());
-    let forbidden: IdSet = forbidden.map(|n| n.id).collect();
-    if !forbidden.is_empty() {
-        notes.push(rules::far_not_allowed(&forbidden));
+    let usable = machine.memory_nodes();
+    let unusable = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && !usable.contains(n.id));
+    let (small, forbidden): (Vec<&Node>, Vec<&Node>) = unusable.partition(|node| machine.is_too_small(node));
+    for (nodes, note) in [(small, rules::far_too_small as fn(&IdSet) -> Note), (forbidden, rules::far_not_allowed)] {
+        let nodes: IdSet = nodes.iter().map(|node| node.id).collect();
+        notes.extend((!nodes.is_empty()).then(|| note(&nodes)));
     }
     notes
 }
@@ -134,6 +135,27 @@ mod tests {
         assert_eq!((quiet_cpu(&machine, &remote), local_cpus(&machine, &remote)), (Some(1), remote));
         assert_eq!(own_memory(&machine, 1), ("DRAM node 1".to_owned(), Some(1)));
         assert_eq!(own_memory(&machine, 4), ("DRAM".to_owned(), None));
+    }
+
+    /// Firmware reserved 4 MiB of the first node's memory as all that there is of it.
+    #[test]
+    fn a_node_too_small_for_a_footprint_limits_no_other() {
+        let mut machine = machine(Vec::new());
+        let all = machine.online();
+        (machine.nodes[0].memory_bytes, machine.nodes[0].free_bytes) = (Some(4 << 20), Some(3 << 20));
+        assert_eq!((quiet_cpu(&machine, &all), local_cpus(&machine, &all).to_string()), (Some(4), "4-7".to_owned()));
+        assert_eq!(far_nodes(&machine, 4), [0; 0]);
+        let unmeasured = far_unmeasured(&machine, 4);
+        assert_eq!(unmeasured.iter().map(|note| &note.code).collect::<Vec<_>>(), [&codes::far_too_small]);
+        let scope = tiermark_model::Scope::default();
+        let ladder = crate::tiers::ladder(&machine, &all, &scope);
+        let memory = ladder.tiers.iter().find(|tier| tier.is_memory()).unwrap();
+        let alone = crate::room::dram_bytes(&machine, &"4-7".parse().unwrap(), Some(1), &scope).unwrap().0;
+        assert_eq!((memory.cpus.to_string(), memory.bytes), ("4-7".to_owned(), alone));
+        assert!(ladder.rules.iter().any(|rule| rule.code == codes::without_own_memory), "{:?}", ladder.rules);
+        // Where all are so small, they are what there is.
+        machine.nodes[1].memory_bytes = Some(4 << 20);
+        assert_eq!(local_cpus(&machine, &all), all);
     }
 
     #[test]

@@ -150,10 +150,7 @@ pub(crate) fn memory_cap_over(machine: &Machine, on: &Shares, scope: &Scope) -> 
     if let Some(available) = machine.system.available_bytes {
         cap(available, format!("the {} available", Bytes(available)));
     }
-    if let Some(cgroup) = &machine.system.cgroup
-        && let Some(limit) = cgroup.memory_limit
-    {
-        let left = limit.saturating_sub(cgroup.memory_used.unwrap_or(0));
+    if let Some(left) = machine.system.cgroup.as_ref().and_then(tiermark_model::Cgroup::memory_left) {
         cap(left, format!("the free part of the cgroup's limit, {}", Bytes(left)));
     }
     if let Some(max) = scope.max_mem {

@@ -82,14 +82,15 @@ fn head(machine: &Machine, style: &Style) -> String {
 fn limits(machine: &Machine, style: &Style) -> String {
     let Some(group) = &machine.system.cgroup else { return String::new() };
     let mut parts = Vec::new();
+    let set_by = |file: &Option<String>| file.as_ref().map_or_else(String::new, |file| format!(" ({file})"));
     if let Some(limit) = group.memory_limit {
         let used = group.memory_used.map_or(String::new(), |used| format!("{} of ", Bytes(used)));
-        let throttles = if group.limit_throttles { ", above which it is throttled (memory.high)" } else { "" };
-        parts.push(format!("memory {used}{}{throttles}", Bytes(limit)));
+        let throttles = if group.limit_throttles { ", above which it is throttled" } else { "" };
+        parts.push(format!("memory {used}{}{throttles}{}", Bytes(limit), set_by(&group.files.memory)));
     }
-    parts.extend(group.cpu_quota.map(|quota| format!("{quota:.2} cpus of time")));
+    parts.extend(group.cpu_quota.map(|quota| format!("{quota:.2} cpus of time{}", set_by(&group.files.quota))));
     if parts.is_empty() {
         return String::new();
     }
-    labelled("limits", &format!("cgroup v{} {}: {}", group.version, group.path, parts.join(", ")), style)
+    labelled("limits", &format!("cgroup v{}: {}", group.version, parts.join(", ")), style)
 }

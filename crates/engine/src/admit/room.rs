@@ -19,7 +19,7 @@ pub struct Fresh {
     pub available: Option<u64>,
     /// The same of each node.
     pub nodes: BTreeMap<NodeId, u64>,
-    /// The control group with the least room below its memory limit: free bytes, path.
+    /// The control group with the least room below its memory limit: free bytes, and the file that sets the limit.
     pub group: Option<(u64, String)>,
     /// Huge page pools by bytes a page; a size that is missing does not exist here.
     pub pools: BTreeMap<u64, Pool>,
@@ -45,10 +45,8 @@ impl Fresh {
                 pool.nodes.insert(node.id, found.free);
             }
         }
-        let group = machine.system.cgroup.as_ref().and_then(|group| {
-            let left = group.memory_limit?.saturating_sub(group.memory_used.unwrap_or_default());
-            Some((left, group.path.clone()))
-        });
+        let group =
+            machine.system.cgroup.as_ref().and_then(|group| Some((group.memory_left()?, group.files.memory.clone()?)));
         Self {
             available: machine.system.available_bytes,
             nodes: machine.nodes.iter().filter_map(|node| Some((node.id, node.free_bytes?))).collect(),
@@ -113,10 +111,10 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
         let cure = "free memory on the machine, or use less: --sizes, --max-mem";
         fits(total, available, "the machine", "available (MemAvailable)", cure)?;
     }
-    if let Some((left, path)) = &fresh.group {
-        let cure =
-            "raise memory.max or memory.high of the group (docker run --memory), or use less: --sizes, --max-mem";
-        fits(total, *left, &format!("the control group {path}"), "below its memory limit", cure)?;
+    if let Some((left, file)) = &fresh.group {
+        let group = file.rsplit_once('/').map_or(file.as_str(), |(group, _)| group);
+        let cure = format!("raise {file} (of a container: docker run --memory), or use less: --sizes, --max-mem");
+        fits(total, *left, &format!("the control group {group}"), "below its memory limit", &cure)?;
     }
     // Memory available on a machine with one node is available on that node, with caches that only the machine counts.
     if fresh.available.is_some() && machine.nodes.len() == 1 {
@@ -253,10 +251,13 @@ mod tests {
 
     #[test]
     fn a_margin_stays_free() {
-        let fresh = Fresh { group: Some((GIB, "/a".into())), ..Fresh::default() };
+        let fresh = Fresh { group: Some((GIB, "/cg/a/memory.limit_in_bytes".into())), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(GIB - 64 * MIB, "0", PageKind::Base)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(GIB - 64 * MIB + 1, "0", PageKind::Base)]), &fresh);
-        assert!(refusal.text("place").unwrap().ends_with(" /a") && refusal.cure.contains("memory.max"), "{refusal}");
+        assert!(
+            refusal.text("place").unwrap().ends_with(" /cg/a") && refusal.cure.contains("memory.limit_in_bytes"),
+            "{refusal}"
+        );
     }
 
     #[test]

@@ -120,6 +120,7 @@ fn system() -> System {
             limit_throttles: false,
             memory_throttled: None,
             cpu_throttled: None,
+            files: LimitFiles::default(),
         }),
         memory_bytes: Some(16 * GIB),
         available_bytes: Some(13 * GIB),

@@ -63,6 +63,8 @@ pub enum DisputedFact {
     Memory,
     /// The memory of the machine, and that of its modules.
     Modules,
+    /// The memory that is available, which cannot be more than there is.
+    AvailableMemory,
 }
 
 impl DisputedFact {
@@ -76,7 +78,7 @@ impl DisputedFact {
             | Self::CacheCpus { .. }
             | Self::Package { .. }
             | Self::Modules => true,
-            Self::OnlineCpus | Self::AllowedCpus | Self::AllowedNodes | Self::Memory => false,
+            Self::OnlineCpus | Self::AllowedCpus | Self::AllowedNodes | Self::Memory | Self::AvailableMemory => false,
         }
     }
 }
@@ -93,6 +95,7 @@ impl fmt::Display for DisputedFact {
             Self::Package { cpu } => write!(f, "package of cpu {cpu}"),
             Self::Memory => write!(f, "memory of the machine"),
             Self::Modules => write!(f, "memory of the machine and of its modules"),
+            Self::AvailableMemory => write!(f, "available memory"),
         }
     }
 }

@@ -98,7 +98,7 @@ pub struct IdleState {
 pub struct Cgroup {
     /// 1 or 2.
     pub version: u32,
-    /// Path of the process in the (memory) hierarchy.
+    /// Path of the process's own group in the (memory) hierarchy.
     pub path: String,
     /// The smallest memory limit along the path, in bytes; `None` means no limit.
     pub memory_limit: Option<u64>,
@@ -117,6 +117,50 @@ pub struct Cgroup {
     /// Periods in which the kernel stopped the group that has the quota, without one the process's own (`nr_throttled` of `cpu.stat`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_throttled: Option<u64>,
+    /// The files that set these limits: of the process's own group, or of a group above it.
+    #[serde(default, skip_serializing_if = "LimitFiles::is_empty")]
+    pub files: LimitFiles,
+}
+
+impl Cgroup {
+    /// Bytes left below the memory limit; `None` without a limit.
+    pub fn memory_left(&self) -> Option<u64> {
+        Some(self.memory_limit?.saturating_sub(self.memory_used.unwrap_or_default()))
+    }
+}
+
+/// The file of each limit of control groups; `None` where there is no such limit.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct LimitFiles {
+    /// Of `memory_limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    /// The `memory.high` that throttled most often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttling: Option<String>,
+    /// Of `cpu_quota`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<String>,
+    /// The cpuset that allows fewer cpus than there are, where no affinity of the process allows still fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// The same for memory nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
+}
+
+impl LimitFiles {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// All files.
+    pub fn each_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let Self { memory, throttling, quota, cpus, nodes } = self;
+        [memory, throttling, quota, cpus, nodes].into_iter().flatten()
+    }
 }
 
 /// A swap area.

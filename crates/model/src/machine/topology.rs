@@ -17,6 +17,9 @@ pub struct LlcGroup {
     pub bytes: Option<u64>,
 }
 
+/// Memory of the smallest node that footprints are laid out on: 64 MiB of a node stay free, and those of memory begin with
+/// as much. Firmware reserves parts of a machine as nodes of a few MiB.
+const LEAST_NODE_BYTES: u64 = 128 << 20;
 /// Far beyond the caches of any machine, and small enough for working sets that are multiples of it.
 pub(super) const MOST_CACHE_BYTES: u64 = 1 << 50;
 
@@ -25,6 +28,27 @@ impl Machine {
     pub fn only_memory_node(&self) -> Option<NodeId> {
         let mut with_memory = self.nodes.iter().filter(|node| node.memory_bytes != Some(0));
         with_memory.next().filter(|_| with_memory.next().is_none()).map(|node| node.id)
+    }
+
+    /// The nodes whose memory this process may use, and that hold more than stays free. Without a report of what the
+    /// process may use, the kernel decides when memory is bound.
+    pub fn memory_nodes(&self) -> IdSet {
+        let allowed = |node: &&Node| self.allowed_nodes.is_empty() || self.allowed_nodes.contains(node.id);
+        let usable = |node: &&Node| node.memory_bytes != Some(0) && !self.is_too_small(node);
+        self.nodes.iter().filter(allowed).filter(usable).map(|node| node.id).collect()
+    }
+
+    /// Whether a node beside larger ones holds no footprint.
+    pub fn is_too_small(&self, node: &Node) -> bool {
+        let is_larger = |node: &Node| node.memory_bytes.is_none_or(|bytes| bytes >= LEAST_NODE_BYTES);
+        node.memory_bytes != Some(0) && !is_larger(node) && self.nodes.iter().any(is_larger)
+    }
+
+    /// The cpus this process may run on whose node has no memory that it may use.
+    pub fn cpus_without_own_memory(&self) -> IdSet {
+        let memory = self.memory_nodes();
+        let is_away = |cpu: &CpuId| self.node_of(*cpu).is_some_and(|node| !memory.contains(node));
+        self.allowed_cpus.iter().filter(is_away).collect()
     }
 
     /// The cpu with this id.

@@ -2,7 +2,7 @@
 
 use super::rows::messages;
 use crate::written::count_of;
-use crate::{near, nearest};
+use crate::{IdSet, near, nearest};
 
 messages! {
     /// A name that expectations do not have. Characters count from 1.
@@ -88,6 +88,11 @@ messages! {
     /// The clock of a run that did not measure it.
     Note clock_unknown(): "the clock of the cores was not measured";
 
+    /// A figure of the cpus' own memory, where the process may use memory of other nodes only.
+    Note no_own_memory(name: &str, memory: &IdSet, homes: &IdSet):
+        "{name} cannot be measured: all memory that the process may use is of node {memory}, its cpus are of \
+         node {homes} (`tiermark doctor` names the cure; expectations of remote memory are judged)";
+
     /// A figure of memory that the machine does not have.
     Note no_such_memory(name: &str, nodes: usize):
         { format!("{name}: this machine has no such memory ({})", count_of(nodes as u64, "node")) };
@@ -125,6 +130,10 @@ messages! {
 
     /// Processors whose links are not known.
     Note link_unknown(): "the links between sockets are not known for this processor, or the machine has one socket";
+
+    /// A guest, whose sockets are the hypervisor's.
+    Note check_link_of_guest(hypervisor: &str):
+        "what links between sockets carry is not known: the machine is a guest of {hypervisor}";
 
     /// The number of links that the board wires is not known.
     Note link_is_upper_bound(): "the limit assumes that the board wires all links of the processor; it may wire fewer";

@@ -187,6 +187,50 @@ messages! {
     Note no_number(column: &str, cell: &str, program: &str):
         "'{column}' is '{cell}', which is no count: {program} could not read all its counters; run it as root, and only one program that counts";
 
+    /// A line of another width than its header.
+    Note row_width(cells: usize, header: usize, program: &str):
+        {
+            let cause = match cells < header {
+                true => "the line is cut".to_owned(),
+                false => format!(
+                    "the header is cut, or the decimal sign is a comma, as cells are separated: run {program} with LC_ALL=C"
+                ),
+            };
+            format!("a line has {cells} cells, its header {header}: {cause}")
+        };
+
+    /// A line whose time makes no sense.
+    Note no_time_of_day(cell: &str, program: &str):
+        "'{cell}' is no time of the day, as {program} writes it (03:04:05.123)";
+
+    /// A file that may get counts later.
+    Note no_counts_yet(program: &str):
+        "the file has no counts so far: if {program} has ended, name a file that it writes now";
+
+    /// Counts of a server that no longer change.
+    Note counts_stand_still(program: &str, seconds: u64):
+        "no count of memory of {program} has changed for {seconds} s, which no running system has: its counters are \
+         stopped, or it hangs; start it again";
+
+    /// A count that no counter has.
+    Note count_unusable(unit: &str, socket: Option<u32>, program: &str):
+        { format!("{program} writes a value for {unit}{} that no counter has: there is no sum with it", on(socket)) };
+
+    /// Outputs of likwid whose time is 0.
+    Refusal likwid_no_time(source: &str, group: &str):
+        "{source}", "the time of the group {group} is 0: likwid-perfctr measured no time",
+        "measure a program, or a region, that runs longer";
+
+    /// Outputs of likwid with more or fewer values than threads.
+    Refusal likwid_row_width(source: &str, metric: &str, values: usize, threads: usize):
+        "{source}",
+        {
+            let commas = "the decimal sign is a comma, as cells are separated";
+            let cause = if values < threads { "the line is cut" } else { commas };
+            format!("'{metric}' has {values} values for {threads} threads: {cause}")
+        },
+        "use the file as `likwid-perfctr -O` writes it, with LC_ALL=C";
+
     /// Counts that are all zero.
     Note all_zero(program: &str):
         "{program} counted nothing at all: every count of memory is 0, which no running system has; in a virtual machine, or without the \

@@ -175,7 +175,8 @@ messages! {
 
     /// A primitive that needs more memory than there is for it.
     Refusal primitive_too_large(primitive: &str, room: Bytes, limit: &str):
-        "{primitive}", "it needs more memory than {room} ({limit})", "allow more: --max-mem, memory.max of the control group";
+        "{primitive}", "it needs more memory than {room} ({limit})",
+        "allow more: --max-mem, the memory limit of the control group";
 
     /// Cpus or memory of a saved run that this machine does not have, or not for this process.
     Refusal saved_place_missing(what: &str, why: &str, command: &str):

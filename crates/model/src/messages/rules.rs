@@ -70,8 +70,8 @@ messages! {
 
     /// Cpus in scope that a measurement of their own memory leaves out, as theirs is forbidden, absent or offline.
     Note without_own_memory(cpus: &IdSet, measured: &IdSet):
-        "cpus {cpus}: the memory of their own node cannot be used (cpuset.mems, an offline node or one without memory); DRAM is measured \
-         by cpus {measured}";
+        "cpus {cpus}: the memory of their own node cannot be used (cpuset.mems, an offline node, or one without memory or \
+         with less than 128 MiB); DRAM is measured by cpus {measured}";
 
     /// No cpu in scope has memory of its own node.
     Note memory_is_remote(cpu: CpuId, node: NodeId):
@@ -88,6 +88,10 @@ messages! {
 
     /// Nodes whose memory is not measured, since it may not be used.
     Note far_not_allowed(nodes: &IdSet): "node {nodes}: not measured, the cpuset (cpuset.mems) does not allow its memory";
+
+    /// Nodes that are too small for a footprint.
+    Note far_too_small(nodes: &IdSet):
+        "node {nodes}: not measured, it has less than 128 MiB, and 64 MiB of a node stay free";
 
     /// A matrix of one row and one column of each kind.
     Note matrix_sample(rows: usize, of: usize):

@@ -6,8 +6,8 @@ use crate::Bytes;
 
 const WHAT: &str = "a process that holds the memory";
 /// Cure if memory was short.
-const MORE_MEMORY: &str = "the kernel kills processes when memory is short (see `dmesg`): use less with --max-mem, or raise memory.max of the \
-control group";
+const MORE_MEMORY: &str = "the kernel kills processes when memory is short (see `dmesg`): use less with --max-mem, or \
+raise the memory limit of the control group";
 /// Cure if the machine was busy.
 const QUIETER: &str = "measure again on a quiet machine; if it fails again, please report it with the command line";
 /// Cure for a defect.

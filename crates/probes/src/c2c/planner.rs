@@ -150,10 +150,9 @@ impl<'a> C2cPlanner<'a> {
         let second = nearest_memory_node(pair.second, machine).filter(|node| *node != first);
         let distance =
             |node: NodeId| machine.node(first).and_then(|n| n.distances.get(&node)).copied().unwrap_or(u32::MAX);
-        let usable = machine.nodes.iter().filter(|n| {
-            n.memory_bytes != Some(0) && (machine.allowed_nodes.is_empty() || machine.allowed_nodes.contains(n.id))
-        });
-        let others: Vec<_> = usable.filter(|n| n.id != first && Some(n.id) != second).collect();
+        let usable = machine.memory_nodes();
+        let is_other = |n: &&tiermark_model::Node| usable.contains(n.id) && n.id != first && Some(n.id) != second;
+        let others: Vec<_> = machine.nodes.iter().filter(is_other).collect();
         // One third node with cpus and one without, the nearest of each.
         let third = |bare: bool| {
             let of_kind = others.iter().filter(|n| n.is_memory_only() == bare);

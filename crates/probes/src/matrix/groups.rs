@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{CoreKind, IdSet, Machine, Node, NodeId};
+use tiermark_model::{CoreKind, IdSet, Machine, NodeId};
 
 use crate::reach::{MemoryKind, kinds};
 
@@ -101,12 +101,6 @@ pub(super) fn groups(machine: &Machine, cpus: &IdSet, from: Origin) -> Vec<Group
     members.into_iter().map(|(id, cpus)| Group::new(format!("{word}:{id}"), cpus, machine)).collect()
 }
 
-/// The nodes whose memory this process may use.
-pub(super) fn memory_nodes(machine: &Machine) -> IdSet {
-    let usable = |n: &&Node| tiermark_engine::admit::admit_node(n.id, machine).is_ok();
-    machine.nodes.iter().filter(usable).map(|n| n.id).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,7 +136,7 @@ mod tests {
     #[test]
     fn far_memory_is_one_node_a_kind() {
         let machine = machine();
-        let targets = memory_nodes(&machine);
+        let targets = machine.memory_nodes();
         assert_eq!(targets.to_string(), "0,2,4,6,8,10");
         let first = &groups(&machine, &machine.allowed_cpus, Origin::Node)[0];
         // The other node of the socket, one of the other socket, one without cpus.
@@ -156,7 +150,7 @@ mod tests {
     fn rows_of_one_kind_have_the_same_cores_and_memory() {
         let names = |machine: &Machine, from| {
             let groups = groups(machine, &machine.allowed_cpus, from);
-            let kept = of_each_kind(groups, &memory_nodes(machine), machine);
+            let kept = of_each_kind(groups, &machine.memory_nodes(), machine);
             kept.into_iter().map(|group| group.name).collect::<Vec<_>>()
         };
         let mut machine = machine();

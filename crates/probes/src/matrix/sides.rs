@@ -6,7 +6,6 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::{IdSet, Refusal, Request};
 
 use super::MatrixParams;
-use super::groups::memory_nodes;
 
 /// The cpus that may be in a row.
 pub(super) fn rows(
@@ -46,7 +45,11 @@ pub(super) fn columns(
     refused: &mut Vec<Refusal>,
 ) -> Result<IdSet, Refusal> {
     let asked = params.targets.clone().or_else(|| request.scope.mem_node.map(|node| [node].into_iter().collect()));
-    let Some(asked) = asked else { return Ok(memory_nodes(lab.machine)) };
+    let Some(asked) = asked else {
+        let small = lab.machine.nodes.iter().filter(|node| lab.machine.is_too_small(node));
+        refused.extend(small.filter_map(|node| admit_node(node.id, lab.machine).err()));
+        return Ok(lab.machine.memory_nodes());
+    };
     let mut targets = IdSet::new();
     for node in asked.iter() {
         match admit_node(node, lab.machine) {

@@ -6,16 +6,10 @@ use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::rules::pairs_of_nodes;
 use tiermark_model::{CpuId, Machine, NodeId, Note};
 
-/// Nodes that have memory which may be used.
-fn nodes(machine: &Machine) -> Vec<NodeId> {
-    let usable = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && machine.allowed_nodes.contains(n.id));
-    usable.map(|n| n.id).collect()
-}
-
 /// Every node to every other.
 pub(super) fn all(machine: &Machine) -> Vec<(NodeId, NodeId)> {
-    let nodes = nodes(machine);
-    let pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (*from, *to)));
+    let nodes = machine.memory_nodes();
+    let pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (from, to)));
     pairs.filter(|(from, to)| from != to).collect()
 }
 
@@ -26,12 +20,12 @@ type Kind = (Option<u32>, bool, Option<u32>);
 /// From the node of the cpu to one of every kind that there is, the nearest first, and back: what all pairs would show again and again
 /// where there are many nodes.
 pub(super) fn by_kind(machine: &Machine, cpu: CpuId) -> Vec<(NodeId, NodeId)> {
-    let nodes = nodes(machine);
-    let own = nearest_memory_node(cpu, machine).filter(|own| nodes.contains(own)).or(nodes.first().copied());
+    let nodes = machine.memory_nodes();
+    let own = nearest_memory_node(cpu, machine).filter(|own| nodes.contains(*own)).or(nodes.first());
     let Some(own) = own else { return Vec::new() };
     let distances = machine.node(own).map(|node| &node.distances);
     let mut kinds: BTreeMap<Kind, NodeId> = BTreeMap::new();
-    for other in nodes.into_iter().filter(|other| *other != own) {
+    for other in nodes.iter().filter(|other| *other != own) {
         let node = machine.node(other);
         let far = distances.and_then(|known| known.get(&other).copied());
         let (bare, tier) =

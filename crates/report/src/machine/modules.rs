@@ -31,7 +31,7 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
         let text = format!("{value} {} in theory: {}", style.rate_unit(), peak.how);
         out.push_str(&labelled("peak", &text, style));
     }
-    if let Some(link) = &machine.theoretical_link {
+    if let Some(link) = machine.real_link() {
         let value = rate(link.bytes_per_second, style);
         let text = format!("{value} {} in one direction in theory: {}", style.rate_unit(), link.how);
         out.push_str(&labelled("link", &text, style));

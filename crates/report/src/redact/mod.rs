@@ -87,9 +87,12 @@ impl Scrub {
     fn new(machine: &Machine) -> Self {
         let host =
             machine.system.hostname.iter().flat_map(|h| [h.clone(), h.split('.').next().unwrap_or(h).to_owned()]);
-        let group = machine.system.cgroup.iter().map(|c| c.path.clone());
+        let groups = machine.system.cgroup.iter().flat_map(|group| {
+            let files = group.files.clone().each_mut().map(|file| file.clone()).collect::<Vec<_>>();
+            std::iter::once(group.path.clone()).chain(files)
+        });
         // The root group has no name.
-        let mut words: Vec<String> = host.chain(group).filter(|w| !matches!(w.as_str(), "" | "/")).collect();
+        let mut words: Vec<String> = host.chain(groups).filter(|w| !matches!(w.as_str(), "" | "/")).collect();
         words.sort_by_key(|w| std::cmp::Reverse(w.len()));
         Self { words }
     }
@@ -101,6 +104,7 @@ impl Scrub {
         }
         if let Some(group) = &mut system.cgroup {
             group.path = GONE.to_owned();
+            group.files.each_mut().for_each(|file| *file = GONE.to_owned());
         }
         // Whoever builds a kernel may name a host in it.
         system.kernel.iter_mut().for_each(|kernel| self.text(kernel));

@@ -70,6 +70,11 @@ pub(crate) fn vm() -> Machine {
                 limit_throttles: false,
                 memory_throttled: None,
                 cpu_throttled: None,
+                files: LimitFiles {
+                    memory: Some("/sys/fs/cgroup/user.slice/memory.max".into()),
+                    quota: Some("/sys/fs/cgroup/user.slice/user-1000.slice/cpu.max".into()),
+                    ..LimitFiles::default()
+                },
             }),
             memory_bytes: Some(8_348_000_000),
             available_bytes: Some(7_000_000_000),

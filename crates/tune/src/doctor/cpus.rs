@@ -12,37 +12,49 @@ const DEEP_US: u64 = 50;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "governor",
+        on_host: true,
         why: "a governor that follows the load changes the core clock during a measurement, and so the latency in ns",
         examine: governor,
     },
     Check {
         name: "turbo",
+        on_host: true,
         why: "the clock then depends on how many cores are busy and how warm they are: compare runs of the same threads only",
         examine: turbo,
     },
-    Check { name: "SMT", why: "two threads share a core's caches and ports: use one cpu of each core", examine: smt },
+    Check {
+        name: "SMT",
+        on_host: true,
+        why: "two threads share a core's caches and ports: tiermark uses one of them unless --cpus names others",
+        examine: smt,
+    },
     Check {
         name: "idle states",
+        on_host: true,
         why: "leaving a deep idle state takes longer than the operations measured between two sleeps",
         examine: idle,
     },
     Check {
         name: "isolated cpus",
+        on_host: false,
         why: "the scheduler runs nothing on isolated cpus by itself: name them with --cpus to measure them",
         examine: isolated,
     },
     Check {
         name: "tickless cpus",
+        on_host: false,
         why: "cpus without a timer tick (nohz_full) are interrupted less than others",
         examine: tickless,
     },
     Check {
         name: "cpus offline",
+        on_host: true,
         why: "fewer cpus than the machine has share its caches and memory channels",
         examine: offline,
     },
     Check {
         name: "thermal throttling",
+        on_host: true,
         why: "a processor that was too hot lowered its clock: numbers measured then are worse than the hardware",
         examine: throttling,
     },
@@ -81,10 +93,9 @@ fn turbo(input: &CheckInput<'_>) -> CheckResult {
 fn smt(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.smt_control.as_deref() {
         None => CheckResult::not_reported(),
-        Some("on") if input.machine.cpus.iter().any(|cpu| cpu.smt_rank > 0) => CheckResult::note(
-            "on",
-            "tiermark uses one thread a core unless --cpus names others; off: echo off > /sys/devices/system/cpu/smt/control",
-        ),
+        Some("on") if input.machine.cpus.iter().any(|cpu| cpu.smt_rank > 0) => {
+            CheckResult::note("on", "to switch it off: echo off > /sys/devices/system/cpu/smt/control")
+        }
         Some("on") => CheckResult::ok("on, and no core has two threads here"),
         Some(state) => CheckResult::ok(match state {
             "notsupported" => "none",
@@ -128,10 +139,21 @@ fn tickless(input: &CheckInput<'_>) -> CheckResult {
 
 fn offline(input: &CheckInput<'_>) -> CheckResult {
     let offline = &input.machine.offline_cpus;
-    match offline.first() {
-        None => CheckResult::ok("none"),
-        Some(first) => CheckResult::note(offline.to_string(), format!("echo 1 > /{CPU}/cpu{first}/online, and so on")),
+    let Some(first) = offline.first() else { return CheckResult::ok("none") };
+    // Without SMT the kernel brings no second thread of a core online. An offline cpu does not show whose it is.
+    let threads = match input.machine.system.smt_control.as_deref() {
+        Some("off") => format!("echo on > /{CPU}/smt/control"),
+        Some("forceoff") => "boot without nosmt".to_owned(),
+        _ => return CheckResult::note(offline.to_string(), format!("echo 1 > /{CPU}/cpu{first}/online, and so on")),
+    };
+    let value = format!("{offline}, with SMT off");
+    if offline.len() <= input.machine.cpus.len() {
+        return CheckResult::ok(value);
     }
+    CheckResult::note(
+        value,
+        format!("more than second threads of the cores: echo 1 > /{CPU}/cpuN/online; of these: {threads}"),
+    )
 }
 
 /// Events since boot.

@@ -5,32 +5,43 @@ use super::{Check, CheckInput, CheckResult};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "clocksource",
+        on_host: true,
         why: "where the kernel distrusts the time stamp counter, reading any clock takes a call or worse, and stamps may step",
         examine: clocksource,
     },
     Check {
         name: "perf_event_paranoid",
+        on_host: true,
         why: "above 2 a user cannot count events of its own programs",
         examine: paranoid,
     },
     Check {
         name: "mitigations",
+        on_host: false,
         why: "every call into the kernel includes them: compare only runs with the same mitigations",
         examine: mitigations,
     },
-    Check { name: "NMI watchdog", why: "it interrupts every cpu, and takes a performance counter", examine: watchdog },
+    Check {
+        name: "NMI watchdog",
+        on_host: true,
+        why: "it interrupts every cpu, and takes a performance counter",
+        examine: watchdog,
+    },
     Check {
         name: "address randomisation",
+        on_host: true,
         why: "leave it on: runs sample several allocations, whose addresses should differ",
         examine: randomisation,
     },
     Check {
         name: "pressure (PSI)",
+        on_host: true,
         why: "it shows how long programs wait for memory: the first sign of a tier that is too slow",
         examine: pressure,
     },
     Check {
         name: "delay accounting",
+        on_host: true,
         why: "with it the kernel counts how long each task waits for swap",
         examine: delays,
     },

@@ -75,6 +75,8 @@ struct Check {
     name: &'static str,
     /// Why it matters, whatever was found.
     why: &'static str,
+    /// Whether the cure changes the whole machine, which a container cannot do.
+    on_host: bool,
     examine: fn(&CheckInput<'_>) -> CheckResult,
 }
 
@@ -90,6 +92,7 @@ const GROUPS: [(&str, &[Check]); 6] = [
 
 /// Examines a machine.
 pub fn checkup(input: &CheckInput<'_>) -> Checkup {
+    let in_container = input.machine.system.container.is_some();
     let row = |group: &str, check: &Check| {
         let found = (check.examine)(input);
         CheckRow {
@@ -98,7 +101,9 @@ pub fn checkup(input: &CheckInput<'_>) -> Checkup {
             value: found.value,
             health: found.health,
             why: check.why.to_owned(),
-            cure: found.cure,
+            cure: found
+                .cure
+                .map(|cure| if check.on_host && in_container { format!("on the host: {cure}") } else { cure }),
             is_setting: found.is_setting,
         }
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_machine::dmi;
-use tiermark_model::{Bytes, Dimm, MemoryChannels};
+use tiermark_model::{Bytes, Dimm, IdSet, Machine, MemoryChannels, Node};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -15,31 +15,43 @@ const SAME_SIZE: f64 = 0.9;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "memory modules",
+        on_host: true,
         why: "without them neither the theoretical peak nor an empty memory channel can be determined",
         examine: modules,
     },
     Check {
         name: "memory channels",
+        on_host: true,
         why: "a channel without a module adds no bandwidth, and accesses are interleaved evenly over an even number only",
         examine: channels,
     },
     Check {
         name: "module speed",
+        on_host: true,
         why: "the configured speed of the modules sets the bandwidth of memory",
         examine: speed,
     },
     Check {
         name: "module sizes",
+        on_host: true,
         why: "with modules of different sizes, some regions are interleaved over fewer channels",
         examine: sizes,
     },
     Check {
         name: "node sizes",
+        on_host: false,
         why: "memory that is spread over nodes of different sizes fills the smallest first",
         examine: nodes,
     },
     Check {
+        name: "memory of own node",
+        on_host: false,
+        why: "memory of another node is slower, and its link carries less than the memory channels",
+        examine: own_memory,
+    },
+    Check {
         name: "emulated nodes",
+        on_host: true,
         why: "with numa=fake the kernel splits one memory into nodes that differ in name only",
         examine: emulated,
     },
@@ -134,7 +146,8 @@ fn sizes(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn nodes(input: &CheckInput<'_>) -> CheckResult {
-    let own = input.machine.nodes.iter().filter(|node| !node.is_memory_only());
+    // A node without memory is no small one: `memory of own node` names it.
+    let own = input.machine.nodes.iter().filter(|node| !node.is_memory_only() && node.memory_bytes != Some(0));
     let sizes: Option<Vec<(u32, u64)>> = own.map(|node| Some((node.id, node.memory_bytes?))).collect();
     let sizes = sizes.unwrap_or_default();
     let Some((_, least)) = sizes.iter().min_by_key(|(_, bytes)| *bytes) else { return CheckResult::not_reported() };
@@ -147,8 +160,64 @@ fn nodes(input: &CheckInput<'_>) -> CheckResult {
         let id = sizes.iter().find(|(_, bytes)| *bytes == wanted).map_or(0, |(id, _)| *id);
         format!("node {id} {}", Bytes(wanted))
     };
-    let cure = "distribute the modules evenly over the sockets; --mem-node keeps a footprint on one node";
+    let cure = "--mem-node keeps a footprint on one node; modules spread evenly over the sockets make the nodes alike";
     CheckResult::note(format!("{}, {}", of(*least), of(most)), cure)
+}
+
+fn own_memory(input: &CheckInput<'_>) -> CheckResult {
+    let machine = input.machine;
+    let away = machine.cpus_without_own_memory();
+    let memory = machine.memory_nodes();
+    if away.is_empty() || memory.is_empty() {
+        return CheckResult::ok(if machine.nodes.len() > 1 { "of every cpu that may be used" } else { "one node" });
+    }
+    let homes: IdSet = away.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
+    if away != machine.allowed_cpus {
+        let reasons: Vec<String> =
+            homes.iter().filter_map(|id| machine.node(id)).map(|node| lacks(machine, node)).collect();
+        let value = format!("cpus {away} have none: {}", reasons.join(", "));
+        return CheckResult::note(value, "runs use the other cpus, unless --cpus names these");
+    }
+    let value = format!("none: all memory that may be used is of node {memory}, all cpus of node {homes}");
+    CheckResult::problem(value, nearer(input, &homes, &memory))
+}
+
+/// Why a node's memory is not used.
+fn lacks(machine: &Machine, node: &Node) -> String {
+    let id = node.id;
+    match node.memory_bytes {
+        Some(0) => format!("node {id} has no memory"),
+        Some(bytes) if machine.is_too_small(node) => format!("node {id} has {}", Bytes(bytes)),
+        _ => format!("the cpuset allows no memory of node {id}"),
+    }
+}
+
+/// How all cpus get memory of their own node.
+fn nearer(input: &CheckInput<'_>, homes: &IdSet, memory: &IdSet) -> String {
+    let machine = input.machine;
+    let set_by = machine.system.cgroup.as_ref().and_then(|group| group.files.nodes.as_deref());
+    let cpus = IdSet::union_of(machine.nodes.iter().filter(|node| memory.contains(node.id)).map(|node| &node.cpus));
+    let has_some =
+        |node: &&Node| homes.contains(node.id) && node.memory_bytes != Some(0) && !machine.is_too_small(node);
+    let some: IdSet = machine.nodes.iter().filter(has_some).map(|node| node.id).collect();
+    let mut cures = Vec::new();
+    match set_by {
+        _ if some.is_empty() => {}
+        _ if machine.system.container.is_some() => {
+            cures.push(format!(
+                "ask whoever runs the container for memory of node {some} (docker run --cpuset-mems {some})"
+            ));
+        }
+        Some(file) => cures.push(format!("for the run: echo {some} > {file}")),
+        None => cures.push(format!("allow memory of node {some} in the cpuset (cpuset.mems)")),
+    }
+    if !cpus.is_empty() {
+        cures.push(format!("run on cpus of node {memory}: taskset -c {cpus}, where the cpuset allows them"));
+    }
+    if some.is_empty() {
+        cures.push(format!("put modules into the channels of node {homes}"));
+    }
+    cures.join("; or ")
 }
 
 fn emulated(input: &CheckInput<'_>) -> CheckResult {
@@ -161,7 +230,7 @@ fn emulated(input: &CheckInput<'_>) -> CheckResult {
                 input.machine.nodes.len(),
                 if input.machine.nodes.len() == 1 { "y" } else { "ies" }
             ),
-            "tiermark measures them as one; boot without numa=fake to have the kernel do the same",
+            "boot without numa=fake; until then tiermark measures them as one",
         ),
     }
 }

@@ -7,38 +7,54 @@ use super::{Check, CheckInput, CheckResult};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "hypervisor",
+        on_host: false,
         why: "a guest's caches, nodes and modules are what the hypervisor declares, and others may share them",
         examine: hypervisor,
     },
-    Check { name: "container", why: "limits and filters of a container are not the machine's", examine: container },
+    Check {
+        name: "container",
+        on_host: false,
+        why: "limits and filters of a container are not the machine's",
+        examine: container,
+    },
     Check {
         name: "cpu quota",
+        on_host: false,
         why: "a process that has used up its quota is stopped for tens of milliseconds",
         examine: quota,
     },
     Check {
         name: "memory limit",
+        on_host: false,
         why: "at the limit the kernel reclaims memory or kills processes, even if the machine has free memory",
         examine: limit,
     },
-    Check { name: "cpus allowed", why: "runs use only these cpus", examine: allowed },
+    Check { name: "cpus allowed", on_host: false, why: "runs use only these cpus", examine: allowed },
     Check {
         name: "microcode",
+        on_host: false,
         why: "it changes what mitigations cost: compare only runs with the same version",
         examine: microcode,
     },
     Check {
         name: "BIOS",
+        on_host: false,
         why: "it sets interleaving, prefetchers and power limits: compare only runs with the same version",
         examine: bios,
     },
     Check {
         name: "facts of the machine",
+        on_host: false,
         why: "where two views of one fact exclude each other, what rests on it may be wrong",
         examine: facts,
     },
-    Check { name: "redis-server", why: "tenants of capacity runs are real servers", examine: redis },
-    Check { name: "zram", why: "compressed memory can be tried as a tier where the kernel has it", examine: zram },
+    Check { name: "redis-server", on_host: false, why: "tenants of capacity runs are real servers", examine: redis },
+    Check {
+        name: "zram",
+        on_host: false,
+        why: "compressed memory can be tried as a tier where the kernel has it",
+        examine: zram,
+    },
 ];
 
 fn hypervisor(input: &CheckInput<'_>) -> CheckResult {
@@ -64,8 +80,14 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
     }
     let stopped = group.cpu_throttled.filter(|times| *times > 0);
     let stopped = stopped.map_or_else(String::new, |times| format!("; stopped {} so far", times_of(times)));
-    let cure = "lift it for the run: cpu.max of the group to max, docker run without --cpus, or a pod with whole cpus";
-    CheckResult::problem(format!("{cpus:.2} cpus{stopped}"), cure)
+    let file = group.files.quota.as_deref().unwrap_or_default();
+    let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
+    let cure = of_group(
+        input,
+        "cpu time without a quota: docker run without --cpus, a pod without a cpu limit",
+        format!("for the run: echo {none} > {file}"),
+    );
+    CheckResult::problem(format!("{cpus:.2} cpus by {file}{stopped}"), cure)
 }
 
 fn limit(input: &CheckInput<'_>) -> CheckResult {
@@ -79,17 +101,31 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
             Some(throttled) => CheckResult::note(format!("none now; {throttled}"), "memory.high of the group was set"),
         };
     };
-    let file = if group.limit_throttles { " (memory.high, which throttles)" } else { "" };
+    let file = group.files.memory.as_deref().unwrap_or_default();
+    let throttles = if group.limit_throttles { ", which throttles" } else { "" };
     let used = group.memory_used.map(|used| format!("{} used", Bytes(used)));
-    let parts = [Some(format!("{}{file}", Bytes(limit))), used, throttled.clone()];
+    let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone()];
     let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let cure = "a run uses at most half of the rest; --max-mem sets another limit";
     match throttled {
         None => CheckResult::note(value, cure),
-        Some(_) => CheckResult::problem(
-            value,
-            "raise memory.high of the group for the run, or keep footprints small with --max-mem",
-        ),
+        Some(_) => {
+            let throttling = group.files.throttling.as_deref().unwrap_or(file);
+            let more = of_group(
+                input,
+                "more memory: docker run --memory-reservation and --memory, the memory limit of the pod",
+                format!("for the run: echo max > {throttling}"),
+            );
+            CheckResult::problem(value, format!("{more}; or keep footprints small with --max-mem"))
+        }
+    }
+}
+
+/// How to change a limit of a control group. A container sees the files of its own, and may not write them.
+fn of_group(input: &CheckInput<'_>, asked: &str, change: String) -> String {
+    match input.machine.system.container {
+        Some(_) => format!("ask whoever runs the container for {asked}"),
+        None => change,
     }
 }
 
@@ -121,7 +157,9 @@ fn allowed(input: &CheckInput<'_>) -> CheckResult {
     let (allowed, all) = (machine.allowed_cpus.len(), machine.cpus.len());
     match allowed < all {
         true => {
-            CheckResult::note(format!("{} of {all}: {}", allowed, machine.allowed_cpus), "taskset or cpusets set this")
+            let set_by = machine.system.cgroup.as_ref().and_then(|group| group.files.cpus.clone());
+            let set_by = set_by.unwrap_or_else(|| "the affinity of this process (taskset, CPUAffinity=)".to_owned());
+            CheckResult::note(format!("{allowed} of {all}: {}", machine.allowed_cpus), format!("{set_by} sets this"))
         }
         false => CheckResult::ok("all"),
     }

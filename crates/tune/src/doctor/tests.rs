@@ -6,6 +6,8 @@ use tiermark_machine::{LiveFacts, discover};
 use super::*;
 use proptest::prelude::*;
 
+mod nodes;
+
 /// A check-up of a synthetic server with some files changed.
 fn examined(files: &[(&str, &str)], busy: Option<Busy>) -> BTreeMap<String, CheckRow> {
     let synth = Synth { sockets: 2, ..Synth::default() };
@@ -146,10 +148,13 @@ fn control_groups_that_limit_are_told() {
         ("sys/fs/cgroup/box/memory.current", "4096"),
     ];
     let checks = examined(&files, None);
-    assert_eq!((checks["cpu quota"].health, checks["cpu quota"].value.as_str()), (Health::Problem, "0.50 cpus"));
+    assert_eq!(
+        (checks["cpu quota"].health, checks["cpu quota"].value.as_str()),
+        (Health::Problem, "0.50 cpus by /sys/fs/cgroup/box/cpu.max")
+    );
     assert_eq!(
         (checks["memory limit"].health, checks["memory limit"].value.as_str()),
-        (Health::Note, "1 MiB, 4 KiB used")
+        (Health::Note, "1 MiB by /sys/fs/cgroup/box/memory.max, 4 KiB used")
     );
     let free =
         [files[0], files[1], ("sys/fs/cgroup/box/cpu.max", "max 100000"), ("sys/fs/cgroup/box/memory.max", "max")];
@@ -169,9 +174,43 @@ fn limits_that_throttle_are_told_with_their_throttlings() {
     ];
     let checks = examined(&files, None);
     let said = |name: &str| (checks[name].health, checks[name].value.clone());
-    let memory = "1 MiB (memory.high, which throttles), throttled 18233 times so far";
+    let memory = "1 MiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so far";
     assert_eq!(said("memory limit"), (Health::Problem, memory.to_owned()));
-    assert_eq!(said("cpu quota"), (Health::Problem, "0.50 cpus; stopped 4 times so far".to_owned()));
+    assert_eq!(
+        said("cpu quota"),
+        (Health::Problem, "0.50 cpus by /sys/fs/cgroup/box/cpu.max; stopped 4 times so far".to_owned())
+    );
+}
+
+#[test]
+fn cures_name_the_file_of_the_limit_or_what_a_container_asks_for() {
+    let v1 = "1 0 0:1 / /cg/cpu rw - cgroup cgroup rw,cpu\n2 0 0:2 / /cg/set rw - cgroup cgroup rw,cpuset";
+    let limits = [
+        ("proc/self/mountinfo", v1),
+        ("proc/self/cgroup", "2:cpuset:/a/b\n1:cpu:/a/b"),
+        ("cg/cpu/a/cpu.cfs_quota_us", "50000"),
+        ("cg/cpu/a/cpu.cfs_period_us", "100000"),
+        ("cg/set/a/b/cpuset.cpus", "0-3"),
+        ("cg/set/a/cpuset.cpus", "0-3"),
+        ("cg/set/cpuset.cpus", "0-15"),
+        ("proc/sys/kernel/numa_balancing", "1"),
+        ("sys/devices/system/cpu/isolated", "2-3"),
+    ];
+    let cures = |files: &[(&str, &str)]| {
+        let checks = examined(files, None);
+        ["cpu quota", "cpus allowed", "NUMA balancing", "isolated cpus"]
+            .map(|name| checks[name].cure.clone().unwrap_or_else(|| panic!("{name}")))
+    };
+    let [quota, cpus, balancing, isolated] = cures(&limits);
+    assert_eq!(quota, "for the run: echo -1 > /cg/cpu/a/cpu.cfs_quota_us");
+    assert_eq!(cpus, "/cg/set/a/cpuset.cpus sets this");
+    assert!(balancing.starts_with("tiermark tune"), "{balancing}");
+    let mut contained = limits.to_vec();
+    contained.push(("run/.containerenv", ""));
+    let [quota, _, balancing, of_process] = cures(&contained);
+    assert!(quota.starts_with("ask whoever runs the container") && !quota.contains("/cg"), "{quota}");
+    assert!(balancing.starts_with("on the host: tiermark tune"), "{balancing}");
+    assert_eq!(of_process, isolated, "what the process itself can do");
 }
 
 #[test]
@@ -247,24 +286,6 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
     assert_eq!((health, value.as_str()), (Health::Note, "16 GiB, 32 GiB"));
     assert_eq!(said(&[(3200.0, 32); 8], "module sizes").1, "32 GiB each");
     assert_eq!(said(&[], "module speed").0, Health::NotHere);
-}
-
-#[test]
-fn nodes_of_different_sizes_and_emulated_nodes_are_named() {
-    let node = |id: u32| format!("sys/devices/system/node/node{id}/meminfo");
-    let half = "Node 1 MemTotal: 4194304 kB\nNode 1 MemFree: 4194304 kB";
-    let check = examined(&[(&node(1), half), ("proc/meminfo", "MemTotal: 12582912 kB")], None)["node sizes"].clone();
-    assert_eq!((check.health, check.value.as_str()), (Health::Note, "node 1 4 GiB, node 0 8 GiB"));
-    assert_eq!(examined(&[], None)["node sizes"].health, Health::Ok);
-    let all = "0-15";
-    let same = [
-        ("sys/devices/system/node/node0/cpulist", all),
-        ("sys/devices/system/node/node1/cpulist", all),
-        ("sys/devices/system/node/node0/distance", "10 10"),
-        ("sys/devices/system/node/node1/distance", "10 10"),
-    ];
-    let check = examined(&same, None)["emulated nodes"].clone();
-    assert_eq!((check.health, check.value.as_str()), (Health::Note, "2 nodes of 1 memory"));
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn chosen_cpu(request: &Request, host: &dyn Host) -> Result<CpuId, Failure> {
 fn room(machine: &Machine, cpu: CpuId, max_mem: Option<Bytes>) -> u64 {
     let node = nearest_memory_node(cpu, machine).and_then(|id| machine.node(id)).and_then(|node| node.free_bytes);
     let group = machine.system.cgroup.as_ref();
-    let group = group.and_then(|group| Some(group.memory_limit?.saturating_sub(group.memory_used.unwrap_or(0))));
+    let group = group.and_then(tiermark_model::Cgroup::memory_left);
     let free = [node, group, machine.system.available_bytes].into_iter().flatten().min().unwrap_or(0);
     (free / 4).min(max_mem.map_or(u64::MAX, |most| most.0))
 }

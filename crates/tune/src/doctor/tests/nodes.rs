@@ -1,0 +1,93 @@
+//! Nodes, their memory, and cpus that are offline.
+
+use tiermark_model::IdSet;
+
+use super::*;
+
+#[test]
+fn nodes_of_different_sizes_and_emulated_nodes_are_named() {
+    let node = |id: u32| format!("sys/devices/system/node/node{id}/meminfo");
+    let half = "Node 1 MemTotal: 4194304 kB\nNode 1 MemFree: 4194304 kB";
+    let check = examined(&[(&node(1), half), ("proc/meminfo", "MemTotal: 12582912 kB")], None)["node sizes"].clone();
+    assert_eq!((check.health, check.value.as_str()), (Health::Note, "node 1 4 GiB, node 0 8 GiB"));
+    assert_eq!(examined(&[], None)["node sizes"].health, Health::Ok);
+    let all = "0-15";
+    let same = [
+        ("sys/devices/system/node/node0/cpulist", all),
+        ("sys/devices/system/node/node1/cpulist", all),
+        ("sys/devices/system/node/node0/distance", "10 10"),
+        ("sys/devices/system/node/node1/distance", "10 10"),
+    ];
+    let check = examined(&same, None)["emulated nodes"].clone();
+    assert_eq!((check.health, check.value.as_str()), (Health::Note, "2 nodes of 1 memory"));
+}
+
+#[test]
+fn nodes_without_memory_and_memory_of_other_nodes_only_are_named() {
+    let node = |id: u32| format!("sys/devices/system/node/node{id}/meminfo");
+    let (empty, whole) = (node(1), ("proc/meminfo", "MemTotal: 8388608 kB"));
+    let none = (empty.as_str(), "Node 1 MemTotal: 0 kB\nNode 1 MemFree: 0 kB");
+    let checks = examined(&[none, whole], None);
+    assert_eq!((checks["node sizes"].health, checks["node sizes"].value.as_str()), (Health::Ok, "8 GiB"));
+    let own = &checks["memory of own node"];
+    assert_eq!(own.health, Health::Note);
+    assert_eq!(own.value, "cpus 4-7,12-15 have none: node 1 has no memory");
+
+    let cpuset = [
+        ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+        ("proc/self/cgroup", "0::/box"),
+        ("sys/fs/cgroup/box/memory.max", "max"),
+        ("sys/fs/cgroup/box/cpuset.cpus.effective", "0-3,8-11"),
+        ("sys/fs/cgroup/box/cpuset.mems.effective", "1"),
+    ];
+    let own = examined(&cpuset, None)["memory of own node"].clone();
+    assert_eq!(own.health, Health::Problem);
+    assert_eq!(own.value, "none: all memory that may be used is of node 1, all cpus of node 0");
+    let cure = own.cure.unwrap();
+    assert!(cure.starts_with("for the run: echo 0 > /sys/fs/cgroup/box/cpuset.mems; or"), "{cure}");
+    assert!(cure.contains("taskset -c 4-7,12-15"), "{cure}");
+    let mut contained = cpuset.to_vec();
+    contained.push(("run/.containerenv", ""));
+    let cure = examined(&contained, None)["memory of own node"].cure.clone().unwrap();
+    assert!(cure.starts_with("ask whoever runs the container for memory of node 0"), "{cure}");
+
+    // Cpus of a node without memory only: no cpuset helps.
+    let own =
+        examined(&[none, whole, ("proc/self/status", "Cpus_allowed_list:\t4-7,12-15")], None)["memory of own node"]
+            .clone();
+    assert_eq!(own.health, Health::Problem);
+    assert!(own.cure.as_ref().is_some_and(|cure| cure.starts_with("run on cpus of node 0")), "{own:?}");
+    assert_eq!(examined(&[], None)["memory of own node"].health, Health::Ok);
+}
+
+#[test]
+fn second_threads_are_not_brought_online_one_by_one_while_smt_is_off() {
+    let said = |control: &str, online: &str| {
+        let files = [("sys/devices/system/cpu/smt/control", control), ("sys/devices/system/cpu/online", online)];
+        let check = offline_of(&files);
+        (check.health, check.value, check.cure.unwrap_or_default())
+    };
+    assert_eq!(said("off", "0-7"), (Health::Ok, "8-15, with SMT off".to_owned(), String::new()));
+    assert_eq!(said("forceoff", "0-7").0, Health::Ok);
+    let (health, _, cure) = said("off", "0-3");
+    assert_eq!(health, Health::Note, "twelve are not the second threads of four cores");
+    assert!(cure.contains("echo on > /sys/devices/system/cpu/smt/control"), "{cure}");
+    let (health, _, cure) = said("on", "0-7");
+    assert_eq!((health, cure.as_str()), (Health::Note, "echo 1 > /sys/devices/system/cpu/cpu8/online, and so on"));
+    // The kernel knows no second threads: what is offline is a core.
+    assert_eq!(said("notsupported", "0-7").0, Health::Note);
+}
+
+/// The check of offline cpus, where a machine of 16 cpus has some online.
+fn offline_of(files: &[(&str, &str)]) -> CheckRow {
+    let synth = Synth { sockets: 2, ..Synth::default() };
+    let mut all = synth.files();
+    all.extend(files.iter().map(|(path, text)| ((*path).to_owned(), format!("{text}\n"))));
+    let root = Root::from_files("test", all);
+    let mut machine = discover(&root, &LiveFacts::default()).unwrap();
+    let online = IdSet::from_plain_list(files[1].1).unwrap();
+    machine.offline_cpus = machine.online().difference(&online);
+    machine.cpus.retain(|cpu| online.contains(cpu.id));
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+    checkup.checks.into_iter().find(|check| check.name == "cpus offline").unwrap()
+}
