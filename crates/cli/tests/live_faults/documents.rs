@@ -92,7 +92,7 @@ fn is_capture(user: &User, file: &Path) -> bool {
 /// Files of a home that are named like temporary ones, at any depth.
 fn temporary(user: &User) -> Vec<String> {
     let mut found = Vec::new();
-    for directory in [user.home.path().to_owned(), user.path("runs")] {
+    for directory in [user.home.path().to_owned(), user.path("runs"), user.path("load")] {
         let names = fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.file_name());
         found.extend(names.map(|name| name.to_string_lossy().into_owned()).filter(|name| name.ends_with("-tmp")));
     }
@@ -105,7 +105,9 @@ fn is_new(user: &User, written: &Written, what: &str) -> bool {
     let file = user.path("wanted");
     let is_old = fs::read(&file).unwrap() == OLD.as_bytes();
     assert!(is_old || (written.is_whole)(user, &file), "{what}: a torn document: {}", file.display());
-    for saved in user.saved("json") {
+    let loads = fs::read_dir(user.path("load")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let loads = loads.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    for saved in user.saved("json").into_iter().chain(loads) {
         assert!(is_json(user, &saved), "{what}: torn: {}", saved.display());
     }
     !is_old
@@ -125,7 +127,9 @@ fn leaving(user: &User, words: &[&str]) -> (Ran, Vec<Call>) {
 }
 
 fn begin(user: &User) {
-    let _ = fs::remove_dir_all(user.path("runs"));
+    for saved in ["runs", "load"] {
+        let _ = fs::remove_dir_all(user.path(saved));
+    }
     temporary(user).iter().for_each(|name| drop(fs::remove_file(user.path(name))));
     fs::write(user.path("wanted"), OLD).unwrap();
 }
