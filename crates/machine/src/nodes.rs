@@ -338,12 +338,15 @@ mod tests {
             let dimm =
                 Dimm { populated: true, bytes: Some(modules << 30), kind: Some("DDR5".into()), ..Dimm::default() };
             let mut system = System { memory_bytes: Some(meminfo << 30), ..System::default() };
-            settle_memory(&Reader::new(&root), &[node], &[dimm], &mut system);
-            system.memory_bytes.map(|bytes| bytes >> 30)
+            let reader = Reader::new(&root);
+            settle_memory(&reader, &[node], &[dimm], &mut system);
+            let misleads = reader.contradictions().iter().any(|found| found.fact.misleads());
+            (system.memory_bytes.map(|bytes| bytes >> 30), misleads)
         };
-        assert_eq!(settled(220, 858, 224), Some(220), "two of three agree");
-        assert_eq!(settled(220, 251, 256), Some(251));
-        assert_eq!(settled(251, 4, 256), Some(251), "a container's limit");
-        assert_eq!(settled(220, 858, 0), Some(858), "nothing else decides");
+        assert_eq!(settled(220, 858, 224), (Some(220), false), "two of three agree");
+        assert_eq!(settled(220, 251, 256), (Some(251), false));
+        assert_eq!(settled(251, 4, 256), (Some(251), false), "a container's limit");
+        assert_eq!(settled(220, 858, 0), (Some(858), false), "nothing else decides");
+        assert_eq!(settled(120, 120, 256), (Some(120), true), "half of the modules' memory is missing");
     }
 }
