@@ -100,7 +100,7 @@ pub(crate) const CORES: &str = "cores";
 pub(crate) const ALL_CORES: &str = "all";
 /// The word for what limits a scene, as a probe found it or rules did: a result, and not what was measured.
 pub(crate) const LIMIT: &str = "limit";
-/// The word of a bandwidth for a problem of the machine that the check-up found when the run began: the name of a check
+/// The word of a figure for a problem of the machine that the check-up found when the run began: the name of a check
 /// of `tiermark doctor`.
 pub(crate) const PROBLEM: &str = "problem";
 /// A bandwidth whose limiter no rule named yet, and one whose limiter a rule named.
@@ -203,6 +203,8 @@ pub(crate) struct Found {
 pub(crate) enum SceneKind {
     /// A bandwidth of memory.
     Rate,
+    /// A bandwidth or an idle latency of memory, with the problems of its machine.
+    Figure,
     /// Random accesses beside sequential ones of the same place.
     Random,
     /// Memory of another node beside that of the own.
@@ -257,6 +259,7 @@ impl SceneKind {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Rate => "a bandwidth of memory",
+            Self::Figure => "a bandwidth or a latency of memory",
             Self::Random => "random accesses beside sequential ones",
             Self::Remote => "memory of another node beside local memory",
             Self::Mixed => "memory of two nodes at once beside local memory",
@@ -291,6 +294,7 @@ impl SceneKind {
     pub(crate) fn absent(self) -> &'static str {
         match self {
             Self::Rate => "no bandwidth of memory of these accesses",
+            Self::Figure => "no bandwidth and no latency of memory",
             Self::Random => "no random beside sequential accesses",
             Self::Remote => "no memory of another node beside local memory",
             Self::Mixed => "no memory of two nodes at once",

@@ -15,6 +15,7 @@ use crate::facts::{
     ALL_CORES, CORES, FactName, Found, LIMIT, LINK_OPTION, NAMED, OPEN, PEAK_OPTION, PROBLEM, Scene, SceneKind, Source,
     Whose,
 };
+use crate::figures::figures;
 use crate::machine::{counts, scenes};
 use crate::measured::Bounds;
 use crate::pairs::{Measured, pairs};
@@ -28,12 +29,7 @@ const MOST_ALSO: usize = 8;
 #[must_use]
 pub fn explain(name: &str, run: &Run) -> Explanation {
     let counts = counts(run);
-    let (mut all, few) = all_scenes(run, counts.is_ok());
-    // So a rule may say which figures a problem limits.
-    let problems = run.problems.iter().flatten().map(|row| (PROBLEM, row.name.clone()));
-    for scene in all.iter_mut().filter(|scene| scene.kind == SceneKind::Rate) {
-        scene.words.extend(problems.clone());
-    }
+    let (all, few) = all_scenes(run, counts.is_ok());
     let explanation = Explanation {
         counters: run.counters.as_ref().map(|own| own.source).filter(|_| counts.is_ok()),
         counts_unused: counts.as_ref().err().filter(|why| why.code != says::codes::no_counts).cloned(),
@@ -160,6 +156,7 @@ fn all_scenes(run: &Run, has_counts: bool) -> (Vec<Scene>, Few) {
     let mut all = pairs(&measured, run);
     all.extend(scenes(run, &plain));
     all.extend(curves(run));
+    all.extend(figures(measured.iter().map(|(_, scene)| scene), run));
     let mut few = Few::default();
     if has_counts {
         let is_split = run.machine.nodes_per_socket() > 1;

@@ -12,6 +12,7 @@ mod cells;
 mod curves;
 mod expected;
 mod facts;
+mod figures;
 mod judge;
 mod machine;
 mod measured;

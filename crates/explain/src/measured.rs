@@ -235,19 +235,23 @@ fn stretch(cell: &Cell<'_>, counted: &StepTraffic) -> f64 {
 /// The spot of a plain idle latency of memory.
 fn spot(finding: &Finding) -> Option<Spot<'_>> {
     let labels = &finding.labels;
-    let is_plain = labels.has_usual_layout()
-        && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
-        && !labels.0.contains_key(Labels::STATISTIC)
-        && !labels.0.contains_key(Labels::BESIDE);
     let page = labels.get(Labels::PAGE).unwrap_or_default();
     match () {
-        () if !is_plain => None,
+        () if !is_plain_latency(labels) => None,
         () if labels.is_for(Purpose::Matrix) => {
             Some((true, labels.get(Labels::FROM)?, labels.number(Labels::NODE), page))
         }
         () if labels.is_for(Purpose::Ladder) => Some((false, labels.get(Labels::TIER)?, None, page)),
         () => None,
     }
+}
+
+/// Whether a latency is of one chain in the usual layout, with nothing beside it.
+pub(crate) fn is_plain_latency(labels: &Labels) -> bool {
+    labels.has_usual_layout()
+        && labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
+        && !labels.0.contains_key(Labels::STATISTIC)
+        && !labels.0.contains_key(Labels::BESIDE)
 }
 
 /// A number that is known, and how well; `None` if it is in doubt.

@@ -32,9 +32,16 @@ fn places(one: &Explained) -> Vec<&str> {
 
 #[test]
 fn problems_that_doctor_found_are_causes() {
-    for (name, rule) in [("cpu quota", "cpu-quota"), ("memory limit", "memory-limit")] {
+    let causes = [
+        ("cpu quota", "cpu-quota"),
+        ("memory limit", "memory-limit"),
+        ("available memory", "memory-short"),
+        ("clocksource", "clocksource"),
+        ("facts of the machine", "facts-disputed"),
+    ];
+    for (name, rule) in causes {
         let found_by_doctor = move |run: &mut Run| run.problems = Some(vec![problem(name)]);
-        differ(rule, &found_by_doctor, &|run: &mut Run| run.problems = Some(vec![problem("facts of the machine")]));
+        differ(rule, &found_by_doctor, &|run: &mut Run| run.problems = Some(vec![problem("another check")]));
         let found = explain("a run", &with(&found_by_doctor));
         let one = by_rule(&found, rule).unwrap();
         assert!(places(one).contains(&READS), "{rule}: {:?}", places(one));
@@ -83,6 +90,32 @@ fn a_governor_is_the_cause_where_the_clock_moved() {
     };
     differ("governor", &moved(0.2), &moved(0.02));
     assert_eq!(places(by_rule(&explain("a run", &with(&moved(0.2))), "governor").unwrap()), [READS]);
+}
+
+/// A machine with one problem and an idle latency of node 0, whose core clock moved by a fifth.
+fn latency_beside(name: &'static str) -> Run {
+    with(&|run| {
+        add_idle(run, "0", 0, 90.0);
+        let found = run.experiments[0].findings.last_mut().unwrap();
+        found.evidence = vec!["idle".into()];
+        let seen = Observation::new("idle", found.labels.clone(), Metric::Latency);
+        run.experiments[0].observations.push(Observation { core_hz_spread: Some(0.2), ..seen });
+        run.problems = Some(vec![problem(name)]);
+    })
+}
+
+#[test]
+fn latencies_have_the_same_causes_except_a_cpu_quota() {
+    let causes = |name: &'static str, rule: &str| -> bool {
+        let found = explain("a run", &latency_beside(name));
+        let one = by_rule(&found, rule).unwrap();
+        places(one).iter().any(|place| place.starts_with("latency, DRAM, cpus of node 0"))
+    };
+    for (name, rule) in [("memory limit", "memory-limit"), ("governor", "governor"), ("clocksource", "clocksource")] {
+        assert!(causes(name, rule), "{name}");
+    }
+    // One thread is not stopped by a quota of a cpu or more.
+    assert!(!causes("cpu quota", "cpu-quota"));
 }
 
 /// A ladder's rate of the cpus of one node with the memory of another, as `survey --mem-node each` measures it.

@@ -31,7 +31,7 @@ messages! {
             let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"));
             format!("{error}{level}")
         },
-        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0`";
+        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a container: on its host)";
 
     /// Event sources that refuse every event.
     Refusal none_opened(error: &str):
@@ -123,7 +123,7 @@ messages! {
             let level = paranoid.map_or_else(String::new, |level| format!(": kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"));
             format!("{error}{level}")
         },
-        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0`";
+        "run as root, or `sudo setcap cap_perfmon=ep PROGRAM`, or `sudo sysctl kernel.perf_event_paranoid=0` (in a container: on its host)";
 
     /// Counts that are a lower bound.
     Note only_core_misses(stores: bool):

@@ -1,0 +1,56 @@
+//! Figures of memory, rates and idle latencies alike: what a problem of the machine may make worse.
+
+use tiermark_model::{Confidence, Experiment, Finding, Labels, Purpose, Quantity, Run};
+
+use crate::cells::spot_of;
+use crate::facts::{Fact, PROBLEM, Scene, SceneKind};
+use crate::measured::{is_plain_latency, known};
+
+/// Latencies that are explained at most: those of 64 nodes with memory of 64 nodes.
+const MOST: usize = 4096;
+
+/// A scene of each figure, with the problems that the check-up found when the run began. `rates` are the scenes of the
+/// bandwidths.
+pub(crate) fn figures<'a>(rates: impl Iterator<Item = &'a Scene>, run: &Run) -> Vec<Scene> {
+    let rates = rates.map(|scene| scene.again_as(SceneKind::Figure));
+    let all = run.experiments.iter().flat_map(|one| one.findings.iter().map(move |finding| (finding, one)));
+    let latencies = all.filter_map(|(finding, experiment)| latency(finding, experiment, run)).take(MOST);
+    let mut figures: Vec<Scene> = rates.chain(latencies).collect();
+    for figure in &mut figures {
+        figure.words.extend(run.problems.iter().flatten().map(|row| (PROBLEM, row.name.clone())));
+    }
+    figures
+}
+
+/// An idle latency of memory, by one thread.
+fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
+    let labels = &finding.labels;
+    if finding.metric != Quantity::Latency || !is_plain_latency(labels) {
+        return None;
+    }
+    let what = match labels.is_for(Purpose::Matrix) {
+        true => format!("memory of node {}", labels.number(Labels::NODE)?),
+        false => {
+            let tier = labels.get(Labels::TIER).filter(|_| labels.is_for(Purpose::Ladder))?;
+            is_memory(tier).then(|| tier.to_owned())?
+        }
+    };
+    let spot = spot_of(finding, experiment, &run.machine).map_or_else(String::new, |spot| format!(", {spot}"));
+    let (ns, how) = known(finding)?;
+    let step = finding.evidence.first();
+    let seen = experiment.observations.iter().find(|seen| Some(&seen.step) == step);
+    let steps: Vec<&str> = finding.evidence.iter().map(String::as_str).collect();
+    let scene = Scene::new(SceneKind::Figure, Some(format!("latency, {what}{spot}")))
+        .word("threads", "one")
+        .with(Fact::Latency, ns, how, &steps)
+        .with(Fact::Threads, 1.0, Confidence::Measured, &steps);
+    Some(match seen.and_then(|seen| seen.core_hz_spread) {
+        Some(spread) => scene.with(Fact::Spread, spread, Confidence::Measured, &steps),
+        None => scene,
+    })
+}
+
+/// Whether a tier is memory and no cache: that of the own node, of another, or of a node without cpus.
+fn is_memory(tier: &str) -> bool {
+    ["DRAM", "far node "].iter().any(|word| tier.starts_with(word))
+}
