@@ -69,30 +69,62 @@ pub(crate) fn tools() -> Vec<&'static str> {
     tools
 }
 
-/// The command that does what a command line of another tool does: its first word is a command or an option there, and a later
-/// one may be an option of the same tool.
+/// The command that does what a command line of another tool does. Its first word is an option there, which says what the
+/// line is about, or a command, of which a row may have the whole beginning of the line or one of its options.
 pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
     let first = words.first()?;
-    let row = rows().find(|row| row.part == TOOLS && is_named(row, first))?;
-    let option = |word: &&str| rows().find(|other| other.section == row.section && is_named(other, word));
-    let later = words[1..].iter().filter(|word| word.starts_with('-')).find_map(option);
-    Some(equivalent(&later.unwrap_or(row)))
+    let row = row_of(first, |row| row.part == TOOLS)?;
+    if first.starts_with('-') {
+        return Some(equivalent(&row));
+    }
+    let whole = (2..=words.len()).rev().find_map(|count| {
+        let line = words[..count].join(" ");
+        rows().find(|other| other.part == TOOLS && row_names(other).any(|name| name.eq_ignore_ascii_case(&line)))
+    });
+    let option = |word: &&str| row_of(word, |other| other.section == row.section);
+    let later = || words[1..].iter().filter(|word| word.starts_with('-')).find_map(option);
+    Some(equivalent(&whole.or_else(later).unwrap_or(row)))
+}
+
+/// The row that a word is about. An option with a number is first looked for as it is: `-W2` and `-W3` differ. `-d100` is
+/// `-d0` with another number, unless the tool has several such rows.
+fn row_of(word: &str, fits: impl Fn(&GlossaryRow) -> bool) -> Option<GlossaryRow> {
+    let exact = rows().filter(&fits).find(|row| row_names(row).any(|name| name == word));
+    let mut alike = rows().filter(|row| fits(row) && is_named(row, word));
+    exact.or_else(|| {
+        let first = alike.next()?;
+        let is_choice = is_short(word) && alike.any(|other| other.section == first.section);
+        (!is_choice).then_some(first)
+    })
+}
+
+/// The names of a row of another tool.
+fn row_names(row: &GlossaryRow) -> impl Iterator<Item = &'static str> {
+    row.cells[0].split(',').map(|part| part.trim().trim_matches('`'))
+}
+
+/// Whether a word is an option of one letter, such as `-d0`.
+fn is_short(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--")
 }
 
 /// Whether a word is what a row is about: one of its commands, the first word of one, or an option (with another number, as `-d0`).
 fn is_named(row: &GlossaryRow, word: &str) -> bool {
     let is_long = |part: &str| part.starts_with("--");
     let long = |text: &str| text.trim_start_matches('-').split('=').next().unwrap_or_default().to_ascii_lowercase();
-    // `-d0` is `-d` with any number, and `-b500m` is `-b` with any size.
+    // `-d0` is `-d` with any number, `-b500m` is `-b` with any size, and `-gFILE` is `-g` with any name.
     let letters = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
     // The case of an option's letter is part of it.
     let same = |one: &str| if word.starts_with('-') { one == word } else { one.eq_ignore_ascii_case(word) };
-    row.cells[0].split(',').map(|part| part.trim().trim_matches('`')).any(|part| {
+    row_names(row).any(|part| {
         let first = part.split(' ').next().unwrap_or_default();
         let has_option = part.split(' ').any(|token| is_long(token) && long(token) == long(word));
-        let is_short =
-            part.starts_with('-') && !is_long(part) && letters(word) != word && letters(part) == letters(word);
-        !word.is_empty() && (same(part) || same(first) || has_option || is_short)
+        let has_value = is_short(part)
+            && match part.strip_suffix("FILE") {
+                Some(letter) => word.len() > letter.len() && word.starts_with(letter),
+                None => letters(word) != word && letters(part) == letters(word),
+            };
+        !word.is_empty() && (same(part) || same(first) || has_option || has_value)
     })
 }
 
@@ -161,11 +193,22 @@ mod tests {
             (&["-r"], "--layout random"),
             (&["-l64"], "--layout stride:128"),
             (&["mlc", "-X"], "--threads cores"),
+            (&["-W2"], "--mix 1:1"),
+            (&["-W3"], "--mix 2:1"),
+            (&["-W5"], "--mix 0:1"),
+            (&["--idle_latency", "-c0"], "latency --quick"),
+            (&["-c3"], "latency --cpus 0"),
+            (&["-gdelays.txt"], "--delays 0,200"),
+            (&["bw_mem", "1G", "cp"], "--op read,write,copy"),
+            (&["bw_mem", "cp"], "--op copy"),
+            (&["dmidecode", "-t", "memory"], "machine"),
+            (&["perf", "stat", "-e", "cache-misses"], "watch"),
+            (&["perf", "mem", "record"], "watch"),
         ] {
             let found = here(words).map(|row| row.here).unwrap_or_default();
             assert!(found.contains(command), "{words:?}: {found}");
         }
-        for word in ["frob", "", "0", "mem", "bench", "-t", "-d", "-x", "-E", "pipe", "--"] {
+        for word in ["frob", "", "0", "mem", "bench", "-t", "-d", "-x", "-E", "-W11", "pipe", "--"] {
             assert!(here(&[word]).is_none(), "{word}");
         }
     }

@@ -4,9 +4,9 @@ mod options;
 
 use std::ffi::OsString;
 
-use clap::Arg;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Parser};
 use tiermark_capacity::scenario::built_in;
 use tiermark_model::parse_size;
 
@@ -36,12 +36,12 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let tip = match (error.kind(), argument, value) {
         (ErrorKind::UnknownArgument, Some(argument), _) => stray(&argument, &arguments, &cli)
             .or_else(|| options::other_name(&argument, options::named(&cli, &arguments)))
-            .or_else(|| elsewhere(&whole(&argument, &arguments))),
+            .or_else(|| elsewhere(&whole(&argument, &arguments), options::named(&cli, &arguments))),
         (ErrorKind::InvalidSubcommand, ..) => {
-            context(ContextKind::InvalidSubcommand).and_then(|word| elsewhere(&whole(&word, &arguments)))
+            context(ContextKind::InvalidSubcommand).and_then(|word| elsewhere(&whole(&word, &arguments), &cli))
         }
         (ErrorKind::ValueValidation, Some(argument), Some(value)) if argument.starts_with("--op") => {
-            elsewhere(&[&value])
+            elsewhere(&[&value], &cli)
         }
         (ErrorKind::InvalidValue, Some(argument), Some(value)) if argument.starts_with("--format") => {
             other_format(&value)
@@ -128,11 +128,14 @@ fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     at.map_or_else(|| vec![word], |at| arguments[at..].to_vec())
 }
 
-/// A command or an option of another tool.
-fn elsewhere(words: &[&str]) -> Option<String> {
+/// A command or an option of another tool, as an option of the command at hand if that has it.
+fn elsewhere(words: &[&str], at_hand: &clap::Command) -> Option<String> {
     let row = glossary::here(words)?;
     let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
-    Some(format!("use `{}`{note}", row.here))
+    let options = row.here.splitn(3, ' ').nth(2).filter(|options| options.starts_with('-'));
+    let own = options.map(|options| format!("tiermark {} {options}", at_hand.get_name()));
+    let own = own.filter(|line| words[0].starts_with('-') && Cli::try_parse_from(line.split(' ')).is_ok());
+    Some(format!("use `{}`{note}", own.unwrap_or(row.here)))
 }
 
 /// A layout of the report that is an option of its own.
@@ -169,8 +172,6 @@ fn stray(word: &str, arguments: &[&str], cli: &clap::Command) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_line::Cli;
-    use clap::Parser;
 
     fn said(arguments: &[&str]) -> String {
         let arguments: Vec<OsString> =
@@ -201,6 +202,12 @@ mod tests {
             (&["latency", "-e"], "`tiermark latency --quick`"),
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
             (&["latency", "-d0"], "`tiermark loaded-latency --delays 0`"),
+            // The first option of a line says what the line is about.
+            (&["--bandwidth_matrix", "-W2"], "`tiermark matrix`"),
+            // An option that the command at hand has stays one of it.
+            (&["matrix", "-W2"], "`tiermark matrix --mix 1:1`"),
+            (&["loaded-latency", "-W5"], "`tiermark loaded-latency --mix 0:1`"),
+            (&["pcm-memory", "1"], "`tiermark watch`"),
             (&["bandwidth", "--op", "Scale"], "--op scale"),
             (&["bandwidth", "--op=read,Add"], "--op add"),
             (&["watch", "--curve", "last"], "behind --"),

@@ -192,10 +192,11 @@ impl CheckResult {
 }
 
 impl Check {
-    /// Whether figures are named and none was judged: then nothing is known of what the machine can do.
+    /// Whether figures are named and no expectation of one was judged as a whole: then too little is known of what the
+    /// machine can do. One that was judged at some of its places is not.
     pub fn lacks_figures(&self) -> bool {
         let mut of_figures = self.results.iter().filter(|result| result.measured).peekable();
-        of_figures.peek().is_some() && !of_figures.any(CheckResult::is_judged)
+        of_figures.peek().is_some() && of_figures.all(|result| result.outcome == CheckOutcome::Unjudged)
     }
 
     /// Expectations without which a run does not pass, and which could not be judged: those that are required, and where no

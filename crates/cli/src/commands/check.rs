@@ -60,6 +60,8 @@ fn survey(options: &[String], simulation: &Simulation) -> Result<Ended, Failure>
     match cli.command {
         Some(Command::Measure(survey)) => match survey.run.printed() {
             Some(option) => Err(not_judged(option)),
+            // As any option of the survey, it may stand behind `--` too.
+            None if cli.simulation.simulate.is_some() => survey.conduct(&cli.simulation, false),
             None => survey.conduct(simulation, false),
         },
         _ => Err(Failure::tool("a survey is a command that measures")),

@@ -88,8 +88,18 @@ pub(super) fn remarks(run: &Run) -> Vec<String> {
         let part = run.observations().find(|o| kind(o)).filter(|_| !all.iter().any(|whole| kind(whole.seen)));
         let cpus = part.and_then(|o| o.labels.get(Labels::CPUS));
         out.extend(cpus.map(|cpus| {
-            format!("{what} are left out: they are those of cpus {cpus} and not of the whole system; --format text shows them")
+            format!(
+                "{what} are left out: they are those of cpus {cpus} and not of the whole system (--cpus all); \
+                 --format text shows them"
+            )
         }));
+    }
+    let loads = || run.observations().filter(|seen| seen.labels.is_for(Purpose::Load));
+    if loads().next().is_some() && !loads().any(is_point) {
+        out.push(
+            "Loaded latencies are left out: the layout has those of reads only (--mix read); --format text shows them"
+                .into(),
+        );
     }
     out
 }

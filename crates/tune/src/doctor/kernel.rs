@@ -66,7 +66,7 @@ fn clocksource(input: &CheckInput<'_>) -> CheckResult {
 
 fn paranoid(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.perf_event_paranoid {
-        None => input.none(),
+        None => input.none("proc/sys/kernel/perf_event_paranoid"),
         Some(level) if level > 2 => CheckResult::note(level.to_string(), "sysctl kernel.perf_event_paranoid=2"),
         Some(level) => CheckResult::ok(level.to_string()),
     }
@@ -93,7 +93,7 @@ fn mitigations(input: &CheckInput<'_>) -> CheckResult {
 
 fn watchdog(input: &CheckInput<'_>) -> CheckResult {
     match input.root.value::<i64>("proc/sys/kernel/nmi_watchdog") {
-        None => input.none(),
+        None => input.none("proc/sys/kernel/nmi_watchdog"),
         Some(0) => CheckResult::ok("off"),
         Some(_) => CheckResult::note("on", "tiermark tune --profile latency --only kernel.nmi_watchdog --apply"),
     }
@@ -118,7 +118,7 @@ fn pressure(input: &CheckInput<'_>) -> CheckResult {
 
 fn delays(input: &CheckInput<'_>) -> CheckResult {
     match input.root.value::<i64>("proc/sys/kernel/task_delayacct") {
-        None => input.none(),
+        None => input.none("proc/sys/kernel/task_delayacct"),
         Some(0) => CheckResult::ok("off"),
         Some(_) => CheckResult::ok("on"),
     }

@@ -70,7 +70,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn thp(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.thp.as_deref() {
-        None => input.none(),
+        None => input.none("sys/kernel/mm/transparent_hugepage/enabled"),
         Some("never") => CheckResult::note("never", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
         Some(mode) => CheckResult::ok(mode),
     }
@@ -91,7 +91,7 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
         .map(|(bytes, free, total)| format!("{free} of {total} free of {}", Bytes(*bytes)))
         .collect();
     match (sizes.is_empty(), some.is_empty()) {
-        (true, _) => input.none(),
+        (true, _) => input.none("proc/sys/vm/nr_hugepages"),
         (false, true) => CheckResult::ok("none"),
         (false, false) => CheckResult::ok(some.join(", ")),
     }
@@ -100,7 +100,7 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
 fn balancing(input: &CheckInput<'_>) -> CheckResult {
     let nodes = input.machine.nodes.len();
     match input.machine.system.numa_balancing {
-        None => input.none(),
+        None => input.none("proc/sys/kernel/numa_balancing"),
         Some(0) => CheckResult::ok("off"),
         Some(n) if nodes < 2 => CheckResult::ok(format!("{n}, without effect on one node")),
         Some(n) => {
@@ -112,7 +112,7 @@ fn balancing(input: &CheckInput<'_>) -> CheckResult {
 
 fn ksm(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.ksm {
-        None => input.none(),
+        None => input.none("sys/kernel/mm/ksm/run"),
         Some(1) => {
             CheckResult::note("running", "tiermark tune --profile latency --only ksm/run --apply; stop ksmtuned too")
         }
@@ -122,7 +122,7 @@ fn ksm(input: &CheckInput<'_>) -> CheckResult {
 
 fn damon(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.damon_running {
-        None => input.none(),
+        None => input.none("sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds"),
         Some(true) => {
             let files = &input.machine.system.damon_by;
             let off = |file: &String| format!("echo {} > {file}", if file.ends_with("/enabled") { "N" } else { "off" });
@@ -170,7 +170,7 @@ fn swapped_back(input: &CheckInput<'_>, areas: &[Swap]) -> String {
 
 fn zswap(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.zswap {
-        None => input.none(),
+        None => input.none("sys/module/zswap/parameters/enabled"),
         Some(true) if !input.machine.system.swaps.is_empty() => {
             CheckResult::note("on", "to measure the swap device itself: echo N > /sys/module/zswap/parameters/enabled")
         }

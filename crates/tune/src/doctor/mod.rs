@@ -7,7 +7,9 @@ mod modules;
 mod place;
 mod work;
 
-use tiermark_machine::Root;
+use std::io::ErrorKind;
+
+use tiermark_machine::{DiscoverError, Root};
 use tiermark_model::{CheckRow, Checkup, Health, HeldChanges, Machine};
 
 pub use crate::cpu_use::{Busy, CpuSnapshot, watch};
@@ -27,9 +29,16 @@ pub struct CheckInput<'a> {
 }
 
 impl CheckInput<'_> {
-    /// The result if a file does not exist: a captured tree may just lack it.
-    fn none(&self) -> CheckResult {
-        if self.root.is_live() { CheckResult::not_here("this kernel has none") } else { CheckResult::not_reported() }
+    /// The result if a file has no value: this user may not read it, or the kernel has none; a captured tree may just lack
+    /// it.
+    fn none(&self, path: &str) -> CheckResult {
+        match self.root.read(path) {
+            Err(DiscoverError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+                CheckResult::not_here(format!("not readable by this user: /{path}; run as root"))
+            }
+            _ if self.root.is_live() => CheckResult::not_here("this kernel has none"),
+            _ => CheckResult::not_reported(),
+        }
     }
 }
 
