@@ -306,13 +306,13 @@ mod tests {
             (&["bandwidth", "--op", "Add"], "tiermark bandwidth --op add", "'read'"),
             (&["--idle_latency"], "tiermark latency", "--"),
             (&["--latency_matrix"], "tiermark matrix", "--"),
-            (&["--peak_injection_bandwidth"], "tiermark matrix --op read --mix", "--precision"),
+            (&["--peak_injection_bandwidth"], "tiermark loaded-latency --mix read,2:1", "--precision"),
             (&["--loaded_latency"], "tiermark loaded-latency", "--"),
             (&["--c2c_latency"], "tiermark c2c", "--"),
             (&["-d0"], "tiermark loaded-latency", "--"),
             (&["latency", "--stride", "64"], "tiermark latency --layout stride:", "--strict"),
             (&["--size", "64M"], "tiermark latency --sizes", "--sim"),
-            (&["bandwidth", "--rw", "2"], "tiermark loaded-latency --mix", "--raw"),
+            (&["bandwidth", "--rw", "2"], "tiermark bandwidth --mix", "--raw"),
             (&["survey", "--all"], "tiermark run full", "--allow-partial"),
         ] {
             let said = said(arguments);

@@ -185,7 +185,8 @@ pub(crate) fn run_of_probes(name: &str) -> Result<Run, Failure> {
     match SavedDocument::load(name)? {
         SavedDocument::Run(run) => Ok(*run),
         SavedDocument::Other(_) => Err(Failure::usage(format!(
-            "'{name}' is a run of capacity or load: give a run of probes (`tiermark list runs`)"
+            "'{name}' is a run of capacity or load: give a run of probes (`tiermark list runs`); `tiermark report RUN RUN` \
+             shows runs of capacity and load side by side, and `tiermark show RUN --format csv` has their numbers"
         ))),
     }
 }

@@ -28,6 +28,10 @@ fn one_command_measures_and_judges() {
     // The report of the survey is not printed beside the judgement.
     let text = user.run(&["check", "--run", "--simulate", SERVER, "--", "--quick", "-q"]).expect(5).out;
     assert!(text.contains("0 failed") && !text.contains("one core, GB/s"), "{text}");
+    // As any option of the survey, the machine may stand behind `--`.
+    let behind = ["check", "--run", "--json", "--", "--quick", "-q", "--simulate", SERVER];
+    let found: serde_json::Value = serde_json::from_str(&user.run(&behind).expect(5).out).unwrap();
+    assert_eq!(found["run"]["simulated"], true, "{found}");
     expecting(&user, "latency.dram <= 1 ns");
     user.run(&["check", "--run", "--expect", "one.toml", "--simulate", SERVER, "--", "--quick", "-q"]).expect(3);
 }

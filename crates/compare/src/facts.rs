@@ -1,5 +1,7 @@
 //! Facts of machine and program that differ between two runs.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::{Bytes, Dimm, Fact, FactDifference, FactValue, Idle, Machine, Run, System, Tool};
 
 /// The facts of which two runs report different things.
@@ -38,6 +40,7 @@ pub(crate) fn facts(run: &Run) -> Vec<FactValue> {
         (Fact::Microcode, machine.cpu_model.microcode.clone()),
         (Fact::Cpus, Some(machine.allowed_cpus.to_string())),
         (Fact::Smt, system.smt_control.clone()),
+        (Fact::Caches, caches(machine)),
         (Fact::Memory, bytes(rounded(system.memory_bytes))),
         (Fact::Dimms, modules(&machine.dimms)),
         (Fact::Nodes, Some(machine.allowed_nodes.to_string())),
@@ -80,6 +83,14 @@ fn processor(machine: &Machine) -> Option<String> {
 fn rounded(bytes: Option<u64>) -> Option<u64> {
     const STEP: u64 = 64 << 20;
     bytes.map(|bytes| bytes.saturating_add(STEP / 2) / STEP * STEP)
+}
+
+/// Sizes of the caches of data, level by level.
+fn caches(machine: &Machine) -> Option<String> {
+    let sized = machine.data_caches().filter_map(|cache| Some((cache.level, cache.bytes?)));
+    let sizes: BTreeSet<(u8, u64)> = sized.collect();
+    let all: Vec<String> = sizes.iter().map(|(level, bytes)| format!("L{level} {}", Bytes(*bytes))).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// The populated slots: modules that are alike are counted.

@@ -174,6 +174,7 @@ fn cycles(a: &Number<'_>, b: &Number<'_>) -> Option<[f64; 2]> {
 /// Both numbers without a verdict; of one that only one run has, that.
 fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFigure {
     let missing = if first.is_some() { Obstacle::OnlyInFirst } else { Obstacle::OnlyInOther };
+    let labels = first.or(other).map_or_else(Labels::new, Number::labels);
     let shown = first.or(other).map(|number| (number.experiment, number.finding));
     let parts = first.zip(other).and_then(|(a, b)| parts(a, b));
     let described = |number: Option<&Number<'_>>| number.map(Number::described);
@@ -192,7 +193,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>) -> ComparedFig
     ComparedFigure {
         probe: shown.map(|(e, _)| present_probe_id(&e.request.probe).to_owned()).unwrap_or_default(),
         metric: shown.map_or_else(|| String::new().into(), |(_, finding)| finding.metric.clone()),
-        labels: shown.map_or_else(Labels::new, |(_, finding)| finding.labels.clone()),
+        labels,
         unit: shown.map_or(tiermark_model::Unit::Count, |(_, finding)| finding.unit),
         change: if parts.is_some() { change_per_core } else { change },
         is_per_core: parts.is_some(),

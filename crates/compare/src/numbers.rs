@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use tiermark_model::{
-    ComparedNumber, Experiment, Finding, Grade, Label, Labels, Observation, PerCycle, ReasonCode, Run, Step, Unit,
-    Verdict,
+    ComparedNumber, Experiment, Finding, Grade, IdSet, Label, Labels, Machine, Observation, PerCycle, ReasonCode, Run,
+    Step, Unit, Verdict,
 };
 
 use crate::basis::{Basis, pings};
@@ -22,6 +22,8 @@ pub(crate) struct Number<'a> {
     pub(crate) key: String,
     pub(crate) experiment: &'a Experiment,
     pub(crate) finding: &'a Finding,
+    /// The nodes of its cpus, where the run has the same from the cpus of several nodes.
+    home: Option<IdSet>,
     /// The step whose value it is; `None` of what was derived from several.
     pub(crate) seen: Option<&'a Observation>,
     /// The same per cycle of the core, of what the core clocks; `None` between machines, of which the clock is a part.
@@ -52,6 +54,15 @@ impl Number<'_> {
             kernel: labels.get(Labels::KERNEL).map(str::to_owned),
             per_core: shared(|used| used.cores),
             per_socket: shared(|used| used.sockets),
+        }
+    }
+
+    /// Its labels, with the nodes of its cpus where only they tell it from others.
+    pub(crate) fn labels(&self) -> Labels {
+        let labels = self.finding.labels.clone();
+        match &self.home {
+            Some(home) if labels.get(Labels::FROM).is_none() => labels.text(Labels::FROM, format!("node:{home}")),
+            _ => labels,
         }
     }
 
@@ -111,7 +122,14 @@ impl Number<'_> {
 /// The numbers of a run, in its order.
 pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
     let mut numbers = Vec::new();
-    for experiment in &run.experiments {
+    let homes: Vec<Option<IdSet>> = run.experiments.iter().map(|experiment| home(experiment, &run.machine)).collect();
+    for (experiment, home) in run.experiments.iter().zip(&homes) {
+        // A plan has many experiments; parts of one differ in nothing but the place.
+        let is_alike = |(other, _): &(&Experiment, _)| {
+            other.request.probe == experiment.request.probe && other.request.params == experiment.request.params
+        };
+        let alike = || run.experiments.iter().zip(&homes).filter(is_alike);
+        let home = home.as_ref().filter(|home| alike().any(|(_, other)| other.as_ref().is_some_and(|o| o != *home)));
         let seen: HashMap<&str, &Observation> =
             experiment.observations.iter().map(|seen| (seen.step.as_str(), seen)).collect();
         let steps: HashMap<&str, &Step> = if by_role {
@@ -130,6 +148,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
                 key: key(experiment, finding, by_role),
                 experiment,
                 finding,
+                home: home.cloned(),
                 seen,
                 per_cycle: seen.and_then(|seen| seen.per_cycle).filter(|_| !by_role),
                 is_private: by_role && roles::is_of_private_caches(&finding.labels, &run.machine),
@@ -139,6 +158,13 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
         }));
     }
     numbers
+}
+
+/// The nodes of the cpus that an experiment was asked to use; `None` if it was asked for none.
+fn home(experiment: &Experiment, machine: &Machine) -> Option<IdSet> {
+    let cpus = experiment.request.scope.cpus.as_ref()?;
+    let nodes: IdSet = machine.cpus.iter().filter(|cpu| cpus.contains(cpu.id)).filter_map(|cpu| cpu.node).collect();
+    (!nodes.is_empty()).then_some(nodes)
 }
 
 /// Whether a finding is the value of a step, and not one derived from it.

@@ -220,6 +220,28 @@ fn facts_alone_are_no_judgement_of_figures() {
     assert!(by_rules(&run(vec![latency(0, 0, 80.0), doubted])).lacks_figures(), "a suspect figure is not judged");
 }
 
+/// A record that the run kept at one place and left open at another is no judgement of its figures.
+#[test]
+fn an_expectation_that_was_judged_at_some_places_is_none_of_the_figures() {
+    let mut run = with_record(Some(1.59), Verdict::trusted());
+    let mut doubted = Verdict::trusted();
+    doubted.bound(Reason::NotSharp { share: 0.02 });
+    let (mut finding, mut seen) = clocked(Quantity::Latency, 9.0, None);
+    finding.labels = finding.labels.text(Labels::TIER, "L2");
+    (seen.step, finding.evidence) = ("other".into(), vec!["other".into()]);
+    (seen.record, seen.verdict, finding.verdict) = (Some(4.0), doubted.clone(), doubted);
+    let record = |run: &Run| {
+        let entries = read("[[expect]]\nthat = 'record >= 97 %'").unwrap();
+        check("run", run, "file", &entries)
+    };
+    assert!(!record(&run).lacks_figures(), "kept at its only place");
+    run.experiments[0].findings.push(finding);
+    run.experiments[0].observations.push(seen);
+    let open = record(&run);
+    assert_eq!((open.results[0].passed, open.results[0].outcome), (1, Unjudged), "{open:#?}");
+    assert!(open.lacks_figures());
+}
+
 #[test]
 fn a_text_may_be_asked_for_by_its_beginning() {
     let mut run = run(Vec::new());

@@ -322,6 +322,8 @@ facts! {
     Cpus = "cpus allowed",
     /// State of simultaneous multithreading.
     Smt = "SMT",
+    /// Caches of data as the kernel describes them.
+    Caches = "caches",
     /// Total memory.
     Memory = "memory",
     /// Memory modules.

@@ -24,8 +24,13 @@ pub fn doctor(checkup: &Checkup, style: &Style) -> String {
     let count = |health| checkup.count(health);
     let (problems, notes) = (count(Health::Problem), count(Health::Note));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let settings = checkup.checks.iter().filter(|check| check.health == Health::Problem && check.is_setting).count();
+    let settings = match settings {
+        0 => String::new(),
+        n => format!(" ({}, which `tiermark check` does not count)", plural(n, "setting")),
+    };
     let text = format!(
-        "{}, {}, {} in order, {} not reported by this system",
+        "{}{settings}, {}, {} in order, {} not reported by this system",
         plural(problems, "problem"),
         plural(notes, "note"),
         count(Health::Ok),

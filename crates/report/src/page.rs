@@ -1,20 +1,26 @@
 //! Pages of documentation in a terminal: the Markdown of `docs/methods`, with headings, paragraphs, bullets and code.
 
 use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading, spoken};
 
-/// Renders a page. Headings, bullets (nested too), code (indented by four spaces, or fenced) and paragraphs are known; links
-/// keep their text.
+/// Renders a page. Headings, bullets (nested too), code (indented by four spaces, or fenced), tables and paragraphs are
+/// known; links keep their text.
 pub fn page(markdown: &str, style: &Style) -> String {
     // Prose beyond some 100 columns is hard to read.
     let prose = Style { width: style.width.min(100), ..*style };
     let (mut out, mut block, mut fenced) = (String::new(), String::new(), false);
+    let mut rows: Vec<&str> = Vec::new();
     for line in markdown.lines().chain([""]) {
         let is_fence = line.starts_with("```");
         let code = if fenced { Some(line) } else { line.strip_prefix("    ").filter(|_| block.is_empty()) };
         let is_heading = code.is_none() && line.starts_with('#');
         let is_item = line.trim_start().starts_with("* ");
-        if (is_fence || code.is_some() || is_heading || is_item || line.is_empty()) && !block.is_empty() {
+        let is_row = code.is_none() && line.starts_with('|');
+        if !is_row {
+            out.push_str(&table(&std::mem::take(&mut rows), style));
+        }
+        if (is_fence || code.is_some() || is_heading || is_item || is_row || line.is_empty()) && !block.is_empty() {
             out.push_str(&paragraph(&std::mem::take(&mut block), &prose));
         }
         if is_fence {
@@ -26,6 +32,8 @@ pub fn page(markdown: &str, style: &Style) -> String {
             out.push_str(&heading(&plain(line.trim_start_matches(['#', ' '])), style));
         } else if line.is_empty() {
             out.push('\n');
+        } else if is_row {
+            rows.push(line);
         } else if is_item {
             block.push_str(line);
         } else {
@@ -42,6 +50,17 @@ pub fn page(markdown: &str, style: &Style) -> String {
         }
     }
     joined
+}
+
+/// The rows of a table, the first with the heads of its columns, the second with their sides.
+fn table(rows: &[&str], style: &Style) -> String {
+    let cells = |row: &str| -> Vec<String> { row.trim_matches('|').split('|').map(|c| plain(c.trim())).collect() };
+    let [heads, sides, rows @ ..] = rows else { return String::new() };
+    let side = |text: &String| if text.ends_with(':') { Align::Right } else { Align::Left };
+    let columns = cells(heads).into_iter().zip(cells(sides).iter().map(side).collect::<Vec<_>>());
+    let mut table = columns.fold(Table::new(), |table, (head, align)| table.column(&head, align));
+    rows.iter().for_each(|row| table.row(cells(row).iter().map(Cell::new).collect()));
+    table.render(style)
 }
 
 fn paragraph(text: &str, style: &Style) -> String {
@@ -98,5 +117,13 @@ mod tests {
         assert_eq!(page(text, &Style { width: 40, ..Style::default() }), wanted);
         let ascii = page(text, &Style { width: 40, unicode: false, ..Style::default() });
         assert_eq!(ascii, wanted.replace('•', "*"));
+    }
+
+    #[test]
+    fn a_table_has_its_columns() {
+        let text = "Before:\n\n| scatter | pairs |\n|---|---:|\n| `visits` only | 100 |\n| none | 7 |\n\nAfter.";
+        let wanted =
+            "  Before:\n\n  scatter        pairs\n  `visits` only    100\n  none               7\n\n  After.\n";
+        assert_eq!(page(text, &Style { width: 60, ..Style::default() }), wanted);
     }
 }

@@ -357,10 +357,21 @@ fn facts_that_differ_are_listed() {
     other.tool.version = "0.2.0".into();
     let dimm = Dimm { bytes: Some(16 * GIB), populated: true, kind: Some("DDR5".into()), ..Dimm::default() };
     other.machine.dimms = vec![dimm.clone(), Dimm::default(), dimm];
+    let cache = |level: u8, bytes: u64| Cache {
+        level,
+        kind: CacheKind::Unified,
+        bytes: Some(bytes),
+        line_bytes: None,
+        ways: None,
+        sets: None,
+        cpus: IdSet::new(),
+    };
+    other.machine.caches = vec![cache(2, MIB), cache(2, MIB), cache(3, 8 * MIB)];
     let facts = against(&first, &other, Rules::default()).facts;
     let seen: Vec<(Fact, Option<&str>)> = facts.iter().map(|fact| (fact.fact, fact.other.as_deref())).collect();
     let expected = [
         (Fact::Tiermark, Some("0.2.0")),
+        (Fact::Caches, Some("L2 1 MiB, L3 8 MiB")),
         (Fact::Memory, Some("4 GiB")),
         (Fact::Dimms, Some("2 x 16 GiB DDR5")),
         (Fact::Kernel, Some("6.12")),
@@ -368,6 +379,30 @@ fn facts_that_differ_are_listed() {
     assert_eq!(seen, expected);
     other.machine.system.memory_bytes = Some(4 * GIB - MIB);
     assert_eq!(against(&first, &other, Rules::default()).facts, facts, "what the kernel reserves is no difference");
+}
+
+/// What two parts of a run measured from the cpus of two nodes has the node in its labels, and stands by its place.
+#[test]
+fn the_same_from_the_cpus_of_two_nodes_names_them() {
+    let made = |values: [f64; 2]| {
+        let mut whole = run(&[Made::latency(values[0])]);
+        let part = |cpu: u32, value: f64| {
+            let mut part = run(&[Made::latency(value)]).experiments.remove(0);
+            part.request.scope.cpus = Some([cpu].into_iter().collect());
+            part
+        };
+        whole.machine.cpus = (0..2).map(|id| Cpu { id, node: Some(id), ..Cpu::default() }).collect();
+        whole.experiments = vec![part(0, values[0]), part(1, values[1])];
+        whole
+    };
+    let found = against(&made([80.0, 90.0]), &made([80.0, 120.0]), Rules::default());
+    let seen: Vec<_> =
+        found.figures.iter().map(|f| (f.labels.get(Labels::FROM), f.verdict == ChangeVerdict::Worse)).collect();
+    assert_eq!(seen, [(Some("node:0"), false), (Some("node:1"), true)]);
+    // One part needs no words.
+    let mut one = made([80.0, 90.0]);
+    one.experiments.pop();
+    assert_eq!(against(&one, &one, Rules::default()).figures[0].labels.get(Labels::FROM), None);
 }
 
 #[test]

@@ -37,9 +37,9 @@ fn note(text: impl Into<String>, todo: impl Into<String>) -> Note {
 pub(crate) fn section(survey: &Survey<'_>, judged: &Check, style: &Style) -> String {
     let notes: Vec<Note> = expectations(survey, judged, style)
         .into_iter()
+        .chain(refused(survey.run))
         .chain(doubts(survey, style))
         .chain(machine(survey))
-        .chain(refused(survey.run))
         .chain(of_states(survey, style))
         .chain(drift(survey.run))
         .collect();
