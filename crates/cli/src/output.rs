@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tiermark_lines::{temporary_beside, write_whole};
 use tiermark_model::{Document, Exit, Refusal, Run, Warning};
-use tiermark_report::{RateUnit, Style};
+use tiermark_page::{RateUnit, Style, terminal};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
 use crate::harmless;
@@ -247,7 +247,7 @@ fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal>
 /// A run in the chosen layout.
 pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {
-        Format::Text => tiermark_report::run(run, &style(view)),
+        Format::Text => terminal(&tiermark_report::run(run, &style(view)), &style(view)),
         Format::Mlc => tiermark_report::mlc(run),
         Format::Stream => tiermark_report::stream(run),
         Format::Pairs => tiermark_report::pairs_csv(run),
@@ -285,7 +285,6 @@ pub(crate) fn style(view: &View) -> Style {
             Units::Both => RateUnit::Both,
         },
         verbose: view.verbose > 0,
-        markup: false,
     }
 }
 

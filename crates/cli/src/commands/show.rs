@@ -4,6 +4,7 @@ use std::io::Read;
 
 use tiermark_history::MAX_DOCUMENT_BYTES;
 use tiermark_model::Exit;
+use tiermark_page::terminal;
 use tiermark_report::TenantRows;
 
 use super::load::shown;
@@ -36,7 +37,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         return print(&harmless::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
     }
     if let Some(view) = args.part.view {
-        return print(&tiermark_report::run_view(&run, view, &style(&args.view))).map(|()| Exit::Done);
+        return print(&terminal(&tiermark_report::run_view(&run, view, &style(&args.view)), &style(&args.view)))
+            .map(|()| Exit::Done);
     }
     print(&report(&run, args.format, &args.view))?;
     tell_doubts(&run, args.format);
@@ -60,7 +62,8 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     let points = tiermark_report::read_mess(&String::from_utf8_lossy(&text))
         .map_err(|e| Failure::usage(format!("'{}' is not a file of curves: {e}", args.run)))?;
     let title = format!("Latency over bandwidth, ns, from {}", args.run);
-    print(&tiermark_report::loaded_curves(&title, &points, &style(&args.view))).map(|()| Exit::Done)
+    print(&terminal(&tiermark_report::loaded_curves(&title, &points, &style(&args.view)), &style(&args.view)))
+        .map(|()| Exit::Done)
 }
 
 /// A document of tenants or of load, as its command showed it.
@@ -78,12 +81,12 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let text = match kept {
         Kept::Capacity(run) => {
             let run = if args.redact { &tiermark_report::redact_capacity(run) } else { run.as_ref() };
-            let text = || tiermark_report::capacity(run, &style);
+            let text = || terminal(&tiermark_report::capacity(run, &style), &style);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_capacity(run), args.format, &text) }
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
-            let text = || tiermark_report::load(&shown::view(run), &style);
+            let text = || terminal(&tiermark_report::load(&shown::view(run), &style), &style);
             if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &text) }
         }
     };

@@ -3,12 +3,11 @@
 use std::fmt::Write;
 
 use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
+use tiermark_page::{Style, spoken};
 
 use super::words::{change, graded_text, name, signed, tally, unit_of};
 use super::{clock_text, described, family_name, is_clock, moved};
 use crate::order::grouped;
-use crate::style::Style;
-use crate::text::spoken;
 
 /// Renders a comparison as Markdown: tables of what changed and of the facts that differ, and the rest by reason.
 pub fn compare_markdown(comparison: &Comparison, style: &Style) -> String {

@@ -6,7 +6,7 @@ use crate::style::{Ink, RateUnit, Style, grade_ink};
 use crate::table::Cell;
 
 /// The median; `None` of nothing.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let half = sorted.len() / 2;
@@ -15,7 +15,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// A rate in the style's unit, without the unit.
-pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
+pub fn rate(bytes_per_second: f64, style: &Style) -> String {
     style.in_rate_units(|style| {
         let scaled = bytes_per_second / style.axis().0;
         // format_gbs divides by 10⁹.
@@ -24,7 +24,7 @@ pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
 }
 
 /// A time in ns, without the unit.
-pub(crate) fn nanoseconds(ns: f64) -> String {
+pub fn nanoseconds(ns: f64) -> String {
     sane(ns, format_ns(ns))
 }
 
@@ -40,27 +40,27 @@ fn sane(value: f64, text: String) -> String {
 }
 
 /// A share as a percentage.
-pub(crate) fn percent(ratio: f64) -> String {
+pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let digits = usize::from(percent.abs() < 10.0);
     sane(percent, format!("{percent:.digits$} %"))
 }
 
 /// A share of what was to be done, as a percentage: whole only where nothing lacks. From 99 % on, what lacks is what counts.
-pub(crate) fn achieved(ratio: f64) -> String {
+pub fn achieved(ratio: f64) -> String {
     // What is a hundredth of a percent in decimals may be a little less in binary.
     let hundredths = (ratio * 1e4 + 1e-6).floor().min(9999.0);
     if (0.99..1.0).contains(&ratio) { format!("{:.2} %", hundredths / 100.0) } else { percent(ratio) }
 }
 
 /// A frequency in GHz or MHz, with its unit.
-pub(crate) fn hertz(hz: f64) -> String {
+pub fn hertz(hz: f64) -> String {
     let (scale, unit, digits) = if hz >= 1e9 { (1e9, "GHz", 3) } else { (1e6, "MHz", 0) };
     sane(hz / scale, format!("{:.digits$} {unit}", hz / scale))
 }
 
 /// Seconds as people say them.
-pub(crate) fn seconds(s: f64) -> String {
+pub fn seconds(s: f64) -> String {
     if !s.is_finite() {
         "?".to_owned()
     } else if s < 0.1 {
@@ -75,12 +75,12 @@ pub(crate) fn seconds(s: f64) -> String {
 }
 
 /// A size that was measured or rounded, so without needless digits.
-pub(crate) fn size(bytes: f64) -> String {
+pub fn size(bytes: f64) -> String {
     if (0.0..9e18).contains(&bytes) { Bytes(bytes.round() as u64).to_string() } else { "?".to_owned() }
 }
 
 /// A size read off a curve: two significant digits, more than the steps of a curve resolve.
-pub(crate) fn measured_size(bytes: f64) -> String {
+pub fn measured_size(bytes: f64) -> String {
     if !(0.0..9e18).contains(&bytes) {
         return "?".to_owned();
     }
@@ -96,12 +96,12 @@ pub(crate) fn measured_size(bytes: f64) -> String {
 }
 
 /// Size in short for axes and heads: `32K`, `1.5M`.
-pub(crate) fn short_size(bytes: f64) -> String {
+pub fn short_size(bytes: f64) -> String {
     size(bytes).replace(" KiB", "K").replace(" MiB", "M").replace(" GiB", "G").replace(" TiB", "T").replace(" B", "")
 }
 
 /// A value in its unit's scale, without the unit.
-pub(crate) fn value(value: f64, unit: Unit, style: &Style) -> String {
+pub fn value(value: f64, unit: Unit, style: &Style) -> String {
     match unit {
         Unit::Ns => nanoseconds(value),
         Unit::BytesPerSecond => rate(value, style),
@@ -114,7 +114,7 @@ pub(crate) fn value(value: f64, unit: Unit, style: &Style) -> String {
 }
 
 /// The name of a unit's scale, empty where the value carries it.
-pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
+pub fn unit_name(unit: Unit, style: &Style) -> &'static str {
     match unit {
         Unit::Ns => "ns",
         Unit::BytesPerSecond => style.rate_unit(),
@@ -125,7 +125,7 @@ pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
 }
 
 /// The unit that a time is shown with where one view reaches from ns to s: its ns, and its name.
-pub(crate) fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
+pub fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
     match ns {
         ns if ns < 1e3 => (1.0, "ns"),
         ns if ns < 1e6 => (1e3, style.glyph("µs", "us")),
@@ -137,7 +137,7 @@ pub(crate) fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
 /// `155.2 ±0.4`: the value with the wider side of its interval, or alone where it has none.
 ///
 /// Both get the same decimals: one more than the value alone would have where the interval is too narrow to show.
-pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> String {
+pub fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> String {
     if unit == Unit::BytesPerSecond && style.rate_unit == RateUnit::Both {
         return style.in_rate_units(|style| with_interval(of, interval, unit, style));
     }
@@ -175,7 +175,7 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
 }
 
 /// The sign before a bound; `None` where it has no direction of its own.
-pub(crate) fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
+pub fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
     match unit {
         Unit::Ns | Unit::Cycles => Some(style.glyph("≤", "<=")),
         Unit::BytesPerSecond | Unit::BytesPerCycle => Some(style.glyph("≥", ">=")),
@@ -186,7 +186,7 @@ pub(crate) fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
 /// A number with the mark of its grade behind it, where that is not trusted; one column is kept free for the mark.
 ///
 /// A bound says which way: at most so long, at least so much.
-pub(crate) fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
+pub fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
     // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
     let is_marked = text.is_some() || verdict.grade > Grade::Suspect;
     let grade = if is_marked { verdict.grade } else { Grade::Trusted };
