@@ -83,7 +83,7 @@ pub fn show(bytes: &[u8]) {
     match Kept::parse(bytes, "a fuzzed document") {
         Err(_) => {}
         Ok(Some(Kept::Capacity(run))) => {
-            styles.iter().for_each(|style| drop(terminal(&tiermark_report::capacity(&run, style), style)))
+            styles.iter().for_each(|style| drop(terminal(&tiermark_report::capacity(&run, style), style)));
         }
         Ok(Some(Kept::Load(run))) => {
             let view = crate::commands::load::shown::view(&run);

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign};
 
-use crate::legend::Legend;
+use crate::legend::{Legend, Sign};
 use crate::map::PairMap;
 use crate::plot::Plot;
 use crate::style::{Ink, Style};
@@ -77,6 +77,8 @@ pub struct Paragraph {
     pub ink: Ink,
     /// Whether the ink is that of the bullet alone.
     pub(crate) only_mark: bool,
+    /// The sign that its number has.
+    pub(crate) sign: Option<Sign>,
     /// How the text begins, and an ink for it: used where it stands in the first line.
     pub(crate) opening: Option<(String, Ink)>,
 }
@@ -178,6 +180,15 @@ impl Page {
     #[must_use]
     pub fn into_blocks(self) -> Vec<Block> {
         self.blocks
+    }
+
+    /// The same with the sign of a number in its first paragraph.
+    #[must_use]
+    pub fn with_sign(mut self, sign: Option<Sign>) -> Self {
+        if let Some(Block::Paragraph(first)) = self.blocks.first_mut() {
+            first.sign = sign;
+        }
+        self
     }
 
     /// The same with another beginning of its first paragraph: used where the text stands whole in the first line.

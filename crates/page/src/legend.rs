@@ -1,6 +1,7 @@
 //! Legends: what the signs mean that are in use on a page.
 
 use crate::style::Style;
+use crate::table::Table;
 use crate::text::glued;
 
 /// A sign beside a number.
@@ -32,13 +33,44 @@ pub struct Legend {
     pub keys: Vec<Key>,
 }
 
+/// Which signs a page uses.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Signs {
+    about: bool,
+    interval: bool,
+    ends: bool,
+}
+
+impl Signs {
+    pub(crate) fn add(&mut self, sign: Option<Sign>) {
+        match sign {
+            Some(Sign::About) => self.about = true,
+            Some(Sign::Interval) => self.interval = true,
+            Some(Sign::Ends) => self.ends = true,
+            None => {}
+        }
+    }
+
+    pub(crate) fn add_table(&mut self, table: &Table) {
+        table.cells().for_each(|cell| self.add(cell.sign));
+    }
+
+    fn has(self, sign: Sign) -> bool {
+        match sign {
+            Sign::About => self.about,
+            Sign::Interval => self.interval,
+            Sign::Ends => self.ends,
+        }
+    }
+}
+
 impl Legend {
-    /// The paragraph below some text.
-    pub(crate) fn below(&self, text: &str, style: &Style) -> String {
+    /// The paragraph below what uses some signs.
+    pub(crate) fn below(&self, used: Signs, style: &Style) -> String {
         let mut out = self.text.clone();
         for key in &self.keys {
-            let signs = key.signs.iter().filter(|sign| sign.is_in(text, style)).map(|sign| sign.shown(style));
-            let signs: Vec<&str> = signs.collect();
+            let signs: Vec<&str> =
+                key.signs.iter().filter(|sign| used.has(**sign)).map(|sign| sign.shown(style)).collect();
             if !signs.is_empty() {
                 out.push_str(&format!("; {}", glued(&format!("{} {}", signs.join(" or "), key.meaning))));
             }
@@ -54,55 +86,5 @@ impl Sign {
             Self::Interval => style.glyph("±", "+-"),
             Self::Ends => "(from–to)",
         }
-    }
-
-    fn is_in(self, text: &str, style: &Style) -> bool {
-        match self {
-            Self::About => has_about(text),
-            Self::Interval => has_intervals(text, style),
-            Self::Ends => has_ends(text, style),
-        }
-    }
-}
-
-/// Whether a text shows a number with its interval: narrow tables leave them out, and reasons speak of intervals of their own.
-fn has_intervals(text: &str, style: &Style) -> bool {
-    let sign = style.glyph("±", "+-");
-    let pieces: Vec<&str> = text.split(sign).collect();
-    pieces.windows(2).any(|pair| {
-        let before = pair[0].strip_suffix(' ').and_then(|rest| rest.chars().last());
-        before.is_some_and(|c| c.is_ascii_digit()) && pair[1].starts_with(|c: char| c.is_ascii_digit() || c == '<')
-    })
-}
-
-/// Whether a text shows a number that is known about: `~32 KiB`.
-fn has_about(text: &str) -> bool {
-    text.split('~').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// Whether a text shows a number with both ends of its interval: `29.1 (11.0–90.0)`.
-fn has_ends(text: &str, style: &Style) -> bool {
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    text.split('(').skip(1).zip(text.split('(')).any(|(inside, before)| {
-        let ends = inside.split_once(')').and_then(|(inside, _)| inside.split_once(style.glyph("–", "-")));
-        let number = |end: &str| end.parse::<f64>().is_ok();
-        ends.is_some_and(|(low, high)| number(low) && number(high)) && digit(before.trim_end().chars().last())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_of_reasons_are_none_of_the_table() {
-        let style = Style::default();
-        let ascii = Style { unicode: false, ..style };
-        assert!(has_intervals("L1  148 ±2!", &style) && has_intervals("0.33 ±<0.001", &style));
-        assert!(!has_intervals("suspect: one-way: interval ±3.5 % to ±9 %, wanted ±3.0 %", &style));
-        assert!(!has_intervals("widest interval ±31 %", &style));
-        assert!(has_intervals("148 +-2", &ascii));
-        assert!(has_ends("getppid  29.1 (11.0–90.0) ns!", &style) && !has_ends("29.1 (1 of 2: 3–4 pages)", &style));
-        assert!(has_ends("29.1 (11.0-90.0)", &ascii));
     }
 }

@@ -27,8 +27,8 @@ pub use html::{escaped, html};
 pub use legend::{Key, Legend, Sign};
 pub use map::PairMap;
 pub use number::{
-    achieved, bound_sign, graded, hertz, measured_size, median, nanoseconds, percent, rate, seconds, short_size, size,
-    time_unit, unit_name, value, with_interval,
+    Number, achieved, bound_sign, graded, hertz, measured_size, median, nanoseconds, percent, rate, seconds,
+    short_size, size, time_unit, unit_name, value, with_interval,
 };
 pub use plot::{Plot, PointAbout, ROWS, Series, letter, plot, plot_over};
 pub use style::{Ink, RateUnit, Style, grade_ink};

@@ -1,9 +1,46 @@
 //! Numbers for people: value, interval, unit.
 
+use std::fmt;
+
 use tiermark_model::{Bytes, Grade, Interval, Unit, Verdict, format_gbs, format_ns};
 
+use crate::legend::Sign;
 use crate::style::{Ink, RateUnit, Style, grade_ink};
 use crate::table::Cell;
+
+/// A number as people read it, and the sign that it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Number {
+    text: String,
+    /// That of its interval, or of what is known about.
+    pub sign: Option<Sign>,
+}
+
+impl Number {
+    /// A number that is known about.
+    #[must_use]
+    pub fn about(text: &str) -> Self {
+        Self { text: format!("~{text}"), sign: Some(Sign::About) }
+    }
+
+    /// The same with a text before and behind it.
+    #[must_use]
+    pub fn between(self, before: &str, after: &str) -> Self {
+        Self { text: format!("{before}{}{after}", self.text), ..self }
+    }
+}
+
+impl From<String> for Number {
+    fn from(text: String) -> Self {
+        Self { text, sign: None }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
 
 /// The median; `None` of nothing.
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -80,19 +117,19 @@ pub fn size(bytes: f64) -> String {
 }
 
 /// A size read off a curve: two significant digits, more than the steps of a curve resolve.
-pub fn measured_size(bytes: f64) -> String {
+pub fn measured_size(bytes: f64) -> Number {
     if !(0.0..9e18).contains(&bytes) {
-        return "?".to_owned();
+        return "?".to_owned().into();
     }
     let scales = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (scale, unit) = scales.into_iter().find(|(scale, _)| bytes >= *scale as f64).unwrap_or((1, "B"));
     let value = bytes / scale as f64;
-    match value {
+    Number::about(&match value {
         // A number that rounds up to the next power of ten has no decimal.
-        v if v < 9.95 => format!("~{v:.1} {unit}"),
-        v if v < 99.5 => format!("~{v:.0} {unit}"),
-        v => format!("~{:.0} {unit}", (v / 10.0).round() * 10.0),
-    }
+        v if v < 9.95 => format!("{v:.1} {unit}"),
+        v if v < 99.5 => format!("{v:.0} {unit}"),
+        v => format!("{:.0} {unit}", (v / 10.0).round() * 10.0),
+    })
 }
 
 /// Size in short for axes and heads: `32K`, `1.5M`.
@@ -137,41 +174,45 @@ pub fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
 /// `155.2 ±0.4`: the value with the wider side of its interval, or alone where it has none.
 ///
 /// Both get the same decimals: one more than the value alone would have where the interval is too narrow to show.
-pub fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> String {
+pub fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> Number {
     if unit == Unit::BytesPerSecond && style.rate_unit == RateUnit::Both {
-        return style.in_rate_units(|style| with_interval(of, interval, unit, style));
+        let one = |rate_unit| with_interval(of, interval, unit, &style.with_rates_in(rate_unit));
+        let text = style.in_rate_units(|style| one(style.rate_unit).text);
+        return Number { text, ..one(RateUnit::Si) };
     }
     let shown = value(of, unit, style);
     // The interval of a median is not symmetric.
     let half = interval.map(|i| (i.high - of).max(of - i.low)).filter(|half| half.is_finite() && *half >= 0.0);
-    let (Some(half), true) = (half, of.is_finite()) else { return shown };
+    let (Some(half), true) = (half, of.is_finite()) else { return shown.into() };
     // With a ± the number could seem to go below zero: both ends are shown instead.
     if let Some(i) = interval.filter(|_| half > of && matches!(unit, Unit::Ns | Unit::BytesPerSecond)) {
         let dash = style.glyph("–", "-");
         let low = if i.low > 0.0 { value(i.low, unit, style) } else { "0".to_owned() };
-        return format!("{shown} ({low}{dash}{})", value(i.high, unit, style));
+        let text = format!("{shown} ({low}{dash}{})", value(i.high, unit, style));
+        return Number { text, sign: Some(Sign::Ends) };
     }
     let sign = style.glyph("±", "+-");
+    let number = |text: String| Number { text, sign: Some(Sign::Interval) };
     let scale = match unit {
         Unit::Ns | Unit::Cycles | Unit::BytesPerCycle => 1.0,
         Unit::BytesPerSecond => style.axis().0,
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
-            return format!("{shown} {sign}{}", value(half, unit, style));
+            return number(format!("{shown} {sign}{}", value(half, unit, style)));
         }
     };
     let (of, half) = (of / scale, half / scale);
     if of.abs() >= 1e7 || half >= 1e7 {
-        return format!("{shown} {sign}{half:.1e}");
+        return number(format!("{shown} {sign}{half:.1e}"));
     }
     let decimals = shown.split_once('.').map_or(0, |(_, d)| d.len());
     let more = decimals + 1;
-    if half >= 0.5 * 0.1f64.powi(decimals as i32) || half == 0.0 {
+    number(if half >= 0.5 * 0.1f64.powi(decimals as i32) || half == 0.0 {
         format!("{shown} {sign}{half:.decimals$}")
     } else if half >= 0.5 * 0.1f64.powi(more as i32) {
         format!("{of:.more$} {sign}{half:.more$}")
     } else {
         format!("{shown} {sign}<{:.more$}", 0.1f64.powi(more as i32))
-    }
+    })
 }
 
 /// The sign before a bound; `None` where it has no direction of its own.
@@ -186,7 +227,10 @@ pub fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
 /// A number with the mark of its grade behind it, where that is not trusted; one column is kept free for the mark.
 ///
 /// A bound says which way: at most so long, at least so much.
-pub fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
+pub fn graded(number: Option<impl Into<Number>>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
+    let number: Option<Number> = number.map(Into::into);
+    let sign = number.as_ref().and_then(|number| number.sign);
+    let text = number.map(|number| number.text);
     // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
     let is_marked = text.is_some() || verdict.grade > Grade::Suspect;
     let grade = if is_marked { verdict.grade } else { Grade::Trusted };
@@ -196,14 +240,15 @@ pub fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style: &Style
         None if grade == Grade::Invalid => return Cell::inked(format!("{} ", style.absent()), grade_ink(grade)),
         text => text.unwrap_or_else(|| style.absent().to_owned()),
     };
-    match grade {
+    let cell = match grade {
         Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),
         Grade::Bound => match bound_sign(unit, style) {
             Some(sign) => Cell::inked(format!("{sign}{text} "), Ink::Plain),
             None => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
         },
         grade => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
-    }
+    };
+    cell.with_sign(sign)
 }
 
 #[cfg(test)]
@@ -214,27 +259,30 @@ mod tests {
     fn values_carry_their_interval_with_the_same_decimals() {
         let style = Style::default();
         let interval = |low, high| Some(Interval { low, high, level: 0.95 });
-        assert_eq!(with_interval(155.2e9, interval(154.9e9, 155.6e9), Unit::BytesPerSecond, &style), "155.2 ±0.4");
-        assert_eq!(with_interval(84.31, interval(84.0, 84.5), Unit::Ns, &style), "84.3 ±0.3");
-        assert_eq!(with_interval(1.434, interval(1.43, 1.44), Unit::Ns, &style), "1.43 ±0.01");
-        assert_eq!(with_interval(1.4286, interval(1.427, 1.430), Unit::Ns, &style), "1.429 ±0.002");
-        assert_eq!(with_interval(112.4, interval(112.1, 112.6), Unit::Ns, &style), "112.4 ±0.3");
-        assert_eq!(with_interval(112.4, interval(112.399, 112.401), Unit::Ns, &style), "112 ±<0.1");
+        assert_eq!(with_interval(155.2e9, interval(154.9e9, 155.6e9), Unit::BytesPerSecond, &style).text, "155.2 ±0.4");
+        assert_eq!(with_interval(84.31, interval(84.0, 84.5), Unit::Ns, &style).text, "84.3 ±0.3");
+        assert_eq!(with_interval(1.434, interval(1.43, 1.44), Unit::Ns, &style).text, "1.43 ±0.01");
+        assert_eq!(with_interval(1.4286, interval(1.427, 1.430), Unit::Ns, &style).text, "1.429 ±0.002");
+        assert_eq!(with_interval(112.4, interval(112.1, 112.6), Unit::Ns, &style).text, "112.4 ±0.3");
+        assert_eq!(with_interval(112.4, interval(112.399, 112.401), Unit::Ns, &style).text, "112 ±<0.1");
         assert_eq!(hertz(2.1e9), "2.100 GHz");
         // Two allocations that differ: nothing here may read as a time below zero.
-        assert_eq!(with_interval(29.1, interval(11.0, 90.0), Unit::Ns, &style), "29.1 (11.0–90.0)");
-        assert_eq!(with_interval(29.1, interval(-40.0, 90.0), Unit::Ns, &style), "29.1 (0–90.0)");
-        assert_eq!(with_interval(84.31, None, Unit::Ns, &style), "84.3");
-        assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
+        assert_eq!(with_interval(29.1, interval(11.0, 90.0), Unit::Ns, &style).text, "29.1 (11.0–90.0)");
+        assert_eq!(with_interval(29.1, interval(-40.0, 90.0), Unit::Ns, &style).text, "29.1 (0–90.0)");
+        assert_eq!(with_interval(84.31, None, Unit::Ns, &style).text, "84.3");
+        assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style).text, "?");
         let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..style };
-        assert_eq!(with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii), "100.0 +-1.0");
+        assert_eq!(
+            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii).text,
+            "100.0 +-1.0"
+        );
         let both = style.with_rates_in(RateUnit::Both);
         assert_eq!(rate(107.4e9, &both), "107.4 (100.0)");
         assert_eq!(
-            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &both),
+            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &both).text,
             "107.4 ±1.1 (100.0 ±1.0)"
         );
-        assert_eq!(with_interval(84.31, None, Unit::Ns, &both), "84.3");
+        assert_eq!(with_interval(84.31, None, Unit::Ns, &both).text, "84.3");
     }
 
     #[test]
@@ -266,7 +314,7 @@ mod tests {
             (506.0 * 1_048_576.0, "~510 MiB"),
             (f64::NAN, "?"),
         ] {
-            assert_eq!(measured_size(bytes), shown);
+            assert_eq!(measured_size(bytes).text, shown);
         }
     }
 

@@ -47,14 +47,14 @@ impl PointAbout {
     /// A point that stands for several between two ends.
     #[must_use]
     pub fn between(low: f64, high: f64, of: String) -> Self {
-        Self { low: Some(drawn(low)), high: Some(drawn(high)), of, ..Self::default() }
+        Self { low: Some(rounded(low)), high: Some(rounded(high)), of, ..Self::default() }
     }
 
     /// The same with the ends of an interval and what a program got, in units of the axis.
     #[must_use]
     pub fn reaching(self, ends: Option<(f64, f64)>, now: Option<f64>) -> Self {
-        let (low, high) = (ends.map(|(low, _)| drawn(low)), ends.map(|(_, high)| drawn(high)));
-        Self { low, high, now: now.map(drawn), ..self }
+        let (low, high) = (ends.map(|(low, _)| rounded(low)), ends.map(|(_, high)| rounded(high)));
+        Self { low, high, now: now.map(rounded), ..self }
     }
 
     /// Adds to what the point is of.
@@ -73,7 +73,7 @@ impl PointAbout {
 }
 
 /// Five digits are more than any picture shows.
-pub(crate) fn drawn(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 

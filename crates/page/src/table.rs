@@ -2,6 +2,7 @@
 
 use tiermark_model::Unit;
 
+use crate::legend::Sign;
 use crate::style::{Ink, Style};
 use crate::text::{clean, spoken};
 
@@ -27,6 +28,8 @@ pub struct Cell {
     bar: Option<f64>,
     /// What follows the text where a page is wide.
     if_wide: String,
+    /// The sign that its number has.
+    pub(crate) sign: Option<Sign>,
 }
 
 /// The columns from which a page is wide.
@@ -57,6 +60,12 @@ impl Cell {
         Self { if_wide: text.to_owned(), ..self }
     }
 
+    /// The same with the sign of its number.
+    #[must_use]
+    pub fn with_sign(self, sign: Option<Sign>) -> Self {
+        Self { sign, ..self }
+    }
+
     /// The same, coloured by a value.
     #[must_use]
     pub fn heated(self, heat: Option<f64>) -> Self {
@@ -73,7 +82,7 @@ impl Cell {
             }
             None => spoken(&format!("{}{more}", self.text), style),
         };
-        Self { text, ink: self.ink, heat: self.heat, ..Self::default() }
+        Self { text, ink: self.ink, heat: self.heat, sign: self.sign, ..Self::default() }
     }
 }
 

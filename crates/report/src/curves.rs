@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Purpose, Refusal, Unit};
 use tiermark_page::{
-    Align, Cell, Fit, Page, Plot, ROWS, Series, Style, Table, fitting, graded, heading, paragraph, percent, plot,
+    Align, Cell, Fit, Ink, Page, Plot, ROWS, Series, Style, Table, fitting, graded, heading, paragraph, percent, plot,
     short_size, space, unit_name, variants, with_interval,
 };
 
@@ -131,7 +131,7 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
         let drawn = |most: usize| groups.chunks(most).map(|some| drawn(some, metric, machine, rows, style)).collect();
         out += variants(drawn(CURVES), drawn(CURVES_IN_COLOUR));
         let counted = || reasons(&points, &names).counted(points.len(), "points");
-        let counted = || counted().map(|text| paragraph("  ", &text, tiermark_page::Ink::Dim)).unwrap_or_default();
+        let counted = || counted().map(|text| paragraph("  ", &text, Ink::Dim)).unwrap_or_default();
         out += match detail {
             Detail::Brief => Page::new(),
             _ if style.verbose => by_size(&points, &names, style),
@@ -206,7 +206,7 @@ fn drawn(
     let log_y = metric == Metric::Latency || wide(&series);
     let drawing =
         plot(Plot { unit: unit.to_owned(), log_y, series, marks: cache_marks(machine), rows, ..Plot::default() });
-    if drawing.is_empty() { paragraph("  ", "no point could be measured", tiermark_page::Ink::Dim) } else { drawing }
+    if drawing.is_empty() { paragraph("  ", "no point could be measured", Ink::Dim) } else { drawing }
 }
 
 /// Whether the values are so far apart that a linear axis would flatten the small ones into its lowest row.
@@ -270,7 +270,7 @@ fn shared_lines(cells: &[&Observation]) -> Page {
         return Page::new();
     }
     let text = format!("accesses that share a line of {LINE} bytes: {}", said.join(", "));
-    paragraph("  ", &text, tiermark_page::Ink::Dim)
+    paragraph("  ", &text, Ink::Dim)
 }
 
 /// Which kernels won in a table, a line a column; columns with the same winners share it.
@@ -284,7 +284,7 @@ fn winners(groups: &[(String, Vec<&Observation>)]) -> Page {
         }
     }
     lines.retain(|(_, won)| !won.is_empty());
-    lines.iter().map(|(name, won)| paragraph("  ", format!("{name}: {won}"), tiermark_page::Ink::Dim)).collect()
+    lines.iter().map(|(name, won)| paragraph("  ", format!("{name}: {won}"), Ink::Dim)).collect()
 }
 
 /// `avx512 at 64K, 1M; avx512-nta at 64M`; empty if the user named the kernel.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, Unit, Verdict};
 use tiermark_page::{
-    Align, Cell, Fit, Page, Style, Table, fitting, grade_ink, graded, heading, measured_size, nanoseconds, paragraph,
-    percent, rate, with_interval,
+    Align, Cell, Fit, Ink, Number, Page, Style, Table, fitting, grade_ink, graded, heading, measured_size, nanoseconds,
+    paragraph, percent, rate, with_interval,
 };
 
 use crate::kernels::{Winner, kernels};
@@ -134,7 +134,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -
     out += key(&rows, only, style);
     out += reasons.page(style);
     for note in notes {
-        out += paragraph("  ", &note, tiermark_page::Ink::Dim);
+        out += paragraph("  ", &note, Ink::Dim);
     }
     out += shares(shown, style);
     out += kernels(&winners, style);
@@ -187,7 +187,7 @@ fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) 
         |row: &LadderRow<'a>, span: usize| row.rates.iter().skip(span).step_by(SPANS.len()).flatten().next().copied();
     let measured = footprints(rows.iter().map(|(_, row)| [row.latency, first(row, 0), first(row, 1)]));
     let texts = [parts.join("; "), measured].into_iter().filter(|text| !text.is_empty());
-    texts.map(|text| paragraph("  ", &text, tiermark_page::Ink::Dim)).collect()
+    texts.map(|text| paragraph("  ", &text, Ink::Dim)).collect()
 }
 
 /// The memory that rows were measured over, of each their latency and a rate by one core and by all: a part of the tier, whose rest
@@ -265,16 +265,16 @@ impl<'a> LadderRow<'a> {
     }
 
     fn cells(&self, name: &str, style: &Style) -> Vec<Cell> {
-        let number = |f: Option<&Finding>, show: &dyn Fn(&Finding, f64) -> String| match f {
+        let number = |f: Option<&Finding>, show: &dyn Fn(&Finding, f64) -> Number| match f {
             Some(f) => graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit, style),
-            None => graded(None, &Verdict::trusted(), Unit::Count, style),
+            None => graded(None::<String>, &Verdict::trusted(), Unit::Count, style),
         };
         let mut cells = vec![Cell::new(name), number(self.size, &|_, v| measured_size(v))];
         cells.push(number(self.latency, &|f, v| match f.interval {
             Some(_) => with_interval(v, f.interval, f.unit, style),
-            None => nanoseconds(v),
+            None => nanoseconds(v).into(),
         }));
-        cells.extend(self.rates.iter().map(|f| number(*f, &|_, v| rate(v, style))));
+        cells.extend(self.rates.iter().map(|f| number(*f, &|_, v| rate(v, style).into())));
         cells.push(Cell::new(self.peak.and_then(|f| f.value).map(percent).unwrap_or_default()));
         cells.push(self.worst().map_or_else(Cell::default, |grade| {
             // The word is added where the terminal has room for it.
@@ -318,7 +318,7 @@ fn shares(shown: &mut Shown<'_>, style: &Style) -> Page {
     };
     for (name, parts) in grouped(shares.iter().map(part)) {
         let text = format!("{name}, share of the theoretical peak: {}", parts.join(", "));
-        out += paragraph("  ", &text, tiermark_page::Ink::Plain);
+        out += paragraph("  ", &text, Ink::Plain);
     }
     out + reasons.page(style)
 }

@@ -1,4 +1,5 @@
-//! Views of tiermark's documents: pure functions from data to text. Nothing here reads, writes or measures.
+//! Views of tiermark's documents: pure functions from data to pages, and layouts of other programs. Nothing here reads,
+//! writes or measures.
 
 #![forbid(unsafe_code)]
 

@@ -59,7 +59,7 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> Page {
             Some(f) => {
                 let at_least = f.labels.is(Labels::STATISTIC, "at least");
                 let bound = if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() };
-                let shown = |v: f64| format!("{bound}{}", with_interval(v, f.interval, f.unit, style));
+                let shown = |v: f64| with_interval(v, f.interval, f.unit, style).between(&bound, "");
                 graded(f.value.map(shown), &f.verdict, f.unit, style)
             }
             None => Cell::default(),

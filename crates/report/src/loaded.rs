@@ -279,8 +279,8 @@ fn table(findings: &[&Finding], style: &Style) -> Page {
             of(metric).map_or_else(absent, |f| {
                 // That of a knee is no confidence interval, but where the next points are: its remark says so.
                 let interval = f.interval.filter(|_| *metric != Quantity::LoadedKnee);
-                let none =
-                    (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid).then(|| NO_KNEE.to_owned());
+                let none = (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid)
+                    .then(|| NO_KNEE.to_owned().into());
                 let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
                 let is_told = is_number(f) && (shown.is_some() || none.is_none());
                 let verdict = if is_told { f.verdict.clone() } else { Verdict::trusted() };

@@ -287,11 +287,12 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> Page {
 /// The best weights of each sweep.
 fn best(findings: &[&Finding], style: &Style) -> Page {
     let line = |f: &&Finding| {
-        let rate = f.value.map_or_else(|| style.absent().to_owned(), |v| with_interval(v, f.interval, f.unit, style));
+        let rate = f.value.map(|v| with_interval(v, f.interval, f.unit, style));
+        let rate = rate.unwrap_or_else(|| style.absent().to_owned().into());
         let note = f.note().map_or_else(String::new, |note| format!("; {note}"));
         let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
         let text = format!("Best weights for {op} from {from}: {weights} with {rate} {}{note}", style.rate_unit());
-        paragraph("  ", &text, Ink::Plain)
+        paragraph("  ", &text, Ink::Plain).with_sign(rate.sign)
     };
     findings.iter().map(line).collect()
 }

@@ -60,7 +60,7 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> Page {
     if style.verbose {
         for f in findings {
             let note = f.note().map(|note| format!("{}: {note}", f.metric.part()));
-            out += note.map_or_else(Page::new, |note| paragraph("  ", &note, Ink::Dim));
+            out.extend(note.map(|note| paragraph("  ", &note, Ink::Dim)));
         }
     }
     out

@@ -33,7 +33,7 @@ pub fn run(run: &Run, style: &Style) -> Page {
     }
     let mut out = if survey::is_survey(run) { survey::survey(run, style) + space() } else { Page::new() };
     out += header(run);
-    out += run.plan.as_ref().map_or_else(Page::new, |plan| page(plan, style));
+    out.extend(run.plan.as_ref().map(|plan| page(plan, style)));
     if run.plan.as_ref().is_some_and(|plan| plan.machine) {
         out += space() + machine(&run.machine, style);
     }
@@ -53,11 +53,11 @@ pub fn run(run: &Run, style: &Style) -> Page {
         out += space() + rule();
     }
     let beside = published(run, style);
-    let beside_is_empty = beside.is_empty();
-    let summary = summary(&numbers, style);
     // The rule is the empty line.
+    let is_below_rule = parts.len() > 1 && beside.is_empty();
     out += beside;
-    if !summary.is_empty() && (parts.len() == 1 || !beside_is_empty) {
+    let summary = summary(&numbers, style);
+    if !summary.is_empty() && !is_below_rule {
         out += space();
     }
     out += summary;

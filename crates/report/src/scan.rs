@@ -34,7 +34,7 @@ pub(crate) fn scan(findings: &[&Finding], style: &Style) -> Page {
         out += heading("Latency by region, ns") + drawn;
     }
     for median in of(findings, &Quantity::ScanMedian) {
-        let number = median.value.map(|v| with_interval(v, None, median.unit, style)).unwrap_or_default();
+        let number = median.value.map(|v| with_interval(v, None, median.unit, style).to_string()).unwrap_or_default();
         let notes: Vec<&str> = median.notes.iter().map(|note| note.text.as_str()).collect();
         let of = what(median);
         let line = format!("node {}, {of}: median {number}, {}", label(median, Labels::NODE), notes.join("; "));

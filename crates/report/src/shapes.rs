@@ -2,7 +2,7 @@
 
 use tiermark_model::{Finding, Labels, Quantity, Unit};
 use tiermark_page::{
-    Align, Cell, Ink, Page, Style, Table, graded, heading, measured_size, paragraph, percent, size, value,
+    Align, Cell, Ink, Number, Page, Style, Table, graded, heading, measured_size, paragraph, percent, size, value,
     with_interval,
 };
 
@@ -151,12 +151,12 @@ fn geometry(findings: &[&Finding], style: &Style) -> Page {
 }
 
 /// A number, or about where it lies: only what is known exactly is written without a tilde.
-fn resolved(finding: &Finding, of: f64, style: &Style) -> String {
+fn resolved(finding: &Finding, of: f64, style: &Style) -> Number {
     match finding.interval {
         Some(i) if i.low < i.high && finding.unit == Unit::Bytes => measured_size(of),
-        Some(i) if i.low < i.high => format!("~{}", value(of, finding.unit, style)),
-        _ if finding.unit == Unit::Bytes => size(of),
-        _ => value(of, finding.unit, style),
+        Some(i) if i.low < i.high => Number::about(&value(of, finding.unit, style)),
+        _ if finding.unit == Unit::Bytes => size(of).into(),
+        _ => value(of, finding.unit, style).into(),
     }
 }
 
@@ -200,9 +200,9 @@ fn buffers(findings: &[&Finding], style: &Style) -> Page {
     let cell = |f: &Finding| {
         let at_least = f.labels.is(Labels::STATISTIC, "at least");
         let text = f.value.map(|v| match f.unit {
-            Unit::Count if at_least => format!("{} {v}", style.glyph("≥", ">=")),
+            Unit::Count if at_least => format!("{} {v}", style.glyph("≥", ">=")).into(),
             Unit::Count => resolved(f, v, style),
-            unit => value(v, unit, style),
+            unit => value(v, unit, style).into(),
         });
         graded(text, &f.verdict, f.unit, style)
     };

@@ -78,13 +78,17 @@ mod tests {
         };
         let size = found(tiermark_model::Quantity::TierSize, Unit::Bytes, 0.98);
         let time = found(tiermark_model::Quantity::Latency, Unit::Ns, 0.95);
-        let below = |text: &str, numbers: &[&Finding]| {
-            let style = Style::default();
-            terminal(&(paragraph("", text, Ink::Plain) + summary(numbers, &style)), &style)
+        let style = Style::default();
+        let below = |signs: &[Sign], numbers: &[&Finding]| {
+            let one = |sign: &Sign| paragraph("", "a number", Ink::Plain).with_sign(Some(*sign));
+            terminal(&(signs.iter().map(one).collect::<Page>() + summary(numbers, &style)), &style)
         };
-        let said = below("~100 B 100 ±1", &[&size, &time]);
-        assert_eq!(said, "~100 B 100 ±1\nall 2 numbers trusted; ~ is about; ± is a 95 % interval\n");
+        let said = below(&[Sign::About, Sign::Interval], &[&size, &time]);
+        assert!(said.ends_with("all 2 numbers trusted; ~ is about; ± is a 95 % interval\n"), "{said}");
+        let ends = below(&[Sign::Ends, Sign::Interval], &[&time]);
+        assert!(ends.ends_with("trusted; ± or (from–to) is a 95 % interval\n"), "{ends}");
         let wide = found(tiermark_model::Quantity::Latency, Unit::Ns, 0.98);
-        assert!(below("100 ±1", &[&time, &wide]).contains("± is a 95 to 98 % interval"));
+        assert!(below(&[Sign::Interval], &[&time, &wide]).contains("± is a 95 to 98 % interval"));
+        assert!(below(&[], &[&time]).ends_with("trusted\n"), "a sign that nothing has needs no meaning");
     }
 }

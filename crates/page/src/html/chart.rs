@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::plot::{Plot, PointAbout, drawn};
+use crate::plot::{Plot, PointAbout, rounded};
 use crate::style::Style;
 use crate::text::spoken;
 
@@ -45,7 +45,11 @@ pub(super) fn json(plot: &Plot, style: &Style) -> String {
             .iter()
             .map(|series| Curve {
                 name: spoken(&series.name, style),
-                points: series.points.iter().map(|(x, y)| (if is_size { *x } else { drawn(*x) }, drawn(*y))).collect(),
+                points: series
+                    .points
+                    .iter()
+                    .map(|(x, y)| (if is_size { *x } else { rounded(*x) }, rounded(*y)))
+                    .collect(),
                 about: &series.about,
                 scatter: series.scatter,
                 behind: series.behind,

@@ -5,6 +5,7 @@ mod escape;
 mod map;
 
 use crate::block::{Block, Page, Paragraph};
+use crate::legend::Signs;
 use crate::map::PairMap;
 use crate::plot::Plot;
 use crate::style::{Ink, Style};
@@ -21,8 +22,8 @@ struct Elements<'a> {
     /// Names of elements begin with this.
     id: &'a str,
     out: String,
-    /// What was said, for legends.
-    seen: String,
+    /// The signs in use so far.
+    signs: Signs,
     /// Lines that are shown as they are, until something else comes.
     lines: String,
     /// The heading that the next table or chart is under.
@@ -41,7 +42,7 @@ pub fn html(page: &Page, id: &str, style: &Style) -> String {
         style,
         id,
         out: String::new(),
-        seen: String::new(),
+        signs: Signs::default(),
         lines: String::new(),
         title: String::new(),
         open: false,
@@ -82,7 +83,7 @@ impl Elements<'_> {
             }
             Block::Map(map) => self.map(map),
             Block::Legend(legend) => {
-                let text = legend.below(&self.seen, &style);
+                let text = legend.below(self.signs, &style);
                 self.paragraph(&Paragraph { text: text.into(), ..Paragraph::default() });
             }
             _ => {}
@@ -98,7 +99,7 @@ impl Elements<'_> {
 
     fn paragraph(&mut self, p: &Paragraph) {
         let said = flowing(&p.text.text(&self.style), &self.style);
-        self.seen.push_str(&format!("{said}\n"));
+        self.signs.add(p.sign);
         match &p.label {
             None if p.ink == Ink::Head => self.section(&format!("{}{said}", p.prefix.trim_start()), "h2"),
             _ => self.out.push_str(&paragraph(p, &said)),
@@ -147,7 +148,7 @@ impl Elements<'_> {
             let beside = Paragraph { label: Some((label.clone(), 0)), ..Paragraph::default() };
             self.out.push_str(&paragraph(&beside, ""));
         }
-        table.cells().for_each(|cell| self.seen.push_str(&format!("{}\t", cell.text)));
+        self.signs.add_table(table);
         let title = if self.title.is_empty() { "Results" } else { &self.title };
         let title = text(title);
         let range = heat_range(table);

@@ -8,6 +8,7 @@ mod shades;
 mod table;
 
 use crate::block::{Block, Fit, Page, Paragraph, written};
+use crate::legend::Signs;
 use crate::style::{Ink, Style};
 use crate::text::{spoken, width, wrap};
 pub(crate) use map::{bin_size, shaded};
@@ -15,7 +16,7 @@ pub(crate) use map::{bin_size, shaded};
 /// A page as text: lines that end in a line feed.
 #[must_use]
 pub fn terminal(page: &Page, style: &Style) -> String {
-    let mut lines = Lines { style, out: String::new(), owes_space: false, is_narrow: false };
+    let mut lines = Lines { style, out: String::new(), signs: Signs::default(), owes_space: false, is_narrow: false };
     lines.page(page);
     lines.out
 }
@@ -29,6 +30,8 @@ pub(crate) fn drawing(of: &crate::plot::Plot, style: &Style) -> String {
 struct Lines<'a> {
     style: &'a Style,
     out: String,
+    /// The signs in use so far.
+    signs: Signs,
     /// Whether an empty line comes before the next block.
     owes_space: bool,
     /// Whether something was left out for want of room.
@@ -49,8 +52,14 @@ impl Lines<'_> {
                 self.write(&format!("{}\n", style.paint(Ink::Dim, &line)));
             }
             Block::Heading(text) => self.heading(text),
-            Block::Paragraph(paragraph) => self.write(&lines_of(paragraph, style)),
-            Block::Table(table) => self.write(&table::table(table, style)),
+            Block::Paragraph(paragraph) => {
+                self.signs.add(paragraph.sign);
+                self.write(&lines_of(paragraph, style));
+            }
+            Block::Table(table) => {
+                self.signs.add_table(table);
+                self.write(&table::table(table, style));
+            }
             Block::Plot(plot) => self.write(&plot::plot(plot, style)),
             Block::Map(map) => {
                 let binned = map.binned(bin_size(map));
@@ -61,7 +70,7 @@ impl Lines<'_> {
             Block::Raw(lines, ink) => self.write(&format!("{}\n", style.paint(*ink, lines))),
             Block::Command(command) => self.write(&command::lines(command, style)),
             Block::Legend(legend) => {
-                let text = legend.below(&self.out, style);
+                let text = legend.below(self.signs, style);
                 self.write(&paragraph("", &text, Ink::Plain, style));
             }
             Block::Fitting(pages, fit) => self.first_that_fits(pages, *fit),
@@ -145,3 +154,6 @@ fn labelled(label: &str, gutter: usize, lines: &str, style: &Style) -> String {
     let rest = lines.strip_prefix(&" ".repeat(gutter)).unwrap_or(lines);
     format!("{}{}{rest}", style.paint(Ink::Head, label), " ".repeat(gutter.saturating_sub(width(label))))
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,7 +35,7 @@ pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -
     let mut out = labelled("first", described_first(comparison));
     out += labelled("other", described(&other.run));
     out += other_machine(comparison, other);
-    out += clock_text(other, style).map_or_else(Page::new, |text| labelled("clock", &text));
+    out.extend(clock_text(other, style).map(|text| labelled("clock", &text)));
     let moved = moved(other);
     let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
     let ink = if worse { Ink::Bad } else { Ink::Good };

@@ -150,17 +150,17 @@ fn cells(part: &PointGroup<'_>, row: &str, columns: &[String], intervals: bool, 
 
 /// A time with its own unit, since one table reaches from ns to ms; a rate in the style's.
 pub(super) fn cell(finding: &Finding, intervals: bool, style: &Style) -> Cell {
-    let told = |of: f64, interval: Option<Interval>, unit: Unit| match intervals {
+    let number = |of: f64, interval: Option<Interval>, unit: Unit| match intervals {
         true => with_interval(of, interval, unit, style),
-        false => value(of, unit, style),
+        false => value(of, unit, style).into(),
     };
     let text = finding.value.map(|value| match finding.unit {
         Unit::Ns => {
             let (scale, unit) = time_unit(value, style);
             let interval = finding.interval.map(|i| Interval { low: i.low / scale, high: i.high / scale, ..i });
-            format!("{} {unit}", told(value / scale, interval, Unit::Ns))
+            number(value / scale, interval, Unit::Ns).between("", &format!(" {unit}"))
         }
-        unit => format!("{} {}", told(value, finding.interval, unit), unit_name(unit, style)),
+        unit => number(value, finding.interval, unit).between("", &format!(" {}", unit_name(unit, style))),
     });
     graded(text, &finding.verdict, finding.unit, style)
 }

@@ -106,7 +106,7 @@ fn scaled(figure: &Figure<'_>, scale: f64, style: &Style) -> Cell {
 /// The size of a tier as measured, else in parentheses as declared.
 pub(super) fn size(row: &TierRow<'_>, machine: &Machine) -> String {
     let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
-    measured.map(measured_size).or_else(|| declared(&row.name, machine)).unwrap_or_default()
+    measured.map(|bytes| measured_size(bytes).to_string()).or_else(|| declared(&row.name, machine)).unwrap_or_default()
 }
 
 fn declared(tier: &str, machine: &Machine) -> Option<String> {

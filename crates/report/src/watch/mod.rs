@@ -8,7 +8,7 @@ mod summary;
 mod traffic;
 
 use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
-use tiermark_page::{Page, Style, right};
+use tiermark_page::{Ink, Page, Style, right};
 
 pub use active::watch_time;
 pub use alarm::{watch_alarm, watch_alert_value};
@@ -68,7 +68,7 @@ pub fn watch_simulated(name: &str) -> Page {
 /// The heading of the text lines of a sample and those after it.
 pub fn watch_heading(first: &WatchSample, style: &Style) -> String {
     let line = fitting(first, style).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
-    style.paint(tiermark_page::Ink::Head, &line)
+    style.paint(Ink::Head, &line)
 }
 
 /// A sample in one line.

@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::placed as says;
 use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
-use tiermark_page::{Align, Cell, Page, Style, Table, paragraph, seconds};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, paragraph, seconds};
 
 use super::active::time;
 use super::{short, watch_simulated};
@@ -99,14 +99,14 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
         }
     }
     let simulated = watched.simulated.map_or_else(Page::new, watch_simulated);
-    let mut out = simulated + paragraph("", &head, tiermark_page::Ink::Head) + table;
+    let mut out = simulated + paragraph("", &head, Ink::Head) + table;
     if life.of("traffic.total_bytes").is_some() {
         let note = format!("Memory traffic: {}", says::watch_counts_unchecked());
-        out += paragraph("", &note, tiermark_page::Ink::Dim);
+        out += paragraph("", &note, Ink::Dim);
     }
     for (what, words) in [("Always 0", zero), ("Not reported by this system", unknown)] {
         if !words.is_empty() {
-            out += paragraph("", format!("{what}: {}", words.join("; ")), tiermark_page::Ink::Dim);
+            out += paragraph("", format!("{what}: {}", words.join("; ")), Ink::Dim);
         }
     }
     out
