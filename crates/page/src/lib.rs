@@ -1,7 +1,7 @@
 //! Pages as values: a [`Page`] is a list of blocks, and a backend decides how they look.
 //!
 //! Views add headings, paragraphs, tables, plots and maps to a page. [`terminal`] lays it out in columns, [`html`] makes
-//! elements of it for a browser. What depends on the room there is (wrapped lines, tables that are cut, plots in
+//! elements of it for a browser, [`markdown`] writes it for wikis and pull requests. What depends on the room there is (wrapped lines, tables that are cut, plots in
 //! characters) is decided here and nowhere else.
 
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@ mod block;
 mod html;
 mod legend;
 mod map;
+mod markdown;
 mod number;
 mod plot;
 mod round;
@@ -26,6 +27,7 @@ pub use block::{
 pub use html::{escaped, html};
 pub use legend::{Key, Legend, Sign};
 pub use map::PairMap;
+pub use markdown::{escaped_markdown, markdown};
 pub use number::{
     Number, achieved, bound_sign, graded, hertz, measured_size, median, nanoseconds, percent, rate, seconds,
     short_size, size, time_unit, unit_name, value, with_interval,
