@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tiermark_capacity::guest::protocol::{Lines, Reply};
 use tiermark_capacity::saved::SavedRun;
 use tiermark_machine::Root;
+use tiermark_page::terminal;
 use tiermark_undo::{Asked, Change, Journal, JournalHeader, StateDir, SystemWriter, is_noted, pending, restore_all};
 
 use super::input::{Input, edited, edited_lines};
@@ -156,7 +157,10 @@ pub(crate) fn changes(bytes: &[u8]) {
     if let Ok(restored) = restore_all(&state, &mut system, &Asked { force, forget: vec!["/dev/vdb".to_owned()] }) {
         let _ = (
             restored.incomplete(),
-            tiermark_report::change_rows(&restored.rows, "", &tiermark_report::Style::default()),
+            terminal(
+                &tiermark_report::change_rows(&restored.rows, "", &tiermark_page::Style::default()),
+                &tiermark_page::Style::default(),
+            ),
         );
     }
     let _ = fs::remove_file(file);

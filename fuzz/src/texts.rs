@@ -10,7 +10,7 @@ pub(crate) fn curves(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(points) = tiermark_report::read_mess(&text) {
         for width in [40, 120] {
-            let style = tiermark_report::Style { width, ..Default::default() };
+            let style = tiermark_page::Style { width, ..Default::default() };
             let _ = tiermark_report::loaded_curves("curves", &points, &style);
         }
     }

@@ -4,6 +4,7 @@ use serde_json::json;
 use tiermark_engine::Host;
 use tiermark_engine::admit::{Fresh, admit};
 use tiermark_model::{Exit, Labels, Plan, Purpose, Refusal, Request};
+use tiermark_page::terminal;
 
 use crate::args::RunArgs;
 use crate::outcome;
@@ -39,7 +40,10 @@ pub(crate) fn run(
         Some(values) => output::print(&output::json(&values)?)?,
         None if !left.is_empty() => {
             let head = simulated.map_or_else(String::new, |name| format!("SIMULATED machine '{name}'\n\n"));
-            output::print(&(head + &tiermark_report::plan(&left, &output::style(&args.view))))?;
+            output::print(
+                &(head
+                    + &terminal(&tiermark_report::plan(&left, &output::style(&args.view)), &output::style(&args.view))),
+            )?;
         }
         None => {}
     }

@@ -1,7 +1,8 @@
 //! Texts in layouts of other tools, made of a finished run beside its document.
 
 use tiermark_model::Run;
-use tiermark_report::{Sheet, Style};
+use tiermark_page::Style;
+use tiermark_report::Sheet;
 
 /// Something to write from a finished run beside its document.
 #[derive(Clone, Copy)]

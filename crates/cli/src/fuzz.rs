@@ -1,6 +1,7 @@
 //! Doors for fuzzing: what this crate makes of files from elsewhere.
 
-use tiermark_report::{RUN_VIEWS, Style};
+use tiermark_page::{Style, terminal};
+use tiermark_report::RUN_VIEWS;
 
 use crate::kept::Kept;
 use crate::{again, plans};
@@ -24,7 +25,7 @@ pub fn expectations(text: &str, run: &str) {
     if let Ok(run) = tiermark_history::parse(run.as_bytes(), "a document") {
         let found = tiermark_expect::check("fuzzed", &run, "fuzzed", &entries);
         assert_eq!(found.results.len(), entries.len(), "each expectation has a result");
-        let _ = tiermark_report::check(&found, &Style::default());
+        let _ = terminal(&tiermark_report::check(&found, &Style::default()), &Style::default());
     }
 }
 
@@ -33,7 +34,10 @@ fn show_checked(run: &tiermark_model::Run, styles: &[Style]) {
     let rules = tiermark_expect::read(tiermark_expect::AUTO).unwrap_or_default();
     let (found, figures) = (tiermark_expect::check("fuzzed", run, "auto", &rules), tiermark_expect::figures(run));
     for style in styles {
-        let _ = (tiermark_report::check(&found, style), tiermark_report::named_figures(&figures, style));
+        let _ = (
+            terminal(&tiermark_report::check(&found, style), style),
+            terminal(&tiermark_report::named_figures(&figures, style), style),
+        );
     }
 }
 
@@ -41,7 +45,7 @@ fn show_checked(run: &tiermark_model::Run, styles: &[Style]) {
 fn show_explained(run: &tiermark_model::Run, styles: &[Style]) {
     let found = tiermark_explain::explain("fuzzed", run);
     for style in styles {
-        let _ = tiermark_report::explanation(&found, style);
+        let _ = terminal(&tiermark_report::explanation(&found, style), style);
     }
 }
 
@@ -63,7 +67,7 @@ pub fn show_samples(samples: &[tiermark_model::WatchSample]) {
     }
     let watched =
         tiermark_report::WatchedCommand { command: "x", simulated: None, seconds: 1.0, cpu_seconds: None, samples: 1 };
-    let _ = tiermark_report::watch_summary(&watched, &life, &Style::default());
+    let _ = terminal(&tiermark_report::watch_summary(&watched, &life, &Style::default()), &Style::default());
     let mut monitor = tiermark_monitor::Monitor::new("x");
     samples.iter().for_each(|sample| monitor.add(sample.clone(), None));
     for (width, unicode) in [(80, false), (200, true)] {
@@ -78,10 +82,12 @@ pub fn show(bytes: &[u8]) {
     let styles = [40, 120].map(|width| Style { width, verbose: width > 100, color: true, ..Style::default() });
     match Kept::parse(bytes, "a fuzzed document") {
         Err(_) => {}
-        Ok(Some(Kept::Capacity(run))) => styles.iter().for_each(|style| drop(tiermark_report::capacity(&run, style))),
+        Ok(Some(Kept::Capacity(run))) => {
+            styles.iter().for_each(|style| drop(terminal(&tiermark_report::capacity(&run, style), style)));
+        }
         Ok(Some(Kept::Load(run))) => {
             let view = crate::commands::load::shown::view(&run);
-            styles.iter().for_each(|style| drop(tiermark_report::load(&view, style)));
+            styles.iter().for_each(|style| drop(terminal(&tiermark_report::load(&view, style), style)));
         }
         Ok(None) => {
             if let Ok(run) = tiermark_history::parse(bytes, "a document") {
@@ -109,7 +115,10 @@ fn show_compared(run: &tiermark_model::Run, styles: &[Style]) {
             rules,
         );
         for style in styles {
-            let _ = (tiermark_report::compare(&found, style), tiermark_report::compare_markdown(&found, style));
+            let _ = (
+                terminal(&tiermark_report::compare(&found, style), style),
+                tiermark_report::compare_markdown(&found, style),
+            );
         }
     }
 }
@@ -125,9 +134,9 @@ fn show_run(run: tiermark_model::Run, styles: &[Style]) {
         let _ = (tiermark_report::stream(&run), tiermark_report::stream_doubts(&run));
         let _ = (tiermark_report::pairs_csv(&run), tiermark_report::pairs_doubts(&run));
         for style in styles {
-            let _ = tiermark_report::run(&run, style);
+            let _ = terminal(&tiermark_report::run(&run, style), style);
             for view in &RUN_VIEWS {
-                let _ = tiermark_report::run_view(&run, view, style);
+                let _ = terminal(&tiermark_report::run_view(&run, view, style), style);
             }
         }
     }

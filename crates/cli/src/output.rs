@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tiermark_lines::{temporary_beside, write_whole};
 use tiermark_model::{Document, Exit, Refusal, Run, Warning};
-use tiermark_report::{RateUnit, Style};
+use tiermark_page::{RateUnit, Style, markdown, terminal};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
 use crate::harmless;
@@ -247,7 +247,8 @@ fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal>
 /// A run in the chosen layout.
 pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {
-        Format::Text => tiermark_report::run(run, &style(view)),
+        Format::Text => terminal(&tiermark_report::run(run, &style(view)), &style(view)),
+        Format::Markdown => markdown(&tiermark_report::run(run, &style(view)), &style(view)),
         Format::Mlc => tiermark_report::mlc(run),
         Format::Stream => tiermark_report::stream(run),
         Format::Pairs => tiermark_report::pairs_csv(run),
@@ -261,7 +262,7 @@ pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
 pub(crate) fn tell_doubts(run: &Run, format: Format) {
     let (layout, doubts) = match format {
         // They have the grade of each number.
-        Format::Text | Format::Csv | Format::JsonRows | Format::Openmetrics => return,
+        Format::Text | Format::Markdown | Format::Csv | Format::JsonRows | Format::Openmetrics => return,
         Format::Mlc => ("mlc-compatible", tiermark_report::mlc_doubts(run)),
         Format::Stream => ("STREAM-like", tiermark_report::stream_doubts(run)),
         Format::Pairs => ("core-to-core-latency", tiermark_report::pairs_doubts(run)),
@@ -285,7 +286,6 @@ pub(crate) fn style(view: &View) -> Style {
             Units::Both => RateUnit::Both,
         },
         verbose: view.verbose > 0,
-        markup: false,
     }
 }
 

@@ -290,6 +290,20 @@ fn runs_of_all_kinds_are_listed_and_found() {
 }
 
 #[test]
+fn any_run_has_a_report_in_markdown() {
+    let user = with_other_kinds();
+    user.run(&["latency", "--quick", "--simulate", GUEST, "-q", "--json=run.json"]).expect(0);
+    for run in ["run.json", LOAD, TENANTS] {
+        let text = user.run(&["show", run, "--format", "markdown"]).expect(0).out;
+        assert!(text.starts_with("# ") || text.starts_with("## "), "{run}: {text}");
+        let tables = text.lines().filter(|line| line.starts_with("| --")).count();
+        assert!(tables > 0 && text.matches("```").count().is_multiple_of(2), "{run}: {text}");
+    }
+    let text = user.run(&["show", "run.json", "--format", "markdown"]).expect(0).out;
+    assert!(text.contains("\n## The ladder\n\n| tier |") && text.contains("\n```text\n"), "{text}");
+}
+
+#[test]
 fn runs_of_tenants_and_of_load_have_the_rows_of_other_runs() {
     let user = with_other_kinds();
     user.run(&["latency", "--sizes=16K", "--quick", "--simulate", GUEST, "-q", "--json=run.json"]).expect(0);

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use ratatui::text::{Line, Span};
 use tiermark_model::{WatchActive, WatchBest, WatchSample, format_gbs, format_ns};
-use tiermark_report::{short_number as short, watch_time, wrap};
+use tiermark_page::wrap;
+use tiermark_report::{short_number as short, watch_time};
 
 use crate::glyphs::{Ink, Look};
 

@@ -1,32 +1,26 @@
 //! Core to core: round trips by relation and by pair, one pair of each relation in all its ways, homes, contention.
 
-mod map;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::{Finding, Kinds, Labels, Quantity, Relation, Unit};
+use tiermark_page::{
+    Align, Block, Cell, Ink, Page, PairMap, Style, Table, graded, heading, nanoseconds, paragraph, percent,
+};
 
 use crate::ladder::Shown;
-use crate::number::{graded, nanoseconds, percent};
 use crate::order::{first, grouped};
 use crate::reasons::Reasons;
-use crate::shades::Shades;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading, right, width};
 
 /// A matrix of this many cpus is shown whole: its lower half fits 80 columns.
 const WHOLE: usize = 16;
-/// Rows of a heat map at most; each is two columns wide, so that it is about square.
-const BINS: usize = 24;
 /// Meaning of the letters of a hybrid's pairs.
 const KINDS: &str = "kinds of the two cores: P performance (big), E efficiency (little), LP low-power";
 
 /// All of it; empty where a run has no such findings.
-pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> Page {
     let findings = shown.take_all(|f| f.metric.family() == "c2c");
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     shown.count(&findings.iter().filter(|f| f.metric != Quantity::C2cModes).copied().collect::<Vec<_>>());
     let of = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
@@ -35,12 +29,12 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
     let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.get(Labels::OP)).collect();
     for op in ops {
         let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.is(Labels::OP, op)).copied().collect();
-        out.push_str(&matrix(op, &of_op, style));
+        out += matrix(op, &of_op, style);
     }
-    out.push_str(&speakers(&findings, style));
-    out.push_str(&modes(&of(Quantity::C2cModes), style));
-    out.push_str(&homes(&of(Quantity::C2cHome), style));
-    out.push_str(&contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness), style));
+    out += speakers(&findings, style);
+    out += modes(&of(Quantity::C2cModes), style);
+    out += homes(&of(Quantity::C2cHome), style);
+    out += contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness), style);
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
     let told =
@@ -52,7 +46,7 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
             && !(f.metric == Quantity::C2cRelation && f.labels.number(Labels::PAIRS) == Some(1))
     };
     findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
-    out + &reasons.render(style)
+    out + reasons.page(style)
 }
 
 /// A finding's name among reasons.
@@ -108,7 +102,7 @@ fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
 }
 
 /// One row a relation: how many pairs, and where they lie.
-fn relations(findings: &[&Finding], style: &Style) -> String {
+fn relations(findings: &[&Finding], style: &Style) -> Page {
     let mut rows: BTreeMap<(Relation, Option<Kinds>, &str), HashMap<&str, &Finding>> = BTreeMap::new();
     for f in findings {
         let Some((related, op)) = relation(f).zip(f.labels.get(Labels::OP)) else { continue };
@@ -116,7 +110,7 @@ fn relations(findings: &[&Finding], style: &Style) -> String {
         row.entry(f.labels.get(Labels::STATISTIC).unwrap_or_default()).or_insert(f);
     }
     if rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let ops: BTreeSet<&str> = rows.keys().map(|(_, _, op)| *op).collect();
     let mut table = Table::new().column("relation", Align::Left);
@@ -125,7 +119,7 @@ fn relations(findings: &[&Finding], style: &Style) -> String {
     }
     table = table.column("pairs", Align::Right).column("min ", Align::Right);
     table = table.column("median ", Align::Right).column("max ", Align::Right);
-    let mut notes = String::new();
+    let mut notes = Page::new();
     for ((related, _, op), row) in rows {
         let of = |statistic: &str| row.get(statistic);
         let median = of("median");
@@ -143,19 +137,19 @@ fn relations(findings: &[&Finding], style: &Style) -> String {
         row.extend([Cell::new(pairs), ns(of("min"), style), ns(median, style), ns(of("max"), style)]);
         table.row(row);
         if let Some(note) = median.and_then(|f| f.note()) {
-            notes.push_str(&hanging("  ", &format!("{name}: {note}"), Ink::Dim, style));
+            notes += paragraph("  ", format!("{name}: {note}"), Ink::Dim);
         }
     }
     let op = ops.first().filter(|_| ops.len() == 1).map_or_else(String::new, |op| format!(" ({op})"));
     let what = if ops.contains("one-way") { "a round trip (one-way: one way)" } else { "a round trip" };
     if findings.iter().any(|f| kinds(f).is_some()) {
-        notes.push_str(&hanging("  ", KINDS, Ink::Dim, style));
+        notes += paragraph("  ", KINDS, Ink::Dim);
     }
-    heading(&format!("Core to core, {what}, ns{op}"), style) + &table.render(style) + &notes
+    heading(&format!("Core to core, {what}, ns{op}")) + table + notes
 }
 
 /// All pairs: as numbers of a few cpus, as shades of many.
-fn matrix(op: &str, pairs: &[&Finding], style: &Style) -> String {
+fn matrix(op: &str, pairs: &[&Finding], style: &Style) -> Page {
     let mut cells: BTreeMap<(u64, u64), &Finding> = BTreeMap::new();
     let mut cpus: BTreeSet<u64> = BTreeSet::new();
     for f in pairs {
@@ -167,13 +161,13 @@ fn matrix(op: &str, pairs: &[&Finding], style: &Style) -> String {
     let cpus: Vec<u64> = cpus.into_iter().collect();
     match cpus.len() {
         // With one or two pairs, their relation names them.
-        0..=2 => String::new(),
+        0..=2 => Page::new(),
         n if n <= WHOLE => whole(op, &cpus, &cells, style),
-        _ => heat_map(op, &cpus, &cells, style),
+        _ => heat_map(op, &cpus, &cells),
     }
 }
 
-fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> String {
+fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> Page {
     let mut table = Table::new().gap(1).column("cpu", Align::Right);
     for cpu in &cpus[..cpus.len() - 1] {
         table = table.column(&format!("{cpu} "), Align::Right);
@@ -188,65 +182,22 @@ fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: 
         }));
         table.row(line);
     }
-    heading(&format!("All pairs by {op}, ns"), style) + &table.render(style)
+    heading(&format!("All pairs by {op}, ns")) + table
 }
 
 /// Medians of bins of cpus as shades.
-fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> String {
-    let in_characters = cpus.len().div_ceil(BINS);
-    let (a_bin, medians) = if style.markup {
-        map::covered(cpus, cells)
-    } else {
-        (in_characters, map::medians(cpus, cells, in_characters))
-    };
-    if medians.is_empty() {
-        return String::new();
+fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>) -> Page {
+    let measured = |(pair, f): (&(u64, u64), &&Finding)| Some((*pair, f.value.filter(|v| v.is_finite() && *v > 0.0)?));
+    let values: Vec<((u64, u64), f64)> = cells.iter().filter_map(measured).collect();
+    if values.is_empty() {
+        return Page::new();
     }
-    let title = |a_bin: usize| match a_bin {
-        1 => format!("All pairs by {op}"),
-        _ => format!("Pairs by {op}: medians of {a_bin} by {a_bin} cpus, in order of their numbers"),
-    };
-    let heading = heading(&title(a_bin), style);
-    if !style.markup {
-        return heading + &shaded(cpus, &medians, a_bin, style);
-    }
-    // Without its script a page has room for as many bins as a text.
-    let coarser = if in_characters > a_bin { format!("  {}\n", title(in_characters)) } else { String::new() };
-    let shown = in_characters.max(a_bin);
-    let drawn = shaded(cpus, &map::medians(cpus, cells, shown), shown, style);
-    heading + &map::json(cpus, &medians, a_bin, range(&medians)) + &coarser + &drawn
-}
-
-/// The least and the greatest median.
-fn range(medians: &BTreeMap<(usize, usize), f64>) -> (f64, f64) {
-    medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)))
-}
-
-/// A heat map in characters, with its key.
-fn shaded(cpus: &[u64], medians: &BTreeMap<(usize, usize), f64>, a_bin: usize, style: &Style) -> String {
-    let (low, high) = range(medians);
-    let shades = Shades::between(low, high, style);
-    let bins = cpus.len().div_ceil(a_bin);
-    let label = |row: usize| cpus[row * a_bin].to_string();
-    let gutter = (0..bins).map(|row| width(&label(row))).max().unwrap_or(0);
-    let mut out = String::new();
-    for row in 0..bins {
-        let line: String = (0..bins)
-            .map(|column| {
-                let known = medians.get(&(row.min(column), row.max(column)));
-                known.map_or("  ".to_owned(), |value| shades.glyph(*value).repeat(2))
-            })
-            .collect();
-        out.push_str(format!("  {} {line}", right(&label(row), gutter)).trim_end());
-        out.push('\n');
-    }
-    let key = format!("ns: {}; blank: not measured", shades.key(|value| format!("{value:.0}")));
-    // What a page draws itself has a scale of its own.
-    out + &if style.markup { format!("  {key}\n") } else { hanging("  ", &key, Ink::Dim, style) }
+    let (of, by, unit) = ("cpus".to_owned(), op.to_owned(), "ns".to_owned());
+    Block::Map(PairMap { of, by, unit, items: cpus.to_vec(), values }).into()
 }
 
 /// One pair of each relation in all the ways it was measured.
-fn speakers(findings: &[&Finding], style: &Style) -> String {
+fn speakers(findings: &[&Finding], style: &Style) -> Page {
     let ends = |f: &Finding| {
         let (from, to) = (f.labels.number(Labels::FROM)?, f.labels.number(Labels::TO)?);
         Some((from.min(to), from.max(to)))
@@ -255,7 +206,7 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
     let rows: BTreeSet<(Relation, Option<Kinds>, (u64, u64))> =
         fetched.iter().filter_map(|f| Some((relation(f)?, kinds(f), ends(f)?))).collect();
     if rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let of_pairs: HashMap<(u64, u64), Vec<&Finding>> =
         grouped(findings.iter().filter_map(|f| Some((ends(f)?, *f)))).into_iter().collect();
@@ -294,29 +245,29 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
         table.row(row);
     }
     let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) or written (dirty)";
-    heading("One pair of each relation, ns", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
+    heading("One pair of each relation, ns") + table + paragraph("  ", key, Ink::Dim)
 }
 
 /// Pairs whose cpus were at two distances in turn.
-fn modes(findings: &[&Finding], style: &Style) -> String {
+fn modes(findings: &[&Finding], style: &Style) -> Page {
     // More than these are counted.
     const LISTED: usize = 6;
     let listed = if style.verbose { findings.len() } else { LISTED };
-    let mut out = String::new();
+    let mut out = Page::new();
     for f in findings.iter().take(listed) {
         let note = f.note().unwrap_or_default();
-        out.push_str(&hanging("  ", &format!("{}: {note}", subject(f)), Ink::Warn, style));
+        out += paragraph("  ", format!("{}: {note}", subject(f)), Ink::Warn);
     }
     if findings.len() > listed {
-        out.push_str(&hanging("  ", &format!("and {} more like these", findings.len() - listed), Ink::Warn, style));
+        out += paragraph("  ", format!("and {} more like these", findings.len() - listed), Ink::Warn);
     }
     out
 }
 
 /// Round trips by where the memory of the line is.
-fn homes(findings: &[&Finding], style: &Style) -> String {
+fn homes(findings: &[&Finding], style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("relation", Align::Left).column("cpus", Align::Right);
     table = table.column("home of the line", Align::Left).column("ns ", Align::Right);
@@ -334,7 +285,7 @@ fn homes(findings: &[&Finding], style: &Style) -> String {
             ns(Some(f), style),
         ]);
     }
-    heading("Round trips by the home of the line", style) + &table.render(style)
+    heading("Round trips by the home of the line") + table
 }
 
 /// The first finding of each number of threads.
@@ -343,9 +294,9 @@ fn by_threads<'a>(findings: &[&'a Finding]) -> HashMap<Option<u64>, &'a Finding>
 }
 
 /// Many on one line.
-fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &Style) -> String {
+fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &Style) -> Page {
     if times.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("cpus", Align::Right).column("ns an |addition ", Align::Right);
     table = table.column("additions |a µs, all ", Align::Right).column("slowest over |fastest ", Align::Right);
@@ -367,5 +318,5 @@ fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &
         ]);
     }
     let key = "an addition: time from one addition of a cpu to its next, median over the cpus";
-    heading("All on one line", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
+    heading("All on one line") + table + paragraph("  ", key, Ink::Dim)
 }

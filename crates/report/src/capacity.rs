@@ -11,66 +11,60 @@ use tiermark_model::capacity::{
     Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, Setting, TrialRecord, Votes, tenants as words,
 };
 use tiermark_model::messages::trials::codes::settling_off;
+use tiermark_page::{
+    Align, Cell, Ink, Page, Style, Table, achieved, bullet, heading, items, nanoseconds, paragraph, percent, railed,
+    space,
+};
 
 use crate::header::machine_line;
-use crate::number::{achieved, nanoseconds, percent};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading, items, railed};
 use numbers::{Kind, Number, largest, median, numbers, votes};
 
 /// Renders a capacity run. With `verbose` every trial says why it was made.
-pub fn capacity(run: &Capacity, style: &Style) -> String {
+pub fn capacity(run: &Capacity, style: &Style) -> Page {
     let first = [format!("tiermark capacity: {}", run.scenario), run.started.clone()];
-    let mut out = hanging("", &items(&first, style), Ink::Head, style);
-    out.push_str(&hanging("", &machine_line(&run.machine, style), Ink::Plain, style));
-    out.push('\n');
-    out.push_str(&hanging("  tenant  ", &run.workload, Ink::Plain, style));
-    out.push_str(&hanging("  level   ", &run.level, Ink::Plain, style));
+    let mut out = paragraph("", items(&first), Ink::Head);
+    out += paragraph("", machine_line(&run.machine), Ink::Plain);
+    out += space();
+    out += paragraph("  tenant  ", &run.workload, Ink::Plain);
+    out += paragraph("  level   ", &run.level, Ink::Plain);
     if is_unsettled(run) {
-        out.push_str(&hanging("  settle  ", "0: no trial waited until the system was steady", Ink::Dim, style));
+        out += paragraph("  settle  ", "0: no trial waited until the system was steady", Ink::Dim);
     }
-    out.push('\n');
-    out.push_str(&answers(&run.cases, style));
-    out.push_str(&charts::side_by_side(&run.cases, style));
+    out += space();
+    out += answers(&run.cases, style);
+    out += charts::side_by_side(&run.cases, style);
     for case in &run.cases {
-        out.push_str(&heading(&format!("{}, {}", case.tier, case.load), style));
-        out.push_str(&explained(case, style));
-        out.push_str(&curve(case, &run.level, style));
-        out.push_str(&charts::over_tenants(case, style));
-        out.push_str(&charts::omission(case, style));
+        out += heading(&format!("{}, {}", case.tier, case.load));
+        out += explained(case);
+        out += curve(case, &run.level, style);
+        out += charts::over_tenants(case);
+        out += charts::omission(case);
         if style.verbose {
-            out.push_str(&settings(case, style));
-            out.push_str(&trials(&case.trials, style));
+            out += settings(case);
+            out += trials(&case.trials, style);
         }
     }
-    out.push_str(&charts::curves(run, style));
+    out += charts::curves(run);
     if let Some(cost) = &run.cost {
-        out.push_str(&heading("Cost", style));
-        out.push_str(&costs(cost, style));
-        out.push_str(&charts::cost_curves(run, cost, style));
+        out += heading("Cost");
+        out += costs(cost, style);
+        out += charts::cost_curves(run, cost);
     }
     if !run.refused.is_empty() {
-        out.push_str(&heading("Not measured", style));
+        out += heading("Not measured");
     }
     for refusal in &run.refused {
-        out.push_str(&bullet(
-            "!",
-            Ink::Warn,
-            &format!("{}: {}", refusal.what, refusal.why),
-            Some(&refusal.cure),
-            style,
-        ));
+        out += bullet("!", Ink::Warn, &format!("{}: {}", refusal.what, refusal.why), Some(&refusal.cure));
     }
     if !run.warnings.is_empty() {
-        out.push('\n');
+        out += space();
     }
     for warning in &run.warnings {
-        out.push_str(&bullet("!", Ink::Warn, &warning.text, warning.cure.as_deref(), style));
+        out += bullet("!", Ink::Warn, &warning.text, warning.cure.as_deref());
     }
     let git = run.tool.git.as_ref().map_or(String::new(), |git| format!(" ({git})"));
     let last = [format!("tiermark {}{git} {}", run.tool.version, run.tool.target), format!("seed {}", run.seed)];
-    out.push_str(&format!("\n{}", hanging("", &items(&last, style), Ink::Dim, style)));
+    out += space() + paragraph("", items(&last), Ink::Dim);
     out
 }
 
@@ -90,7 +84,7 @@ fn is_unsettled(run: &Capacity) -> bool {
     evidence.filter_map(|evidence| evidence.not_steady.as_ref()).any(|why| why.code == settling_off)
 }
 
-fn answers(cases: &[Case], style: &Style) -> String {
+fn answers(cases: &[Case], style: &Style) -> Page {
     let mut table =
         Table::new().column("tier", Align::Left).column("load", Align::Left).column("tenants", Align::Right);
     table = table.column("× dram", Align::Right).column("ended by", Align::Left);
@@ -105,7 +99,7 @@ fn answers(cases: &[Case], style: &Style) -> String {
             Cell::new(ended),
         ]);
     }
-    table.render(style)
+    table.into()
 }
 
 fn of_votes(votes: &Votes) -> String {
@@ -114,7 +108,7 @@ fn of_votes(votes: &Votes) -> String {
 }
 
 /// How sure the answer is, and what ended it.
-fn explained(case: &Case, style: &Style) -> String {
+fn explained(case: &Case) -> Page {
     let text = match &case.answer {
         Answer::Exactly { tenants, votes: holds, beyond } => {
             // As the table counts them. The answer of the document leaves short trials out of `beyond`.
@@ -134,14 +128,14 @@ fn explained(case: &Case, style: &Style) -> String {
         },
         Answer::None { why } => format!("not even one tenant: {why}"),
     };
-    let mut out = hanging("  ", &text, Ink::Plain, style);
+    let mut out = paragraph("  ", &text, Ink::Plain);
     if let Some(ended) = &case.ended_by {
-        out.push_str(&hanging("  ", &format!("ended by {}: {}", ended.resource, ended.why), Ink::Plain, style));
+        out += paragraph("  ", format!("ended by {}: {}", ended.resource, ended.why), Ink::Plain);
     }
     // The last trial of the most tenants within the level: the resources that it used.
     let most = case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
     if let Some((trial, said)) = most.and_then(|trial| Some((trial, said(trial)?))) {
-        out.push_str(&hanging("  ", &format!("at {}: {said}", words(trial.tenants)), Ink::Plain, style));
+        out += paragraph("  ", format!("at {}: {said}", words(trial.tenants)), Ink::Plain);
     }
     out
 }
@@ -192,16 +186,16 @@ fn micro(ns: f64) -> String {
 }
 
 /// Settings of the system during the search.
-fn settings(case: &Case, style: &Style) -> String {
+fn settings(case: &Case) -> Page {
     let setting = |setting: &Setting| {
         let on = setting.on.as_ref().map_or_else(String::new, |on| format!(" ({on})"));
         format!("{}{on} {}", setting.name, setting.value)
     };
     let settings: Vec<String> = case.settings.iter().map(setting).collect();
     if settings.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    format!("\n{}", hanging("  settings: ", &settings.join(", "), Ink::Dim, style))
+    space() + paragraph("  settings: ", settings.join(", "), Ink::Dim)
 }
 
 /// A figure of a trial.
@@ -221,10 +215,10 @@ const TIMES: [(&str, Of); 6] = [
 const LEVEL: usize = 2;
 
 /// Results over the number of tenants: of several full trials the worst and the median of each figure.
-fn curve(case: &Case, level: &str, style: &Style) -> String {
+fn curve(case: &Case, level: &str, style: &Style) -> Page {
     let numbers = numbers(case);
     if numbers.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().gap(1).named_by(3).column("N", Align::Right).column("trials", Align::Left);
     table = table.column("level", Align::Left);
@@ -254,8 +248,8 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
     let marks = marks.iter().map(|(is_used, text)| is_used.then(|| (*text).to_owned()));
     let legend = [Some(format!("target: {level}")), Some(legend.to_owned())].into_iter().chain(marks);
     let legend: Vec<Option<String>> = legend.collect();
-    let lines: String = legend.iter().flatten().map(|line| hanging("  ", line, Ink::Dim, style)).collect();
-    format!("\n{}{lines}", table.render(style))
+    let lines: Page = legend.iter().flatten().map(|line| paragraph("  ", line, Ink::Dim)).collect();
+    space() + table + lines
 }
 
 /// A row of the table over tenants: each figure picked among the trials of a number.
@@ -273,12 +267,12 @@ fn figures(number: &Number<'_>, trials: &str, pick: fn(Vec<f64>) -> Option<f64>,
 }
 
 /// Every trial below the phase it belongs to.
-fn trials(trials: &[TrialRecord], style: &Style) -> String {
-    let mut out = String::from("\n");
+fn trials(trials: &[TrialRecord], style: &Style) -> Page {
+    let mut out = space();
     let mut phase: Option<Phase> = None;
     for (at, trial) in trials.iter().enumerate() {
         if phase != Some(trial.phase) {
-            out.push_str(&hanging("  ", &trial.phase.to_string(), Ink::Head, style));
+            out += paragraph("  ", trial.phase.to_string(), Ink::Head);
             phase = Some(trial.phase);
         }
         let last = trials.get(at + 1).is_none_or(|next| next.phase != trial.phase);
@@ -289,11 +283,11 @@ fn trials(trials: &[TrialRecord], style: &Style) -> String {
         let fill = if trial.fresh { "fresh" } else { "added" };
         let cell = outcome(trial.outcome, style);
         let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.reason());
-        out.push_str(&railed(branch, rail, &text, Ink::Plain, style));
+        out += railed(branch, rail, &text, Ink::Plain);
         let below = format!("{rail} ");
-        out.push_str(&railed(&below, &below, &trial.why.text, Ink::Dim, style));
+        out += railed(&below, &below, &trial.why.text, Ink::Dim);
         if let Some(said) = said(trial) {
-            out.push_str(&railed(&below, &below, &said, Ink::Plain, style));
+            out += railed(&below, &below, &said, Ink::Plain);
         }
     }
     out
@@ -310,10 +304,10 @@ fn amount(money: f64) -> String {
     if money.abs() < 1e10 { format!("{money:.2}") } else { format!("{money:.2e}") }
 }
 
-fn costs(cost: &CostTable, style: &Style) -> String {
+fn costs(cost: &CostTable, style: &Style) -> Page {
     let source =
         format!("prices of {} in {}, {}; {} months of running", cost.date, cost.currency, cost.source, cost.months);
-    let mut out = hanging("  ", &source, Ink::Dim, style);
+    let mut out = paragraph("  ", &source, Ink::Dim);
     let mut table = Table::new().column("tier", Align::Left).column("load", Align::Left);
     for head in ["tenants", "total", "per|tenant", "saving"] {
         table = table.column(head, Align::Right);
@@ -330,7 +324,7 @@ fn costs(cost: &CostTable, style: &Style) -> String {
         ]);
     }
     if !table.is_empty() {
-        out.push_str(&table.render(style));
+        out += table;
     }
     for (row, against) in cost.rows.iter().filter_map(|row| Some((row, row.against?))) {
         let text = format!(
@@ -341,13 +335,13 @@ fn costs(cost: &CostTable, style: &Style) -> String {
             tenths(against.upgrade),
             tenths(against.break_even)
         );
-        out.push_str(&hanging("  ", &text, Ink::Plain, style));
+        out += paragraph("  ", &text, Ink::Plain);
         if let Some((wanted, most)) = cost.saving_wanted.zip(against.affordable) {
-            out.push_str(&hanging("  ", &affordable(&row.tier, wanted, most), Ink::Plain, style));
+            out += paragraph("  ", affordable(&row.tier, wanted, most), Ink::Plain);
         }
     }
     for remark in &cost.remarks {
-        out.push_str(&bullet("!", Ink::Warn, &remark.text, None, style));
+        out += bullet("!", Ink::Warn, &remark.text, None);
     }
     out
 }

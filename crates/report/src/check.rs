@@ -4,21 +4,20 @@ use tiermark_model::{
     Check, CheckOutcome, CheckResult, CheckUnit, CheckedValue, Comparator, Known, NamedFigure, NamedValue, Note,
     count_of,
 };
+use tiermark_page::{
+    Align, Cell, Ink, Page, Style, Table, bullet, heading, labelled, nanoseconds, paragraph, percent, rate, space,
+};
 
 use crate::compare::{described, simulated};
 use crate::machine::contradictions;
-use crate::number::{nanoseconds, percent, rate};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading, labelled};
 
 /// Reasons of one expectation that are shown.
 const REASONS: usize = 3;
 
 /// Renders a check.
-pub fn check(check: &Check, style: &Style) -> String {
-    let mut out = labelled("run", &described(&check.run), style) + &simulated(&check.run, style);
-    out.push_str(&labelled("expected", &check.expectations, style));
+pub fn check(check: &Check, style: &Style) -> Page {
+    let mut out = labelled("run", described(&check.run)) + simulated(&check.run);
+    out += labelled("expected", &check.expectations);
     let count = |outcome| check.count(outcome);
     let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
     let of = count_of(check.results.len() as u64, "expectation");
@@ -38,17 +37,17 @@ pub fn check(check: &Check, style: &Style) -> String {
         (0, 1..) if !is_open && is_whole => Ink::Good,
         _ => Ink::Warn,
     };
-    out.push_str(&format!("\n{}", hanging("RESULT  ", &text, ink, style)));
+    out += space() + paragraph("RESULT  ", &text, ink);
     for (title, outcome) in
         [("Failed", CheckOutcome::Failed), ("Passed", CheckOutcome::Passed), ("Not judged", CheckOutcome::Unjudged)]
     {
         let results: Vec<&CheckResult> = check.results.iter().filter(|result| result.outcome == outcome).collect();
         if !results.is_empty() {
-            out.push_str(&heading(title, style));
-            out.push_str(&results.into_iter().map(|result| one(result, style)).collect::<String>());
+            out += heading(title);
+            out += results.into_iter().map(|result| one(result, style)).collect::<Page>();
         }
     }
-    out + &contradictions(&check.contradictions, style)
+    out + contradictions(&check.contradictions, style)
 }
 
 /// What keeps a check without failures from being a pass; `None` of one that passes.
@@ -61,7 +60,7 @@ fn missing(check: &Check) -> Option<String> {
 }
 
 /// An expectation with its mark, its worst value, and why it matters where it did not pass.
-fn one(result: &CheckResult, style: &Style) -> String {
+fn one(result: &CheckResult, style: &Style) -> Page {
     let (mark, ink) = match result.outcome {
         CheckOutcome::Passed => (style.glyph("✔", "+"), Ink::Good),
         CheckOutcome::Failed => (style.glyph("✘", "x"), Ink::Bad),
@@ -71,7 +70,7 @@ fn one(result: &CheckResult, style: &Style) -> String {
     let says_why = result.outcome == CheckOutcome::Failed || style.verbose;
     let source = result.source.as_ref().map(|source| format!("source: {source}"));
     let why: Vec<String> = result.why.clone().into_iter().chain(source).filter(|_| says_why).collect();
-    bullet(mark, ink, &text, Some(&why.join("; ")), style)
+    bullet(mark, ink, &text, Some(&why.join("; ")))
 }
 
 /// An expectation with its worst value, and why it was not judged.
@@ -162,10 +161,10 @@ fn with_unit(value: f64, known: Known, unit: CheckUnit, style: &Style) -> String
 }
 
 /// Renders the figures of a run that expectations can name, and why the others have no number.
-pub fn named_figures(figures: &[NamedFigure], style: &Style) -> String {
+pub fn named_figures(figures: &[NamedFigure], style: &Style) -> Page {
     let mut table = Table::new().indent(0).column("name", Align::Left).column("value", Align::Right);
     table = table.column("place", Align::Left);
-    let mut unknown = String::new();
+    let mut unknown = Page::new();
     for figure in figures {
         let name = Cell::inked(&figure.name, Ink::Head);
         match &figure.value {
@@ -177,12 +176,12 @@ pub fn named_figures(figures: &[NamedFigure], style: &Style) -> String {
                 table.row(vec![name, Cell::new(value), Cell::new(figure.place.clone().unwrap_or_default())]);
             }
             Err(note) => {
-                unknown.push_str(&bullet(style.absent(), Ink::Dim, &format!("{}: {note}", figure.name), None, style));
+                unknown += bullet(style.absent(), Ink::Dim, &format!("{}: {note}", figure.name), None);
             }
         }
     }
-    let unknown = if unknown.is_empty() { unknown } else { heading("Not known", style) + &unknown };
-    table.render(style) + &unknown
+    let unknown = if unknown.is_empty() { unknown } else { heading("Not known") + unknown };
+    table + unknown
 }
 
 #[cfg(test)]
@@ -191,6 +190,7 @@ mod tests {
     use tiermark_model::messages::check as says;
 
     use super::*;
+    use tiermark_page::terminal;
 
     fn value(value: f64, limit: f64) -> CheckedValue {
         CheckedValue {
@@ -251,20 +251,26 @@ mod tests {
             result("edac.corrected <= 0", CheckOutcome::Unjudged, None, [0, 0, 1]),
         ];
         let made = Check { run, expectations: "server.toml".to_owned(), results, contradictions: Vec::new() };
-        insta::assert_snapshot!(check(&made, &Style::default()));
-        let plain = check(&made, &Style { unicode: false, ..Style::default() });
+        insta::assert_snapshot!(terminal(&check(&made, &Style::default()), &Style::default()));
+        let plain = terminal(
+            &check(&made, &Style { unicode: false, ..Style::default() }),
+            &Style { unicode: false, ..Style::default() },
+        );
         let mut open = made.clone();
         open.results = vec![made.results[0].clone(), made.results[2].clone(), made.results[2].clone()];
-        let open = check(&open, &Style::default());
+        let open = terminal(&check(&open, &Style::default()), &Style::default());
         assert!(open.contains("RESULT  2 of 3 expectations not judged; 0 failed, 1 passed\n"), "{open}");
         let mut facts = made.clone();
         facts.results = vec![result("latency.l1 <= 1 ns", CheckOutcome::Unjudged, None, [0, 0, 1])];
-        let facts = check(&facts, &Style::default()).replace('\n', " ");
+        let facts = terminal(&check(&facts, &Style::default()), &Style::default()).replace('\n', " ");
         assert!(facts.contains("0 passed; no measured figure"), "{facts}");
         let mut required = made.clone();
         required.results = vec![made.results[0].clone(), made.results[2].clone()];
         required.results[1].required = true;
-        let required = check(&required, &Style { width: 120, ..Style::default() });
+        let required = terminal(
+            &check(&required, &Style { width: 120, ..Style::default() }),
+            &Style { width: 120, ..Style::default() },
+        );
         assert!(required.contains("required, but not judged: edac.corrected <= 0"), "{required}");
         assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 80), "{plain}");
     }

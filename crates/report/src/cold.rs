@@ -1,11 +1,9 @@
 //! What a random access to memory takes with cold caches, in a line.
 
 use tiermark_model::{Bytes, Finding, Labels, Purpose, Quantity};
+use tiermark_page::{Ink, Page, nanoseconds, paragraph};
 
-use crate::number::nanoseconds;
 use crate::residency::milliseconds;
-use crate::style::{Ink, Style};
-use crate::text::hanging;
 
 /// Whether a finding is of cold latency.
 pub(crate) fn is_cold(finding: &Finding) -> bool {
@@ -13,7 +11,7 @@ pub(crate) fn is_cold(finding: &Finding) -> bool {
 }
 
 /// A line for each place that was measured; empty without any.
-pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str, style: &Style) -> String {
+pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str) -> Page {
     let of_cold: Vec<&Finding> = findings.filter(|f| is_cold(f)).collect();
     let first = of_cold.iter().filter(|f| f.metric == Quantity::Latency);
     let line = |cold: &&Finding| {
@@ -29,7 +27,7 @@ pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str
         let ns = nanoseconds(ns);
         Some(format!("Cold{read}: a random access to DRAM{node} takes {ns} ns{back}"))
     };
-    first.filter_map(line).map(|text| hanging(indent, &text, Ink::Plain, style)).collect()
+    first.filter_map(line).map(|text| paragraph(indent, &text, Ink::Plain)).collect()
 }
 
 /// When half of the excess is gone, in words that follow the time of an access.
@@ -49,6 +47,7 @@ mod tests {
     use tiermark_model::{MIB, Unit};
 
     use super::*;
+    use tiermark_page::{Style, terminal};
 
     fn found(metric: Quantity, ns: Option<f64>) -> Finding {
         let labels = Labels::new().purpose(Purpose::Cold).text(Labels::TIER, "cold").whole(Labels::AFTER, 66 * MIB);
@@ -57,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_line_says_what_other_work_costs_and_when_half_of_it_is_gone() {
-        let text = |findings: &[Finding]| cold(findings.iter(), "", &Style::default()).replace('\n', " ");
+        let text = |findings: &[Finding]| terminal(&cold(findings.iter(), ""), &Style::default()).replace('\n', " ");
         let first = found(Quantity::Latency, Some(250.3));
         let back = found(Quantity::LatencyRecovery, Some(6.02e6)).with_notes([memory::recovers_to(147.2)]);
         let line = "Cold (after 66 MiB of other memory were read): a random access to DRAM takes 250 ns";

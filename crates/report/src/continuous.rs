@@ -1,11 +1,7 @@
 //! The view of `selftest --continuous`: visits beside a continuous run.
 
 use tiermark_model::{Bytes, Grade, Unit, Verdict};
-
-use crate::number::{graded, nanoseconds};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::hanging;
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, graded, nanoseconds, paragraph, space};
 
 /// Tolerance on both sides of the continuous runs, as a part of 1.
 pub const TOLERANCE: f64 = 0.05;
@@ -78,7 +74,7 @@ impl ContinuousRow {
 
 /// Renders the rows, and a sentence that says whether all trusted figures agree with the continuous runs. `setup` says
 /// what both ways have in common.
-pub fn continuous(rows: &[ContinuousRow], setup: &str, style: &Style) -> String {
+pub fn continuous(rows: &[ContinuousRow], setup: &str, style: &Style) -> Page {
     let level = ["p2", "median"];
     let mut table = Table::new().column("size", Align::Right).columns_under("before", &level, Align::Right);
     table = table.columns_under("visits", &["figure", "median"], Align::Right);
@@ -103,14 +99,13 @@ pub fn continuous(rows: &[ContinuousRow], setup: &str, style: &Style) -> String 
     let head =
         format!("Latency of one chase in visits of 2 ms, and of a continuous chase before and after, ns; {setup}.");
     let (text, ink) = sentence(rows);
-    format!(
-        "{}\n{}\n{}{}{}",
-        hanging("", &head, Ink::Plain, style),
-        table.render(style),
-        hanging("", "p2: the 2nd percentile of blocks of 0.25 ms. ratio: figure / lower median.", Ink::Dim, style),
-        hanging("", &marks(rows, style), Ink::Dim, style),
-        hanging("", &text, ink, style)
-    )
+    paragraph("", &head, Ink::Plain)
+        + space()
+        + table
+        + space()
+        + paragraph("", "p2: the 2nd percentile of blocks of 0.25 ms. ratio: figure / lower median.", Ink::Dim)
+        + paragraph("", marks(rows, style), Ink::Dim)
+        + paragraph("", &text, ink)
 }
 
 fn lies(row: &ContinuousRow) -> Cell {
@@ -157,6 +152,7 @@ mod tests {
     use tiermark_model::Reason;
 
     use super::*;
+    use tiermark_page::terminal;
 
     fn row(value: Option<f64>, verdict: Verdict) -> ContinuousRow {
         let levels = [Level { low: 100.0, median: 120.0 }, Level { low: 110.0, median: 140.0 }];
@@ -211,6 +207,9 @@ mod tests {
             row(Some(300.0), Verdict::trusted()),
             row(None, withheld),
         ];
-        insta::assert_snapshot!(continuous(&rows, "pages of 4 KiB, cpu 1", &Style::default()));
+        insta::assert_snapshot!(terminal(
+            &continuous(&rows, "pages of 4 KiB, cpu 1", &Style::default()),
+            &Style::default()
+        ));
     }
 }

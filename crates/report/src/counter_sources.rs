@@ -1,17 +1,15 @@
 //! The sources of counters of memory traffic.
 
 use tiermark_model::{CounterBox, CounterSight, CounterSourceInfo, Refusal};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, paragraph};
 
 use crate::refusals::trouble;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging};
 
 /// Boxes that one line names: a large server has some fifty.
 const NAMED: usize = 4;
 
 /// Renders what each source sees, whether it opens here, and why not.
-pub fn counter_sources(all: &[CounterSourceInfo], style: &Style) -> String {
+pub fn counter_sources(all: &[CounterSourceInfo], style: &Style) -> Page {
     let mut table = Table::new().indent(0).column("source", Align::Left).column("opens here", Align::Left);
     table = table.column("counts", Align::Left).column("does not count", Align::Left);
     for info in all {
@@ -30,15 +28,15 @@ pub fn counter_sources(all: &[CounterSourceInfo], style: &Style) -> String {
             Cell::new(if seen { names(&unseen) } else { String::new() }),
         ]);
     }
-    let mut out = table.render(style);
+    let mut out = Page::from(table);
     for info in all.iter().filter(|info| !info.boxes.is_empty()) {
-        out.push_str(&hanging(&format!("{}: ", info.source.name()), &boxes(&info.boxes), Ink::Plain, style));
+        out += paragraph(&format!("{}: ", info.source.name()), boxes(&info.boxes), Ink::Plain);
     }
     for note in all.iter().flat_map(|info| &info.notes) {
-        out.push_str(&bullet("!", Ink::Warn, &note.text, None, style));
+        out += bullet("!", Ink::Warn, &note.text, None);
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|info| info.refused.as_ref()).collect();
-    out + &trouble("Not opened here", &refused, style)
+    out + trouble("Not opened here", &refused, style)
 }
 
 /// Whether it is worth a word that a source does not count something: reads and writes together follow from both, and

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Purpose, Refusal, Unit};
+use tiermark_page::{
+    Align, Cell, Fit, Ink, Page, Plot, ROWS, Series, Style, Table, fitting, graded, heading, paragraph, percent, plot,
+    short_size, space, unit_name, variants, with_interval,
+};
 
 use crate::findings::words;
-use crate::number::{graded, percent, short_size, unit_name, with_interval};
 use crate::order::grouped;
-use crate::plot::{Plot, PointAbout, ROWS, Series, plot};
+use crate::points::observed;
 use crate::reasons::Reasons;
-use crate::style::Style;
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
 
-/// Most curves in one plot: more cannot be distinguished. A page has a colour more.
-fn curves_a_plot(style: &Style) -> usize {
-    if style.markup { 6 } else { 5 }
-}
+/// Most curves in one plot in characters: more cannot be distinguished.
+const CURVES: usize = 5;
+/// A browser has a colour more.
+const CURVES_IN_COLOUR: usize = 6;
 
 /// Labels that do not name a series: they say where on it a point is, or why it is in the plan.
 const NOT_A_NAME: [&str; 4] = [Labels::PURPOSE, Labels::SIZE, Labels::TIER, Labels::CPUS];
@@ -89,22 +89,22 @@ enum Detail {
 }
 
 /// Curves of latency and of bandwidth over size.
-pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
+pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
     all(observations, machine, Detail::Usual, style)
 }
 
 /// The curve of the random chase, and those of bandwidth, without a word about their points.
-pub(crate) fn brief(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
+pub(crate) fn brief(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
     all(observations, machine, Detail::Brief, style)
 }
 
 /// All curves, large, with their points.
-pub(crate) fn large(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
+pub(crate) fn large(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
     all(observations, machine, Detail::Large, style)
 }
 
-fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: &Style) -> String {
-    let mut out = String::new();
+fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: &Style) -> Page {
+    let mut out = Page::new();
     let rows = if detail == Detail::Large { 2 * ROWS } else { ROWS };
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let mut points: Vec<&Observation> =
@@ -123,22 +123,21 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
             continue;
         }
         let names = Names::new(&points);
-        let title = match detail {
+        out += match detail {
             Detail::Brief => brief_title(metric, &points, machine, style),
-            _ => names.titled(&title(metric, style)),
+            _ => heading(&names.titled(&title(metric, style))),
         };
-        out.push_str(&heading(&title, style));
-        for chunk in names.groups(&points).chunks(curves_a_plot(style)) {
-            out.push_str(&drawn(chunk, metric, machine, rows, style));
-        }
+        let groups = names.groups(&points);
+        let drawn = |most: usize| groups.chunks(most).map(|some| drawn(some, metric, machine, rows, style)).collect();
+        out += variants(drawn(CURVES), drawn(CURVES_IN_COLOUR));
         let counted = || reasons(&points, &names).counted(points.len(), "points");
-        let counted = || counted().map(|text| hanging("  ", &text, crate::style::Ink::Dim, style)).unwrap_or_default();
-        out.push_str(&match detail {
-            Detail::Brief => String::new(),
+        let counted = || counted().map(|text| paragraph("  ", &text, Ink::Dim)).unwrap_or_default();
+        out += match detail {
+            Detail::Brief => Page::new(),
             _ if style.verbose => by_size(&points, &names, style),
             Detail::Usual => counted(),
-            Detail::Large => format!("\n{}{}", size_table(&points, &names.groups(&points), false, style), counted()),
-        });
+            Detail::Large => space() + size_table(&points, &names.groups(&points), false, style) + counted(),
+        };
     }
     out
 }
@@ -155,16 +154,17 @@ fn figures_on<'a>(points: &[&'a Observation], observations: &[&'a Observation]) 
 }
 
 /// Legend of the curves behind a ladder, and of the marks below the axis.
-fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style: &Style) -> String {
+fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style: &Style) -> Page {
     let one = metric == Metric::Bandwidth && points.iter().all(|o| o.labels.number(Labels::THREADS) == Some(1));
-    let marks = match cache_marks(machine).is_empty() {
-        true => "",
-        // A page draws lines where a terminal has signs.
-        false if style.markup => " (dotted lines: cache sizes as declared)",
-        false => " (^ cache sizes as declared)",
-    };
     let one = if one { ", one core" } else { "" };
-    format!("{}{one}{}{marks}", title(metric, style), ends(points, machine).unwrap_or_default())
+    let title = format!("{}{one}{}", title(metric, style), ends(points, machine).unwrap_or_default());
+    if cache_marks(machine).is_empty() {
+        return heading(&title);
+    }
+    // A browser draws lines where a terminal has signs.
+    let [signs, lines] =
+        ["^", "dotted lines:"].map(|mark| heading(&format!("{title} ({mark} cache sizes as declared)")));
+    variants(signs, lines)
 }
 
 /// The node of the cpus and that of the memory, where a node was asked for: such a run may have curves of several pairs.
@@ -193,9 +193,9 @@ fn drawn(
     machine: &Machine,
     rows: usize,
     style: &Style,
-) -> String {
+) -> Page {
     let (scale, unit) = if metric == Metric::Latency { (1.0, "ns") } else { style.axis() };
-    let point = |o: &&Observation| Some(((o.labels.size()?.0 as f64, o.value? / scale), PointAbout::of(o, scale)));
+    let point = |o: &&Observation| Some(((o.labels.size()?.0 as f64, o.value? / scale), observed(o, scale)));
     let series: Vec<Series> = groups
         .iter()
         .map(|(name, group)| {
@@ -203,14 +203,10 @@ fn drawn(
             Series { name: name.clone(), points, about, ..Series::default() }
         })
         .collect();
-    let marks = cache_marks(machine);
     let log_y = metric == Metric::Latency || wide(&series);
-    let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks, level: None, rows }, style);
-    if drawing.is_empty() {
-        hanging("  ", "no point could be measured", crate::style::Ink::Dim, style)
-    } else {
-        drawing
-    }
+    let drawing =
+        plot(Plot { unit: unit.to_owned(), log_y, series, marks: cache_marks(machine), rows, ..Plot::default() });
+    if drawing.is_empty() { paragraph("  ", "no point could be measured", Ink::Dim) } else { drawing }
 }
 
 /// Whether the values are so far apart that a linear axis would flatten the small ones into its lowest row.
@@ -237,22 +233,23 @@ fn reasons(points: &[&Observation], names: &Names) -> Reasons {
 }
 
 /// Tables of sizes that the user named (`purpose=table`), latency and bandwidth apart.
-pub(crate) fn tables(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
-    let mut out = String::new();
+pub(crate) fn tables(observations: &[&Observation], machine: &Machine, style: &Style) -> Page {
+    let mut out = Page::new();
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let cells: Vec<&Observation> =
             observations.iter().filter(|o| is_for(o, metric, Purpose::Table)).copied().collect();
         if !cells.is_empty() {
             let names = Names::new(&cells);
-            out.push_str(&heading(&names.titled(&title(metric, style)), style));
+            out += heading(&names.titled(&title(metric, style)));
             let groups = names.groups(&cells);
-            // A page has room for the picture beside the numbers.
-            for chunk in groups.chunks(curves_a_plot(style)).filter(|_| style.markup && is_curve(&groups)) {
-                out.push_str(&drawn(chunk, metric, machine, ROWS, style));
+            // A browser has room for the picture beside the numbers.
+            if is_curve(&groups) {
+                let drawn = groups.chunks(CURVES_IN_COLOUR).map(|some| drawn(some, metric, machine, ROWS, style));
+                out += variants(Page::new(), drawn.collect());
             }
-            out.push_str(&by_size(&cells, &names, style));
-            out.push_str(&shared_lines(&cells, style));
-            out.push_str(&winners(&groups, style));
+            out += by_size(&cells, &names, style);
+            out += shared_lines(&cells);
+            out += winners(&groups);
         }
     }
     out
@@ -264,20 +261,20 @@ fn is_curve(groups: &[(String, Vec<&Observation>)]) -> bool {
 }
 
 /// How many accesses share a line, of strides below one.
-fn shared_lines(cells: &[&Observation], style: &Style) -> String {
+fn shared_lines(cells: &[&Observation]) -> Page {
     const LINE: u64 = 64;
     let stride = |o: &&Observation| o.labels.get(Labels::LAYOUT)?.strip_prefix("stride:")?.parse::<u64>().ok();
     let strides: BTreeSet<u64> = cells.iter().filter_map(stride).filter(|bytes| (1..LINE).contains(bytes)).collect();
     let said: Vec<String> = strides.iter().map(|n| format!("up to {} of stride:{n}", LINE.div_ceil(*n))).collect();
     if said.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let text = format!("accesses that share a line of {LINE} bytes: {}", said.join(", "));
-    hanging("  ", &text, crate::style::Ink::Dim, style)
+    paragraph("  ", &text, Ink::Dim)
 }
 
 /// Which kernels won in a table, a line a column; columns with the same winners share it.
-fn winners(groups: &[(String, Vec<&Observation>)], style: &Style) -> String {
+fn winners(groups: &[(String, Vec<&Observation>)]) -> Page {
     let mut lines: Vec<(String, String)> = Vec::new();
     for (name, group) in groups {
         let won = winners_of(group);
@@ -287,7 +284,7 @@ fn winners(groups: &[(String, Vec<&Observation>)], style: &Style) -> String {
         }
     }
     lines.retain(|(_, won)| !won.is_empty());
-    lines.iter().map(|(name, won)| hanging("  ", &format!("{name}: {won}"), crate::style::Ink::Dim, style)).collect()
+    lines.iter().map(|(name, won)| paragraph("  ", format!("{name}: {won}"), Ink::Dim)).collect()
 }
 
 /// `avx512 at 64K, 1M; avx512-nta at 64M`; empty if the user named the kernel.
@@ -317,12 +314,10 @@ fn winners_of(group: &[&Observation]) -> String {
 }
 
 /// Rows are sizes, columns are series. Intervals are shown if the table still fits with them.
-fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> String {
+fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> Page {
     let groups = names.groups(cells);
-    let with = size_table(cells, &groups, true, style);
-    let cut = with.contains("\n\n");
-    let table = if cut { size_table(cells, &groups, false, style) } else { with };
-    table + &reasons(cells, names).render(style)
+    let [with, without] = [true, false].map(|intervals| size_table(cells, &groups, intervals, style).into());
+    fitting(vec![with, without], Fit::Uncut) + reasons(cells, names).page(style)
 }
 
 fn head_lines(name: &str) -> Vec<String> {
@@ -336,12 +331,7 @@ fn head_lines(name: &str) -> Vec<String> {
     lines
 }
 
-fn size_table(
-    cells: &[&Observation],
-    groups: &[(String, Vec<&Observation>)],
-    intervals: bool,
-    style: &Style,
-) -> String {
+fn size_table(cells: &[&Observation], groups: &[(String, Vec<&Observation>)], intervals: bool, style: &Style) -> Table {
     let sizes: BTreeSet<u64> = cells.iter().filter_map(|o| o.labels.size()).map(|s| s.0).collect();
     let mut table = Table::new().column("size", Align::Right);
     for (name, _) in groups {
@@ -360,7 +350,7 @@ fn size_table(
         }
         table.row(row);
     }
-    table.render(style)
+    table
 }
 
 /// Whether a curve, a table or a finding speaks for an observation.
@@ -401,7 +391,7 @@ fn step_name(o: &Observation) -> String {
 }
 
 /// Observations with a number that no curve, table or finding speaks for.
-pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> String {
+pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> Page {
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);
     let mut reasons = Reasons::default();
@@ -418,7 +408,7 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
         ]);
     }
     if table.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    heading("Measured, without a conclusion", style) + &table.render(style) + &reasons.render(style)
+    heading("Measured, without a conclusion") + table + reasons.page(style)
 }

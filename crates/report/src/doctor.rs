@@ -1,14 +1,11 @@
 //! A check-up on one screen.
 
 use tiermark_model::{CheckRow, Checkup, Health};
-
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, heading, paragraph, space};
 
 /// Renders every check in its group, then what matters, why, and what cures it.
-pub fn doctor(checkup: &Checkup, style: &Style) -> String {
-    let mut out = hanging("", &format!("tiermark doctor · {}", checkup.machine), Ink::Head, style);
+pub fn doctor(checkup: &Checkup, style: &Style) -> Page {
+    let mut out = paragraph("", format!("tiermark doctor · {}", checkup.machine), Ink::Head);
     for group in checkup.checks.chunk_by(|a, b| a.group == b.group) {
         let mut table = Table::new().column("", Align::Left).column("", Align::Left).column("", Align::Left);
         for check in group {
@@ -16,11 +13,11 @@ pub fn doctor(checkup: &Checkup, style: &Style) -> String {
             let value = Cell::inked(&check.value, if check.health == Health::NotHere { Ink::Dim } else { Ink::Plain });
             table.row(vec![Cell::inked(mark, ink), Cell::new(&check.name), value]);
         }
-        out.push_str(&heading(&group[0].group, style));
-        out.push_str(&table.render(style));
+        out += heading(&group[0].group);
+        out += table;
     }
-    out.push_str(&reasons("Problems: numbers would mislead", checkup, Health::Problem, style));
-    out.push_str(&reasons("Notes for reading the numbers", checkup, Health::Note, style));
+    out += reasons("Problems: numbers would mislead", checkup, Health::Problem, style);
+    out += reasons("Notes for reading the numbers", checkup, Health::Note, style);
     let count = |health| checkup.count(health);
     let (problems, notes) = (count(Health::Problem), count(Health::Note));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
@@ -37,7 +34,7 @@ pub fn doctor(checkup: &Checkup, style: &Style) -> String {
         count(Health::NotHere)
     );
     let ink = if problems > 0 { Ink::Bad } else { Ink::Good };
-    out.push_str(&format!("\n{}", hanging("", &text, ink, style)));
+    out += space() + paragraph("", &text, ink);
     out
 }
 
@@ -50,17 +47,17 @@ fn mark(health: Health, style: &Style) -> (&'static str, Ink) {
     }
 }
 
-fn reasons(title: &str, checkup: &Checkup, health: Health, style: &Style) -> String {
+fn reasons(title: &str, checkup: &Checkup, health: Health, style: &Style) -> Page {
     let rows: Vec<&CheckRow> = checkup.checks.iter().filter(|check| check.health == health).collect();
     if rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let (mark, ink) = mark(health, style);
     let one = |check: &&CheckRow| {
         let text = format!("{} {}: {}", check.name, short(&check.value), check.why);
-        bullet(mark, ink, &text, check.cure.as_deref(), style)
+        bullet(mark, ink, &text, check.cure.as_deref())
     };
-    heading(title, style) + &rows.iter().map(one).collect::<String>()
+    heading(title) + rows.iter().map(one).collect::<Page>()
 }
 
 /// The value stands in full above.

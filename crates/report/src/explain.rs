@@ -5,11 +5,9 @@ use tiermark_model::{
 };
 
 use tiermark_model::messages::explain::codes::no_counts;
+use tiermark_page::{Ink, Page, Style, bullet, heading, labelled, nanoseconds, paragraph, percent, rate, space};
 
 use crate::compare::{described, simulated};
-use crate::number::{nanoseconds, percent, rate};
-use crate::style::{Ink, Style};
-use crate::text::{bullet, hanging, heading, labelled};
 
 /// Lessons that are shown without `-v`: with problems, they fit a screen.
 const LESSONS: usize = 6;
@@ -19,8 +17,8 @@ const COMMANDS: usize = 2;
 const ALSO: usize = 2;
 
 /// Renders an explanation.
-pub fn explanation(explanation: &Explanation, style: &Style) -> String {
-    let mut out = labelled("run", &described(&explanation.run), style) + &simulated(&explanation.run, style);
+pub fn explanation(explanation: &Explanation, style: &Style) -> Page {
+    let mut out = labelled("run", described(&explanation.run)) + simulated(&explanation.run);
     // Only of a run that counters could explain better.
     let lacks_counts = explanation.unjudged.iter().any(|one| one.why.code == no_counts);
     let counters = match (explanation.counters, &explanation.counts_unused) {
@@ -28,7 +26,7 @@ pub fn explanation(explanation: &Explanation, style: &Style) -> String {
         (None, Some(why)) => Some(why.to_string()),
         (None, None) => lacks_counts.then(|| "none: explanations rest on rates and on the system's reports".to_owned()),
     };
-    out.extend(counters.map(|counters| labelled("counters", &counters, style)));
+    out.extend(counters.map(|counters| labelled("counters", &counters)));
     let problems: Vec<&Explained> = explanation.of(ExplainedKind::Problem).collect();
     let lessons: Vec<&Explained> = explanation.of(ExplainedKind::Lesson).collect();
     let ink = match problems.is_empty() {
@@ -37,22 +35,22 @@ pub fn explanation(explanation: &Explanation, style: &Style) -> String {
         true if 2 * explanation.judged() < explanation.judged() + explanation.unjudged.len() => Ink::Plain,
         true => Ink::Good,
     };
-    out.push_str(&format!("\n{}", hanging("RESULT  ", &result(explanation, problems.len()), ink, style)));
-    out.push_str(&more(explanation, style));
+    out += space() + paragraph("RESULT  ", result(explanation, problems.len()), ink);
+    out += more(explanation, style);
     if !problems.is_empty() {
-        out.push_str(&heading("Problems", style));
-        out.push_str(&problems.iter().map(|one| shown(one, style)).collect::<String>());
+        out += heading("Problems");
+        out += problems.iter().map(|one| shown(one, style)).collect::<Page>();
     }
     let most = if style.verbose { usize::MAX } else { LESSONS };
     if !lessons.is_empty() {
-        out.push_str(&heading("What limits, and what costs", style));
-        out.push_str(&lessons.iter().take(most).map(|one| shown(one, style)).collect::<String>());
+        out += heading("What limits, and what costs");
+        out += lessons.iter().take(most).map(|one| shown(one, style)).collect::<Page>();
     }
     if let Some(more) = lessons.len().checked_sub(most).filter(|more| *more > 0) {
-        out.push_str(&hanging("  ", &format!("{more} more with -v"), Ink::Dim, style));
+        out += paragraph("  ", format!("{more} more with -v"), Ink::Dim);
     }
     if style.verbose {
-        out.push_str(&rest(explanation, style));
+        out += rest(explanation, style);
     }
     out
 }
@@ -72,25 +70,25 @@ fn result(explanation: &Explanation, problems: usize) -> String {
 }
 
 /// The commands whose runs would let more rules be judged.
-fn more(explanation: &Explanation, style: &Style) -> String {
+fn more(explanation: &Explanation, style: &Style) -> Page {
     let commands = explanation.commands();
     let most = if style.verbose { usize::MAX } else { COMMANDS };
     let shown = |(command, rules): &(&str, usize)| format!("`{command}` ({})", count_of(*rules as u64, "rule"));
     let named: Vec<String> = commands.iter().take(most).map(shown).collect();
     if named.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let others = if commands.len() > named.len() { ", … (-v)" } else { "" };
-    hanging("        ", &format!("to judge more: {}{others}", named.join(", ")), Ink::Plain, style)
+    paragraph("        ", format!("to judge more: {}{others}", named.join(", ")), Ink::Plain)
 }
 
 /// What was found, the place with its numbers, and what to try.
-fn shown(one: &Explained, style: &Style) -> String {
+fn shown(one: &Explained, style: &Style) -> Page {
     let (mark, ink) = match one.kind {
         ExplainedKind::Problem => (style.glyph("✘", "x"), Ink::Bad),
         ExplainedKind::Lesson => (style.glyph("·", "-"), Ink::Head),
     };
-    let mut out = bullet(mark, ink, &one.found, None, style);
+    let mut out = bullet(mark, ink, &one.found, None);
     let numbers: Vec<String> = one.numbers.iter().map(|number| shown_number(number, style)).collect();
     let numbers = numbers.join(", ");
     let place = one.place.clone().unwrap_or_default();
@@ -101,8 +99,8 @@ fn shown(one: &Explained, style: &Style) -> String {
         (true, true) => String::new(),
     };
     let text = format!("{evidence}{}{}", confidence(one.confidence), also(one, style));
-    out.push_str(&hanging("    ", &text, Ink::Dim, style));
-    out.push_str(&hanging(&format!("    {} ", style.glyph("→", "->")), &one.advice, Ink::Plain, style));
+    out += paragraph("    ", &text, Ink::Dim);
+    out += paragraph(&format!("    {} ", style.glyph("→", "->")), &one.advice, Ink::Plain);
     if style.verbose {
         let steps: Vec<&str> = one.numbers.iter().flat_map(|number| &number.steps).map(String::as_str).collect();
         let mut named: Vec<&str> = Vec::new();
@@ -112,7 +110,7 @@ fn shown(one: &Explained, style: &Style) -> String {
             }
         }
         let steps = if named.is_empty() { String::new() } else { format!("; steps: {}", named.join(", ")) };
-        out.push_str(&hanging("    ", &format!("rule {}; source: {}{steps}", one.rule, one.source), Ink::Dim, style));
+        out += paragraph("    ", format!("rule {}; source: {}{steps}", one.rule, one.source), Ink::Dim);
     }
     out
 }
@@ -168,14 +166,14 @@ fn singular(words: &str) -> String {
 }
 
 /// Rules that found nothing, and those that were not judged.
-fn rest(explanation: &Explanation, style: &Style) -> String {
-    let mut out = String::new();
+fn rest(explanation: &Explanation, style: &Style) -> Page {
+    let mut out = Page::new();
     if !explanation.clear.is_empty() {
-        out.push_str(&heading("Judged, and nothing found", style));
-        out.push_str(&hanging("  ", &explanation.clear.join(", "), Ink::Plain, style));
+        out += heading("Judged, and nothing found");
+        out += paragraph("  ", explanation.clear.join(", "), Ink::Plain);
     }
     if !explanation.unjudged.is_empty() {
-        out.push_str(&heading("Not judged", style));
+        out += heading("Not judged");
         let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
         for one in &explanation.unjudged {
             let why = one.why.to_string();
@@ -185,15 +183,15 @@ fn rest(explanation: &Explanation, style: &Style) -> String {
             }
         }
         for (why, rules) in reasons {
-            out.push_str(&bullet(style.absent(), Ink::Dim, &format!("{}: {why}", rules.join(", ")), None, style));
+            out += bullet(style.absent(), Ink::Dim, &format!("{}: {why}", rules.join(", ")), None);
         }
     }
     out
 }
 
 /// The rules as a list to read: what each looks at, its limits and their source, and what to try.
-pub fn explain_rules(rules: &ExplainRules, style: &Style) -> String {
-    let mut out = String::new();
+pub fn explain_rules(rules: &ExplainRules) -> Page {
+    let mut out = Page::new();
     let mut kind = None;
     for rule in &rules.rules {
         if kind != Some(rule.kind) {
@@ -202,10 +200,10 @@ pub fn explain_rules(rules: &ExplainRules, style: &Style) -> String {
                 ExplainedKind::Problem => "Problems: something costs performance that the machine could have",
                 ExplainedKind::Lesson => "Lessons: what limits and what costs, on any healthy machine",
             };
-            out.push_str(&heading(title, style));
+            out += heading(title);
         }
-        out.push_str(&format!("\n{}", hanging("  ", &rule.name, Ink::Head, style)));
-        out.push_str(&hanging("    ", &rule.finds, Ink::Plain, style));
+        out += space() + paragraph("  ", &rule.name, Ink::Head);
+        out += paragraph("    ", &rule.finds, Ink::Plain);
         let limits = if rule.expects { "expects" } else { "where" };
         let counted = rule.needs_counters.then_some("counted by hardware");
         let rests = rule.at_best.map(confidence).or(counted).unwrap_or_default();
@@ -219,10 +217,10 @@ pub fn explain_rules(rules: &ExplainRules, style: &Style) -> String {
             ("or", rule.advice_if_full.clone().unwrap_or_default()),
         ];
         for (label, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
-            out.push_str(&hanging(&format!("    {label:<10}"), text, Ink::Dim, style));
+            out += paragraph(&format!("    {label:<10}"), text, Ink::Dim);
         }
     }
-    out.trim_start().to_owned()
+    out
 }
 
 #[cfg(test)]
@@ -231,6 +229,7 @@ mod tests {
     use tiermark_model::{ComparedRun, CounterSourceId, UnjudgedRule};
 
     use super::*;
+    use tiermark_page::terminal;
 
     fn number(name: &str, what: &str, value: f64, unit: ExplainedUnit) -> ExplainedNumber {
         ExplainedNumber {
@@ -304,8 +303,11 @@ mod tests {
 
     #[test]
     fn problems_come_first_and_numbers_stand_with_their_place() {
-        insta::assert_snapshot!(explanation(&made(), &Style::default()));
-        insta::assert_snapshot!(explanation(&made(), &Style { verbose: true, unicode: false, ..Style::default() }));
+        insta::assert_snapshot!(terminal(&explanation(&made(), &Style::default()), &Style::default()));
+        insta::assert_snapshot!(terminal(
+            &explanation(&made(), &Style { verbose: true, unicode: false, ..Style::default() }),
+            &Style { verbose: true, unicode: false, ..Style::default() }
+        ));
     }
 
     #[test]
@@ -330,7 +332,7 @@ mod tests {
     fn counts_that_could_not_be_trusted_are_not_called_absent() {
         let why = says::counts_wrong("perf", "a channel is silent");
         let wrong = Explanation { counters: None, counts_unused: Some(why), ..made() };
-        let text = explanation(&wrong, &Style::default());
+        let text = terminal(&explanation(&wrong, &Style::default()), &Style::default());
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("counts of perf are not used") && text.contains("a channel is silent"), "{text}");
         assert!(!text.contains("counters none"), "{text}");
@@ -339,9 +341,15 @@ mod tests {
     #[test]
     fn counters_are_named_only_where_a_rule_needs_them() {
         let none = Explanation { counters: None, ..made() };
-        assert!(explanation(&none, &Style::default()).contains("none: explanations rest on rates"));
+        assert!(
+            terminal(&explanation(&none, &Style::default()), &Style::default())
+                .contains("none: explanations rest on rates")
+        );
         let of_tenants = Explanation { unjudged: Vec::new(), ..none };
-        assert!(!explanation(&of_tenants, &Style::default()).contains("counters"), "{of_tenants:?}");
+        assert!(
+            !terminal(&explanation(&of_tenants, &Style::default()), &Style::default()).contains("counters"),
+            "{of_tenants:?}"
+        );
     }
 
     #[test]
@@ -349,7 +357,7 @@ mod tests {
         let mut many = made();
         many.found.retain(|one| one.kind == ExplainedKind::Lesson);
         many.found = vec![many.found[0].clone(); 9];
-        let text = explanation(&many, &Style::default());
+        let text = terminal(&explanation(&many, &Style::default()), &Style::default());
         assert!(
             text.contains("no problem found by the 10 of 13 rules")
                 && text.contains("`tiermark granularity` (1 rule)")
@@ -357,7 +365,10 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("Remote stores").count(), LESSONS);
-        let text = explanation(&many, &Style { verbose: true, ..Style::default() });
+        let text = terminal(
+            &explanation(&many, &Style { verbose: true, ..Style::default() }),
+            &Style { verbose: true, ..Style::default() },
+        );
         assert_eq!(text.matches("Remote stores").count(), 9);
     }
 }

@@ -3,15 +3,14 @@
 use std::collections::HashSet;
 
 use tiermark_model::{Finding, Label, Labels, Purpose, Quantity};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Style, Table, graded, heading, paragraph, percent, unit_name, value, with_interval,
+};
 
 use crate::ladder::{SPANS, Shown, subject};
-use crate::number::{graded, percent, unit_name, value, with_interval};
 use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
 use crate::residency::milliseconds;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
 
 /// The keys of labels that are amounts of memory.
 const BYTES: [&str; 5] = [Labels::SIZE, Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::AFTER];
@@ -107,9 +106,9 @@ fn made_up(layout: &str) -> String {
 
 /// A table of findings with one label as columns and the rest as rows. Reasons and remarks come with `verbose`: quantiles have
 /// the verdict of the number they are the tail of.
-fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) -> String {
+fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let column = |f: &Finding| f.labels.0.get(column_key).map_or(String::new(), |l| label_text(column_key, l));
     let row = row_names(findings, column_key);
@@ -130,20 +129,20 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
         }
         table.row(cells);
     }
-    let mut out = heading(title, style) + &table.render(style);
+    let mut out = heading(title) + table;
     if style.verbose {
-        out.push_str(&details(findings, &row, style));
+        out += details(findings, &row, style);
     }
     out
 }
 
 /// Reasons and remarks of findings, each remark once with its row.
-fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Style) -> String {
+fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Style) -> Page {
     let mut reasons = Reasons::default();
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
     let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note()?))));
-    let remarks = if remarks.is_empty() { String::new() } else { hanging("  ", &remarks.join("; "), Ink::Dim, style) };
-    reasons.render(style) + &remarks
+    let remarks = if remarks.is_empty() { Page::new() } else { paragraph("  ", remarks.join("; "), Ink::Dim) };
+    reasons.page(style) + remarks
 }
 
 /// Where a statistic stands among the columns: quantiles by rank, the largest last, other words where they came.
@@ -181,20 +180,20 @@ fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> St
 }
 
 /// The remarks of findings, each said once.
-fn notes(findings: &[&Finding], style: &Style) -> String {
+fn notes(findings: &[&Finding]) -> Page {
     let said = distinct(findings.iter().filter_map(|f| f.note()));
-    said.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect()
+    said.iter().map(|note| paragraph("  ", note, Ink::Dim)).collect()
 }
 
 /// Tail latency: quantiles as columns.
-pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> Page {
     let findings = shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.get(Labels::STATISTIC).is_some());
     shown.count(&findings);
     pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
 }
 
 /// How bandwidth grows with threads, with bars; of two cpus the ladder shows as much.
-pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> Page {
     let findings = shown.take_all(|f| f.metric == Quantity::BandwidthScaling);
     let name = |f: &Finding| {
         // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
@@ -224,7 +223,7 @@ fn column<'a>(finding: &Finding, span: Option<&'a str>) -> Column<'a> {
     (span, [Labels::TIER, Labels::NODE, Labels::OP].map(label))
 }
 
-fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
+fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> Page {
     let best = group.iter().filter_map(|f| f.value).filter(|v| v.is_finite()).fold(0.0, f64::max);
     let single = group.iter().find(|f| f.labels.number(Labels::THREADS) == Some(1)).and_then(|f| f.value);
     let mut table =
@@ -239,31 +238,30 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
             _ => String::new(),
         };
         let share = f.value.filter(|v| v.is_finite() && best > 0.0).map_or(0.0, |v| (v / best).clamp(0.0, 1.0));
-        let bar = style.glyph("█", "#").repeat((share * (style.columns() / 3) as f64).round() as usize);
         table.row(vec![
             Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
             graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style),
             Cell::new(kept),
-            Cell::inked(bar, Ink::Series(0)),
+            Cell::bar(share, Ink::Series(0)),
         ]);
         reasons.add(&subject(f), &f.verdict);
     }
     let title = format!("Bandwidth by threads: {name}");
-    heading(title.trim_end_matches([':', ' ']), style)
-        + &table.render(style)
-        + &reasons.render(style)
-        + &if style.verbose { notes(group, style) } else { String::new() }
+    heading(title.trim_end_matches([':', ' ']))
+        + table
+        + reasons.page(style)
+        + if style.verbose { notes(group) } else { Page::new() }
 }
 
 /// Every finding no other view has shown; with `verbose`, every finding, with interval and number of samples.
-pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> Page {
     let rest = shown.rest();
     shown.count(&rest);
     let mut findings = if style.verbose { shown.findings.clone() } else { rest.clone() };
     // A condition of the others, which has a line of its own.
     findings.retain(|f| f.metric != Quantity::CoreClock);
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("what", Align::Left).column("of", Align::Left);
     table = table.column("value ", Align::Right).column("unit", Align::Left).column("n", Align::Right);
@@ -280,7 +278,7 @@ pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
             Cell::inked(f.samples.to_string(), Ink::Dim),
         ]);
     }
-    heading("Findings", style) + &table.render(style) + &reasons.render(style) + &notes(&rest, style)
+    heading("Findings") + table + reasons.page(style) + notes(&rest)
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
 //! The head of a run: what ran, where, when, and what the measuring itself stands on.
 
 use tiermark_model::{Bytes, Machine, Run};
-
-use crate::number::{hertz, nanoseconds, seconds};
-use crate::style::{Ink, Style};
-use crate::text::{clean, hanging, items};
+use tiermark_page::{Ink, Page, Style, Words, clean, hertz, items, nanoseconds, paragraph, seconds, space};
 
 /// The machine in a line or two.
-pub(crate) fn machine_line(machine: &Machine, style: &Style) -> String {
+pub(crate) fn machine_line(machine: &Machine) -> Words {
     let system = &machine.system;
     let mut parts = vec![machine.cpu_model.name.clone().unwrap_or_else(|| "unknown processor".to_owned())];
     parts.push(counts(machine));
@@ -15,7 +12,7 @@ pub(crate) fn machine_line(machine: &Machine, style: &Style) -> String {
     parts.extend(system.kernel.as_ref().map(|k| format!("Linux {k}")));
     parts.extend(system.hypervisor.as_ref().map(|h| format!("{h} guest")));
     parts.extend(system.container.as_ref().map(|c| format!("in {c}")));
-    items(&parts, style)
+    items(&parts)
 }
 
 /// How many of what: `2 sockets, 96 cores, 192 cpus (188 allowed), 4 nodes`.
@@ -34,35 +31,35 @@ pub(crate) fn counts(machine: &Machine) -> String {
 }
 
 /// The head of a run.
-pub(crate) fn header(run: &Run, style: &Style) -> String {
+pub(crate) fn header(run: &Run) -> Page {
     let mut first = vec![format!("tiermark {}", run.title), run.started.clone(), seconds(run.seconds)];
     first.extend(run.machine.system.hostname.clone());
-    let mut out = hanging("", &items(&first, style), Ink::Head, style);
-    out.push_str(&hanging("", &machine_line(&run.machine, style), Ink::Plain, style));
-    out + &remarks(run, style)
+    let mut out = paragraph("", items(&first), Ink::Head);
+    out += paragraph("", machine_line(&run.machine), Ink::Plain);
+    out + remarks(run)
 }
 
 /// What a reader must not overlook: a simulated machine, a run that was stopped.
-pub(crate) fn remarks(run: &Run, style: &Style) -> String {
-    let mut out = String::new();
+pub(crate) fn remarks(run: &Run) -> Page {
+    let mut out = Page::new();
     if let Some(name) = &run.simulated {
-        out.push_str(&simulated(name, style));
+        out += simulated(name);
     }
     if !run.complete {
         let text = "INCOMPLETE: the run was stopped; this report has its results up to then";
-        out.push_str(&hanging("! ", text, Ink::Bad, style));
+        out += paragraph("! ", text, Ink::Bad);
     }
     out
 }
 
 /// The line that says that a machine is simulated.
-pub(crate) fn simulated(name: &str, style: &Style) -> String {
+pub(crate) fn simulated(name: &str) -> Page {
     let text = format!("SIMULATED machine '{name}': numbers from a model, nothing was measured");
-    hanging("! ", &text, Ink::Warn, style)
+    paragraph("! ", &text, Ink::Warn)
 }
 
 /// What the measuring stands on: clock, own cost, versions.
-pub(crate) fn footer(run: &Run, style: &Style) -> String {
+pub(crate) fn footer(run: &Run, style: &Style) -> Page {
     let (clock, cost) = (&run.bench.clock, &run.bench.overheads);
     let mut parts = Vec::new();
     if !clock.source.is_empty() {
@@ -79,5 +76,5 @@ pub(crate) fn footer(run: &Run, style: &Style) -> String {
     parts.push(format!("tiermark {}{git} {}", run.tool.version, run.tool.target));
     parts.push(format!("seed {}", run.seed));
     parts.push(format!("run {}", run.id));
-    format!("\n{}", hanging("", &items(&parts, style), Ink::Dim, style))
+    space() + paragraph("", items(&parts), Ink::Dim)
 }

@@ -1,14 +1,12 @@
 //! One page for a browser: self-contained, readable without its script, made of the same views as the texts.
 
+use tiermark_page::Style;
 mod changes;
-mod elements;
-mod escape;
 mod picture;
 mod sheet;
 
-use crate::style::Style;
-use escape::text;
 pub use sheet::Sheet;
+use tiermark_page::escaped as text;
 
 /// Draws the curves; see `html/vendor/NOTICE`.
 const UPLOT: &str = include_str!("html/vendor/uPlot.iife.min.js");
@@ -21,7 +19,8 @@ const CHARTS_SCRIPT: &str = include_str!("html/charts.js");
 
 /// A page of some documents, side by side where there is room. It refers to nothing outside itself.
 pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
-    let style = Style { markup: true, color: false, unicode: true, width: 120, ..*style };
+    // There is room, and there are all signs.
+    let style = Style { color: false, unicode: true, width: 120, ..*style };
     let bodies: Vec<sheet::Body> =
         sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, &style)).collect();
     let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();

@@ -1,10 +1,7 @@
 //! Which kernels the numbers of the ladder are of.
 
 use tiermark_model::{Finding, Labels};
-
-use crate::number::{graded, rate};
-use crate::style::{Ink, Style};
-use crate::text::{hanging, heading, items};
+use tiermark_page::{Ink, Page, Style, graded, heading, items_of, paragraph, rate};
 
 /// The kernel behind a number of the ladder.
 pub(crate) struct Winner {
@@ -50,32 +47,34 @@ impl Winner {
 }
 
 /// The section; empty when no number names a kernel.
-pub(crate) fn kernels(winners: &[Winner], style: &Style) -> String {
+pub(crate) fn kernels(winners: &[Winner], style: &Style) -> Page {
     let mut ops: Vec<&str> = Vec::new();
     for w in winners {
         if !ops.contains(&w.op.as_str()) {
             ops.push(&w.op);
         }
     }
-    let mut out = String::new();
+    let mut out = Page::new();
     for op in ops {
         let of_op: Vec<&Winner> = winners.iter().filter(|w| w.op == op).collect();
         if style.verbose {
             for w in of_op {
                 let note = w.note.as_deref().map(|note| format!("; {note}")).unwrap_or_default();
                 let text = format!("{} {}: {} {}{note}", w.op, w.place(), w.kernel, w.value);
-                out.push_str(&hanging("  ", &text, Ink::Plain, style));
+                out += paragraph("  ", &text, Ink::Plain);
             }
         } else {
             let parts = summary(&of_op);
             // Commas stand between the places of one kernel.
-            let list = if style.unicode { items(&parts, style) } else { parts.join("; ") };
-            let text = format!("{op}: {list}");
-            out.push_str(&hanging("  ", &text, Ink::Plain, style));
+            let list = match style.unicode {
+                true => items_of(&format!("{op}: "), &parts),
+                false => format!("{op}: {}", parts.join("; ")).into(),
+            };
+            out += paragraph("  ", list, Ink::Plain);
         }
     }
     let title = "Kernels behind the ladder";
-    if out.is_empty() { out } else { format!("{}{out}", heading(title, style)) }
+    if out.is_empty() { out } else { heading(title) + out }
 }
 
 /// The winners of one operation in few words: places that share a kernel stand together.

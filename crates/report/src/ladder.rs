@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, Unit, Verdict};
+use tiermark_page::{
+    Align, Cell, Fit, Ink, Number, Page, Style, Table, fitting, grade_ink, graded, heading, measured_size, nanoseconds,
+    paragraph, percent, rate, with_interval,
+};
 
 use crate::kernels::{Winner, kernels};
-use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_interval};
 use crate::order::{distinct, grouped};
 use crate::reasons::Reasons;
-use crate::style::{Style, grade_ink};
-use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
-use crate::text::{hanging, heading};
 
 /// The operations that have columns of their own.
 pub(crate) const OPS: [&str; 3] = ["read", "write", "copy"];
@@ -107,7 +107,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
 }
 
 /// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of one core.
-pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -> String {
+pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -> Page {
     let on_ladder =
         |at: &usize| matches!(shown.findings[*at].metric, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth);
     let named = (0..shown.findings.len()).filter_map(|at| Some((row_name(&shown.findings[at].labels)?, at)));
@@ -116,7 +116,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -
     // By their first number on the ladder: shares, tails and the like may come before it.
     rows.sort_by_cached_key(|(_, places)| places.iter().copied().find(on_ladder));
     if rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let rows: Vec<(String, LadderRow<'_>)> =
         rows.into_iter().map(|(name, places)| (name, LadderRow::take(&places, shown))).collect();
@@ -129,20 +129,20 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, only: Option<&str>, style: &Style) -
         winners.extend(row.winners(name, style));
         notes.extend(row.notes(name, style));
     }
-    let mut out = heading("The ladder", style);
-    out.push_str(&table(&rows, style));
-    out.push_str(&key(&rows, only, style));
-    out.push_str(&reasons.render(style));
+    let mut out = heading("The ladder");
+    out += table(&rows, style);
+    out += key(&rows, only, style);
+    out += reasons.page(style);
     for note in notes {
-        out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
+        out += paragraph("  ", &note, Ink::Dim);
     }
-    out.push_str(&shares(shown, style));
-    out.push_str(&kernels(&winners, style));
+    out += shares(shown, style);
+    out += kernels(&winners, style);
     out
 }
 
 /// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
-fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
+fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> Page {
     let mut columns = vec![("tier".to_owned(), Align::Left)];
     columns.push(("size ".to_owned(), Align::Right));
     columns.push(("latency |ns ".to_owned(), Align::Right));
@@ -154,7 +154,7 @@ fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
     columns.push((String::new(), Align::Left));
     let used: Vec<usize> =
         (0..columns.len()).filter(|&c| rows.iter().any(|(_, row)| row.has().get(c).copied().unwrap_or(true))).collect();
-    let render = |used: &[usize]| {
+    let of = |used: &[usize]| -> Page {
         let mut table = Table::new().gap(1).indent(1);
         for &c in used {
             table = table.column(&columns[c].0, columns[c].1);
@@ -163,15 +163,14 @@ fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
             let cells = row.cells(name, style);
             table.row(used.iter().filter_map(|&c| cells.get(c).cloned()).collect());
         }
-        table.render(style)
+        table.into()
     };
-    let whole = render(&used);
     // Each number has its own mark: the row's gives way before the table is cut into blocks.
-    if whole.contains("\n\n") { render(&used[..used.len() - 1]) } else { whole }
+    fitting(vec![of(&used), of(&used[..used.len() - 1])], Fit::Uncut)
 }
 
 /// What stands beside the numbers of the table, as far as it is used.
-fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) -> String {
+fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) -> Page {
     let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
@@ -188,7 +187,7 @@ fn key<'a>(rows: &[(String, LadderRow<'a>)], only: Option<&str>, style: &Style) 
         |row: &LadderRow<'a>, span: usize| row.rates.iter().skip(span).step_by(SPANS.len()).flatten().next().copied();
     let measured = footprints(rows.iter().map(|(_, row)| [row.latency, first(row, 0), first(row, 1)]));
     let texts = [parts.join("; "), measured].into_iter().filter(|text| !text.is_empty());
-    texts.map(|text| hanging("  ", &text, crate::style::Ink::Dim, style)).collect()
+    texts.map(|text| paragraph("  ", &text, Ink::Dim)).collect()
 }
 
 /// The memory that rows were measured over, of each their latency and a rate by one core and by all: a part of the tier, whose rest
@@ -266,21 +265,20 @@ impl<'a> LadderRow<'a> {
     }
 
     fn cells(&self, name: &str, style: &Style) -> Vec<Cell> {
-        let number = |f: Option<&Finding>, show: &dyn Fn(&Finding, f64) -> String| match f {
+        let number = |f: Option<&Finding>, show: &dyn Fn(&Finding, f64) -> Number| match f {
             Some(f) => graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit, style),
-            None => graded(None, &Verdict::trusted(), Unit::Count, style),
+            None => graded(None::<String>, &Verdict::trusted(), Unit::Count, style),
         };
         let mut cells = vec![Cell::new(name), number(self.size, &|_, v| measured_size(v))];
         cells.push(number(self.latency, &|f, v| match f.interval {
             Some(_) => with_interval(v, f.interval, f.unit, style),
-            None => nanoseconds(v),
+            None => nanoseconds(v).into(),
         }));
-        cells.extend(self.rates.iter().map(|f| number(*f, &|_, v| rate(v, style))));
+        cells.extend(self.rates.iter().map(|f| number(*f, &|_, v| rate(v, style).into())));
         cells.push(Cell::new(self.peak.and_then(|f| f.value).map(percent).unwrap_or_default()));
         cells.push(self.worst().map_or_else(Cell::default, |grade| {
             // The word is added where the terminal has room for it.
-            let word = if style.columns() >= 100 { format!(" {grade}") } else { String::new() };
-            Cell::inked(format!("{}{word}", style.mark(grade)), grade_ink(grade))
+            Cell::inked(style.mark(grade), grade_ink(grade)).if_wide(&format!(" {grade}"))
         }));
         cells
     }
@@ -307,8 +305,8 @@ impl<'a> LadderRow<'a> {
 }
 
 /// Every share of the theoretical peak in one line a tier.
-fn shares(shown: &mut Shown<'_>, style: &Style) -> String {
-    let mut out = String::new();
+fn shares(shown: &mut Shown<'_>, style: &Style) -> Page {
+    let mut out = Page::new();
     let mut reasons = Reasons::default();
     let shares = shown.take_all(|f| f.metric == Quantity::PeakShare && row_name(&f.labels).is_some());
     shares.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
@@ -320,9 +318,9 @@ fn shares(shown: &mut Shown<'_>, style: &Style) -> String {
     };
     for (name, parts) in grouped(shares.iter().map(part)) {
         let text = format!("{name}, share of the theoretical peak: {}", parts.join(", "));
-        out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
+        out += paragraph("  ", &text, Ink::Plain);
     }
-    out + &reasons.render(style)
+    out + reasons.page(style)
 }
 
 #[cfg(test)]

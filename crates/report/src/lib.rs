@@ -1,4 +1,5 @@
-//! Views of tiermark's documents: pure functions from data to text. Nothing here reads, writes or measures.
+//! Views of tiermark's documents: pure functions from data to pages, and layouts of other programs. Nothing here reads,
+//! writes or measures.
 
 #![forbid(unsafe_code)]
 
@@ -26,11 +27,9 @@ mod lists;
 mod load;
 mod loaded;
 mod machine;
-mod markup;
 mod matrix;
 mod mess;
 mod mlc;
-mod number;
 mod openmetrics;
 mod order;
 mod os;
@@ -40,7 +39,7 @@ mod parts;
 mod pivot;
 mod placed;
 mod plan;
-mod plot;
+mod points;
 mod published;
 mod ranges;
 mod reasons;
@@ -50,16 +49,12 @@ mod residency;
 mod run;
 mod scan;
 mod selftest;
-mod shades;
 mod shapes;
 mod steps;
 mod stream;
-mod style;
 mod survey;
-mod table;
 mod tally;
 mod tenant_rows;
-mod text;
 mod tidy;
 mod traffic;
 mod tuning;
@@ -96,10 +91,8 @@ pub use refusals::trouble;
 pub use run::run;
 pub use selftest::{Check, selftest};
 pub use stream::{stream, stream_doubts};
-pub use style::{RateUnit, Style};
 pub use survey::{RUN_VIEWS, RunView, run_view, run_view_options};
 pub use tenant_rows::TenantRows;
-pub use text::wrap;
 pub use tidy::{csv, json_rows};
 pub use tuning::{change_rows, tuning};
 pub use watch::{

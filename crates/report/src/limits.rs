@@ -1,14 +1,11 @@
 //! The limit of the growth of bandwidth with threads.
 
 use tiermark_model::{Finding, Labels, Quantity, Unit};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, graded, heading, paragraph, percent, value, with_interval};
 
 use crate::ladder::Shown;
-use crate::number::{graded, percent, value, with_interval};
 use crate::reasons::Reasons;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
-use crate::text::{hanging, heading};
 
 /// Name of a ramp.
 fn name(labels: &Labels) -> String {
@@ -28,7 +25,7 @@ fn column_name(finding: &Finding) -> String {
 }
 
 /// One row a ramp: latency, lines in flight, knee, ceiling and its cause; then the reasons.
-pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> Page {
     let findings = shown.take_all(|f| f.metric.family() == "scale");
     // A share stands in a remark, and has the doubts of its ceiling.
     shown.count(&findings.iter().filter(|f| f.metric != Quantity::ScaleShare).copied().collect::<Vec<_>>());
@@ -39,13 +36,13 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
         }
     }
     if rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("", Align::Left).column("idle|ns ", Align::Right);
     table = table.column("lines in|flight ", Align::Right).column("knee,|threads ", Align::Right);
     table = table.column(&format!("ceiling|{} ", style.rate_unit()), Align::Right).column("limit", Align::Left);
     let mut reasons = Reasons::default();
-    let mut remarks = String::new();
+    let mut remarks = Page::new();
     for labels in rows {
         let row = name(labels);
         let here = |f: &Finding| {
@@ -62,7 +59,7 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
             Some(f) => {
                 let at_least = f.labels.is(Labels::STATISTIC, "at least");
                 let bound = if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() };
-                let shown = |v: f64| format!("{bound}{}", with_interval(v, f.interval, f.unit, style));
+                let shown = |v: f64| with_interval(v, f.interval, f.unit, style).between(&bound, "");
                 graded(f.value.map(shown), &f.verdict, f.unit, style)
             }
             None => Cell::default(),
@@ -82,14 +79,14 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
             }
         }
         if let Some(note) = ceiling.and_then(|f| f.note()) {
-            remarks.push_str(&hanging("  ", &format!("{row}: {note}"), Ink::Plain, style));
+            remarks += paragraph("  ", format!("{row}: {note}"), Ink::Plain);
         }
         for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(f)) {
             let of = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             let share = finding.value.map_or_else(|| style.absent().to_owned(), percent);
             let note = finding.note().unwrap_or_default();
-            remarks.push_str(&hanging("  ", &format!("{row}: {share} {of} ({note})"), Ink::Plain, style));
+            remarks += paragraph("  ", format!("{row}: {share} {of} ({note})"), Ink::Plain);
         }
     }
-    heading("What limits", style) + &table.render(style) + &reasons.render(style) + &remarks
+    heading("What limits") + table + reasons.page(style) + remarks
 }

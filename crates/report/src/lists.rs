@@ -5,15 +5,14 @@ use tiermark_model::load::LoadRun;
 use tiermark_model::{
     Bytes, Grade, GradeCounts, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
 };
+use tiermark_page::{
+    Align, Cell, Ink, Page, Style, Table, command, heading, left, paragraph, railed, raw, seconds, space, spoken, width,
+};
 
 use crate::capacity::capacity_line;
-use crate::number::seconds;
 use crate::page::page;
 use crate::refusals::trouble;
 use crate::run::numbers;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading, left, spoken, width};
 
 /// A probe in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub struct ProbeLine {
 }
 
 /// Renders the kernels that can run here, and why others cannot.
-pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], style: &Style) -> String {
+pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], style: &Style) -> Page {
     let mut table = Table::new().indent(0).column("kernel", Align::Left);
     // Useful bytes of every 64-byte line of span: what turns time into a rate.
     table = table.column("bytes a|line r+w", Align::Right).column("stores", Align::Left);
@@ -49,8 +48,8 @@ pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], style: &Style) -
             Cell::new(format!("{walk}{}{plain}", kernel.doc)),
         ]);
     }
-    let list = if table.is_empty() { "No kernel can run here.\n".to_owned() } else { table.render(style) };
-    list + &trouble("Not available here", &unavailable.iter().collect::<Vec<_>>(), style)
+    let list = if table.is_empty() { raw("No kernel can run here.", Ink::Plain) } else { table.into() };
+    list + trouble("Not available here", &unavailable.iter().collect::<Vec<_>>(), style)
 }
 
 /// A command or an option of another tool, and what does the same here.
@@ -65,18 +64,20 @@ pub struct Equivalent {
 }
 
 /// Renders commands of another tool beside those that do the same here.
-pub fn equivalents(all: &[Equivalent], style: &Style) -> String {
+pub fn equivalents(all: &[Equivalent], style: &Style) -> Page {
     all.iter()
         .map(|row| {
-            let note =
-                if row.note.is_empty() { String::new() } else { hanging("      ", &row.note, Ink::Plain, style) };
-            format!("{}\n    {}\n{note}", style.paint(Ink::Head, &spoken(&row.there, style)), row.here)
+            let mut shown = raw(&spoken(&row.there, style), Ink::Head) + raw(&format!("    {}", row.here), Ink::Plain);
+            if !row.note.is_empty() {
+                shown += paragraph("      ", &row.note, Ink::Plain);
+            }
+            shown
         })
         .collect()
 }
 
 /// Renders a list of probes, with what keeps some from running here.
-pub fn probes(probes: &[ProbeLine], style: &Style) -> String {
+pub fn probes(probes: &[ProbeLine], style: &Style) -> Page {
     let mut table = Table::new().indent(0).column("probe", Align::Left).column("method", Align::Right);
     table = table.column("what it measures", Align::Left);
     for probe in probes {
@@ -87,26 +88,26 @@ pub fn probes(probes: &[ProbeLine], style: &Style) -> String {
         ]);
     }
     let refused: Vec<&Refusal> = probes.iter().filter_map(|p| p.refused.as_ref()).collect();
-    table.render(style) + &trouble("Not available here", &refused, style)
+    table + trouble("Not available here", &refused, style)
 }
 
 /// Renders the primitives of the operating system, group by group, and why some cannot be measured here.
-pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> String {
-    let mut out = String::new();
+pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> Page {
+    let mut out = Page::new();
     for group in OsGroup::ALL {
         let of: Vec<&PrimitiveInfo> = all.iter().filter(|p| p.group == group).collect();
         if of.is_empty() {
             continue;
         }
-        out.push_str(&heading(group.name(), style));
+        out += heading(group.name());
         let mut table = Table::new().column("primitive", Align::Left).column("how", Align::Left);
         for primitive in of {
             table.row(vec![Cell::new(&primitive.id.0), Cell::new(primitive.described())]);
         }
-        out.push_str(&table.render(style));
+        out += table;
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|p| p.refusal.as_ref()).collect();
-    out.trim_start_matches('\n').to_owned() + &trouble("Not available here", &refused, style)
+    out + trouble("Not available here", &refused, style)
 }
 
 /// The method page of a primitive: how it is measured, its dimensions here, and why it cannot be measured here.
@@ -215,7 +216,7 @@ pub fn shown_grades(run: &Run) -> GradeCounts {
 }
 
 /// Renders saved runs, one line each.
-pub fn runs(lines: &[RunLine], style: &Style) -> String {
+pub fn runs(lines: &[RunLine]) -> Page {
     // Ids are copied: what is flush right is never broken.
     let mut table = Table::new().indent(0).column("run", Align::Right).column("what", Align::Left);
     table = table.column("took", Align::Right).column("trusted", Align::Right).column("machine", Align::Left);
@@ -232,17 +233,17 @@ pub fn runs(lines: &[RunLine], style: &Style) -> String {
             Err(why) => vec![id, Cell::default(), Cell::default(), Cell::default(), Cell::inked(why, Ink::Bad)],
         });
     }
-    table.render(style)
+    table.into()
 }
 
 /// Renders names, each with a line of text.
-pub fn names(rows: &[(&str, String)], style: &Style) -> String {
+pub fn names(rows: &[(&str, String)]) -> Page {
     let mut table = Table::new().indent(0).column("", Align::Right).column("", Align::Left);
     let widest = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     for (name, text) in rows {
         table.row(vec![Cell::inked(left(name, widest), Ink::Head), Cell::new(text)]);
     }
-    table.render(style)
+    table.into()
 }
 
 /// A figure that alerts of `watch` can name.
@@ -260,8 +261,8 @@ pub struct FigureLine {
 
 /// Renders the figures that alerts can name, by group, and how they are written. Of what the line before says, only the
 /// rest is repeated.
-pub fn watch_figures(lines: &[FigureLine], style: &Style) -> String {
-    let mut out = String::new();
+pub fn watch_figures(lines: &[FigureLine]) -> Page {
+    let mut out = Page::new();
     let widest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
     for group in lines.chunk_by(|a, b| a.group == b.group) {
         // One heading of the columns will do.
@@ -274,77 +275,39 @@ pub fn watch_figures(lines: &[FigureLine], style: &Style) -> String {
             table.row(vec![Cell::inked(left(&line.name, widest), Ink::Head), Cell::new(line.unit), Cell::new(rest)]);
             before = &line.about;
         }
-        out.push_str(&heading(&group[0].group, style));
-        out.push_str(&table.render(style));
+        out += heading(&group[0].group);
+        out += table;
     }
     let written = "0 stands for any node or socket, NAME for any other item; a name with a path stands in quotes: \
                    \"swaps./dev/vda2.used_bytes\". Shares and percentages are compared with 5 % or 0.05, rates of events \
                    with 100/s. `capability` and `record` alone are those of the figure that the alert names. \
                    `tiermark help watch` explains alerts.";
-    format!("{}\n{}", out.trim_start_matches('\n'), hanging("", written, Ink::Plain, style))
+    out + space() + paragraph("", written, Ink::Plain)
 }
 
 /// Names with a text each, below headings.
-pub fn groups(groups: &[(&str, Vec<(String, String)>)], style: &Style) -> String {
+pub fn groups(groups: &[(&str, Vec<(String, String)>)]) -> Page {
     let widest = groups.iter().flat_map(|(_, rows)| rows).map(|(name, _)| width(name)).max().unwrap_or(0);
     let group = |(title, rows): &(&str, Vec<(String, String)>)| {
         let mut table = Table::new().column("", Align::Right).column("", Align::Left);
         for (name, text) in rows {
             table.row(vec![Cell::inked(left(name, widest), Ink::Head), Cell::new(text)]);
         }
-        heading(title, style) + &table.render(style)
+        heading(title) + table
     };
-    groups.iter().map(group).collect::<String>().trim_start_matches('\n').to_owned()
+    groups.iter().map(group).collect::<Page>()
 }
 
 /// Renders the page of a plan: its title, what it says of itself, and the commands it stands for with their notes.
-pub fn plan_page(title: &str, about: &str, commands: &[(&str, Option<&str>)], style: &Style) -> String {
-    let mut out = heading(title, style).trim_start_matches('\n').to_owned();
-    for paragraph in about.split("\n\n").map(str::trim).filter(|p| !p.is_empty()) {
-        out.push_str(&format!("\n{}", hanging("", paragraph, Ink::Plain, style)));
+pub fn plan_page(title: &str, about: &str, commands: &[(&str, Option<&str>)]) -> Page {
+    let mut out = heading(title);
+    for text in about.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
+        out += space() + paragraph("", text, Ink::Plain);
     }
-    for (command, note) in commands {
-        out.push('\n');
-        out.push_str(
-            &note.map_or_else(String::new, |note| hanging("# ", note, Ink::Dim, style).replace("\n  ", "\n# ")),
-        );
-        out.push_str(&shell_lines(command, style));
+    for (text, note) in commands {
+        out += space();
+        out.extend(note.map(|note| railed("# ", "# ", note, Ink::Dim)));
+        out += command(text);
     }
     out
-}
-
-/// An option whose list is longer than a line, as several of its name: lists add up.
-fn in_parts(option: &str, columns: usize) -> Vec<String> {
-    // Four columns before the option, two hyphens, and two for what continues the line.
-    let room = columns.saturating_sub(8);
-    let Some((name, list)) = option.split_once(' ').filter(|(_, list)| width(option) > room && !list.contains('\''))
-    else {
-        return vec![option.to_owned()];
-    };
-    let mut parts: Vec<String> = Vec::new();
-    for word in list.split(',') {
-        match parts.last_mut() {
-            Some(part) if width(part) + width(word) < room => part.push_str(&format!(",{word}")),
-            _ => parts.push(format!("{name} {word}")),
-        }
-    }
-    parts
-}
-
-/// A command on as many lines as it takes, to be copied as it stands.
-fn shell_lines(command: &str, style: &Style) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut options = command.split(" --");
-    let mut line = options.next().unwrap_or_default().to_owned();
-    for option in options.flat_map(|option| in_parts(option, style.columns())) {
-        // Two columns are for what continues the line.
-        if width(&line) + width(&option) + 5 > style.columns() {
-            lines.push(std::mem::take(&mut line) + " \\");
-            line = format!("    --{option}");
-        } else {
-            line.push_str(&format!(" --{option}"));
-        }
-    }
-    lines.push(line);
-    lines.join("\n") + "\n"
 }

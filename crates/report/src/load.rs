@@ -1,10 +1,6 @@
 //! The view of load on Redis servers: rates, both latencies, and what a reader has to know to believe them.
 
-use crate::number::{achieved, percent, seconds};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, heading};
-
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, achieved, bullet, heading, percent, seconds, space};
 /// Latencies that are shown, ns: mean, P50, P90, P95, P99, P99.9, maximum. `None` without an answer.
 type Shown = [Option<f64>; 7];
 
@@ -48,43 +44,38 @@ pub struct LoadView {
 }
 
 /// Renders a run of load.
-pub fn load(view: &LoadView, style: &Style) -> String {
-    let mut out = heading(&view.title, style).trim_start_matches('\n').to_owned();
+pub fn load(view: &LoadView, style: &Style) -> Page {
+    let mut out = heading(&view.title);
     if let Some(all) = &view.all {
         let shown = if style.verbose { view.tenants.len() } else { view.tenants.len().min(MOST) };
         let mut lines: Vec<&LoadLine> =
             if view.tenants.len() > 1 { view.tenants[..shown].iter().collect() } else { Vec::new() };
         lines.push(all);
-        out.push_str(&heading("Rate", style));
-        out.push_str(&rates(&lines, style));
+        out += heading("Rate");
+        out += rates(&lines);
         // In a closed loop a request is due when it is sent.
         if all.share.is_some() {
             let what = match view.is_paced {
                 true => "Response: with the requests that the closed loop left out while it waited, µs",
                 false => "Response: from when a request was due to its answer, µs",
             };
-            out.push_str(&heading(what, style));
-            out.push_str(&latencies(&lines, |line| &line.response, style));
+            out += heading(what);
+            out += latencies(&lines, |line| &line.response, style);
         }
-        out.push_str(&heading("Service: from when it was sent to its answer, µs", style));
-        out.push_str(&latencies(&lines, |line| &line.service, style));
+        out += heading("Service: from when it was sent to its answer, µs");
+        out += latencies(&lines, |line| &line.service, style);
         if shown < view.tenants.len() {
-            out.push_str(&bullet(
-                " ",
-                Ink::Dim,
-                &format!("and {} tenants more; -v shows all", view.tenants.len() - shown),
-                None,
-                style,
-            ));
+            out +=
+                bullet(" ", Ink::Dim, &format!("and {} tenants more; -v shows all", view.tenants.len() - shown), None);
         }
-        out.push('\n');
+        out += space();
     }
-    view.facts.iter().for_each(|fact| out.push_str(&bullet(style.glyph("·", "-"), Ink::Dim, fact, None, style)));
-    view.warnings.iter().for_each(|warning| out.push_str(&bullet("!", Ink::Warn, warning, None, style)));
+    view.facts.iter().for_each(|fact| out += bullet(style.glyph("·", "-"), Ink::Dim, fact, None));
+    view.warnings.iter().for_each(|warning| out += bullet("!", Ink::Warn, warning, None));
     out
 }
 
-fn rates(lines: &[&LoadLine], style: &Style) -> String {
+fn rates(lines: &[&LoadLine]) -> Page {
     let mut table = Table::new().column("", Align::Left).column("requests/s", Align::Right);
     let is_open = lines.iter().any(|line| line.share.is_some());
     if is_open {
@@ -98,10 +89,10 @@ fn rates(lines: &[&LoadLine], style: &Style) -> String {
         }
         table.row(row);
     }
-    table.render(style)
+    table.into()
 }
 
-fn latencies(lines: &[&LoadLine], of: impl Fn(&LoadLine) -> &Shown, style: &Style) -> String {
+fn latencies(lines: &[&LoadLine], of: impl Fn(&LoadLine) -> &Shown, style: &Style) -> Page {
     let mut table = Table::new().column("", Align::Left);
     for head in HEADS {
         table = table.column(head, Align::Right);
@@ -111,7 +102,7 @@ fn latencies(lines: &[&LoadLine], of: impl Fn(&LoadLine) -> &Shown, style: &Styl
         row.extend(of(line).iter().map(|ns| Cell::new(ns.map_or_else(|| style.absent().to_owned(), microseconds))));
         table.row(row);
     }
-    table.render(style)
+    table.into()
 }
 
 /// A latency in µs, with as many digits as its histogram keeps.
@@ -128,6 +119,7 @@ fn microseconds(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_page::terminal;
 
     fn line(name: &str) -> LoadLine {
         let us = [25.3, 24.0, 31.0, 40.0, 120.0, 980.0, 20_000.0].map(|us| Some(us * 1e3));
@@ -149,25 +141,34 @@ mod tests {
 
     #[test]
     fn a_run_of_two_tenants() {
-        insta::assert_snapshot!(load(&view(2), &Style::default()));
+        insta::assert_snapshot!(terminal(&load(&view(2), &Style::default()), &Style::default()));
     }
 
     #[test]
     fn one_tenant_is_told_once_and_many_are_counted() {
-        let one = load(&view(1), &Style::default());
+        let one = terminal(&load(&view(1), &Style::default()), &Style::default());
         assert!(!one.contains("7000") && one.contains("all"), "{one}");
-        let many = load(&view(30), &Style::default());
+        let many = terminal(&load(&view(30), &Style::default()), &Style::default());
         assert!(many.contains("7019") && !many.contains("7020"), "{many}");
-        assert!(load(&view(30), &Style { verbose: true, ..Style::default() }).contains("7029"));
+        assert!(
+            terminal(
+                &load(&view(30), &Style { verbose: true, ..Style::default() }),
+                &Style { verbose: true, ..Style::default() }
+            )
+            .contains("7029")
+        );
         let nothing = LoadView { all: None, ..view(1) };
-        assert!(!load(&nothing, &Style::default()).contains("Service"));
+        assert!(!terminal(&load(&nothing, &Style::default()), &Style::default()).contains("Service"));
     }
 
     #[test]
     fn a_closed_loop_has_no_share_of_what_was_due() {
         let mut all = line("all");
         (all.share, all.late) = (None, None);
-        let text = load(&LoadView { tenants: Vec::new(), all: Some(all), ..view(0) }, &Style::default());
+        let text = terminal(
+            &load(&LoadView { tenants: Vec::new(), all: Some(all), ..view(0) }, &Style::default()),
+            &Style::default(),
+        );
         assert!(!text.contains(" due") && !text.contains(" late"), "{text}");
         assert!(!text.contains("Response") && text.contains("Service"), "{text}");
     }

@@ -1,17 +1,17 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
 use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, RunCounters, Unit, Verdict};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, graded, heading, letter, nanoseconds, paragraph, percent,
+    plot_over, rate, space, value, with_interval,
+};
 
 use crate::ladder::Shown;
 use crate::machine::many;
 use crate::mess::MessPoint;
-use crate::number::{graded, nanoseconds, percent, rate, value, with_interval};
-use crate::plot::{Plot, PointAbout, ROWS, Series, letter, plot_over};
+use crate::points::observed;
 use crate::reasons::Reasons;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
-use crate::text::{hanging, heading};
 use crate::traffic::on_channels;
 
 /// Most curves in one plot: more cannot be distinguished.
@@ -93,21 +93,21 @@ pub(crate) fn loaded(
     observations: &[&Observation],
     counters: Option<&RunCounters>,
     style: &Style,
-) -> String {
+) -> Page {
     let findings = shown.take_all(|f| f.metric.family() == "loaded");
     let in_table =
         |f: &&&Finding| f.metric == Quantity::LoadedAtTarget || COLUMNS.iter().any(|(metric, _)| f.metric == *metric);
     shown.count(&findings.iter().filter(in_table).copied().collect::<Vec<_>>());
     let curves = curves_of(observations);
     if findings.is_empty() && curves.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    let mut out = heading(&title(&curves, style), style);
+    let mut out = heading(&title(&curves, style));
     let series: Vec<Series> = curves
         .iter()
         .map(|curve| {
             let point = |p: &LoadedPoint<'_>| {
-                Some(((scaled(p.rate, style), p.seen.value?), PointAbout::of(p.seen, 1.0).named(pressure(p))))
+                Some(((scaled(p.rate, style), p.seen.value?), observed(p.seen, 1.0).named(pressure(p))))
             };
             let (points, about) = curve.points.iter().filter_map(point).unzip();
             // A single curve is named by the heading.
@@ -120,9 +120,8 @@ pub(crate) fn loaded(
         })
         .collect();
     let groups = with_measured(series, &curves, counters, style);
-    // In a text the heading has the unit.
-    out.push_str(&drawn(groups, if style.markup { "ns" } else { "" }, &lines(&findings, &curves, style), style));
-    out.push_str(&table(&findings, style));
+    out += drawn(groups, true, &lines(&findings, &curves, style), style);
+    out += table(&findings, style);
     if style.verbose {
         out.extend(curves.iter().map(|curve| points(curve, style)));
     } else {
@@ -130,7 +129,7 @@ pub(crate) fn loaded(
         let all: Vec<&LoadedPoint<'_>> = curves.iter().flat_map(|c| &c.points).collect();
         all.iter().for_each(|p| reasons.add(&at(p), &p.seen.verdict));
         if let Some(text) = reasons.counted(all.len(), "points") {
-            out.push_str(&hanging("  ", &text, Ink::Dim, style));
+            out += paragraph("  ", &text, Ink::Dim);
         }
     }
     out
@@ -147,7 +146,7 @@ fn with_measured(
         let point = |p: &LoadedPoint<'_>| {
             // Without load nothing is useful, and little moves.
             let rate = if p.rate > 0.0 { on_channels(p.seen, p.rate, counters)? } else { 0.0 };
-            Some(((scaled(rate, style), p.seen.value?), PointAbout::of(p.seen, 1.0).named(pressure(p))))
+            Some(((scaled(rate, style), p.seen.value?), observed(p.seen, 1.0).named(pressure(p))))
         };
         let (points, about): (Vec<_>, Vec<_>) = curve.points.iter().filter_map(point).unzip();
         (points.len() > 1).then(|| Series {
@@ -227,8 +226,8 @@ fn plots(groups: Vec<Group>) -> Vec<Vec<Group>> {
     plots
 }
 
-fn drawn(groups: Vec<Vec<Series>>, unit: &str, lines: &Lines, style: &Style) -> String {
-    let mut out = String::new();
+fn drawn(groups: Vec<Vec<Series>>, unit_in_heading: bool, lines: &Lines, style: &Style) -> Page {
+    let mut out = Page::new();
     let knees = lines.knees.iter().copied().chain(std::iter::repeat(None));
     for plot in plots(groups.into_iter().zip(knees).collect()) {
         let knees: Vec<Option<f64>> =
@@ -241,15 +240,15 @@ fn drawn(groups: Vec<Vec<Series>>, unit: &str, lines: &Lines, style: &Style) -> 
         };
         let mut marks: Vec<(f64, String)> = knees.filter_map(named).collect();
         marks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let level = lines.target.clone();
-        let plot = Plot { unit, log_y: false, series: &chunk, marks: &marks, level, rows: ROWS };
-        out.push_str(&plot_over(&plot, style.axis().1, style));
+        let (unit, level) = ("ns".to_owned(), lines.target.clone());
+        let plot = Plot { unit, unit_in_heading, series: chunk, marks, level, rows: ROWS, ..Plot::default() };
+        out += plot_over(plot, style.axis().1);
     }
     out
 }
 
 /// One row a curve.
-fn table(findings: &[&Finding], style: &Style) -> String {
+fn table(findings: &[&Finding], style: &Style) -> Page {
     let mut rows: Vec<String> = Vec::new();
     for finding in findings {
         let name = name(&finding.labels);
@@ -280,8 +279,8 @@ fn table(findings: &[&Finding], style: &Style) -> String {
             of(metric).map_or_else(absent, |f| {
                 // That of a knee is no confidence interval, but where the next points are: its remark says so.
                 let interval = f.interval.filter(|_| *metric != Quantity::LoadedKnee);
-                let none =
-                    (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid).then(|| NO_KNEE.to_owned());
+                let none = (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid)
+                    .then(|| NO_KNEE.to_owned().into());
                 let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
                 let is_told = is_number(f) && (shown.is_some() || none.is_none());
                 let verdict = if is_told { f.verdict.clone() } else { Verdict::trusted() };
@@ -300,19 +299,18 @@ fn table(findings: &[&Finding], style: &Style) -> String {
         }
     }
     if table.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    let table = table.render(style);
     let mut key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without pauses, all cores = bandwidth without a chaser".to_owned();
-    let cells = || table.split_whitespace();
-    if cells().any(|cell| cell == NO_KNEE) {
+    let has = |sign: &str| table.cells().any(|cell| cell.text.split_whitespace().any(|word| word == sign));
+    if has(NO_KNEE) {
         key.push_str(&format!(", {NO_KNEE} = no bend up to the highest rate measured"));
     }
-    if cells().any(|cell| cell == style.absent()) {
+    if has(style.absent()) {
         key.push_str(&format!(", {} = no number", style.absent()));
     }
-    let mut out = format!("\n{table}") + &hanging("  ", &key, Ink::Dim, style) + &reasons.render(style);
-    notes.iter().for_each(|note| out.push_str(&hanging("  ", note, Ink::Plain, style)));
+    let mut out = space() + table + paragraph("  ", &key, Ink::Dim) + reasons.page(style);
+    notes.iter().for_each(|note| out += paragraph("  ", note, Ink::Plain));
     out
 }
 
@@ -344,7 +342,7 @@ fn pressure(point: &LoadedPoint<'_>) -> String {
 }
 
 /// Every point of a curve.
-fn points(curve: &LoadedCurve<'_>, style: &Style) -> String {
+fn points(curve: &LoadedCurve<'_>, style: &Style) -> Page {
     let mut table = Table::new().column("pause ns", Align::Right);
     table = table.column(&format!("{} ", style.rate_unit()), Align::Right).column("ns ", Align::Right);
     let mut reasons = Reasons::default();
@@ -362,11 +360,11 @@ fn points(curve: &LoadedCurve<'_>, style: &Style) -> String {
             ),
         ]);
     }
-    heading(&format!("Points of {}", curve.name), style) + &table.render(style) + &reasons.render(style)
+    heading(&format!("Points of {}", curve.name)) + table + reasons.page(style)
 }
 
 /// Curves that were read from a file: a plot and their points.
-pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
+pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> Page {
     let mut series: Vec<Series> = Vec::new();
     let mut table = Table::new().column("reads %", Align::Right).column("pause", Align::Right);
     table = table.column(style.rate_unit(), Align::Right).column("ns", Align::Right);
@@ -386,17 +384,17 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
         ]);
     }
     let curves = series.len();
-    let mut out = heading(title, style)
-        + &drawn(series.into_iter().map(|one| vec![one]).collect(), "ns", &Lines::default(), style)
-        + "\n";
+    let mut out = heading(title)
+        + drawn(series.into_iter().map(|one| vec![one]).collect(), false, &Lines::default(), style)
+        + space();
     /// More points than these are a page of their own.
     const LISTED: usize = 60;
     if style.verbose || points.len() <= LISTED {
-        out.push_str(&table.render(style));
+        out += table;
     } else {
-        out.push_str(&hanging("  ", "--verbose lists the points", Ink::Dim, style));
+        out += paragraph("  ", "--verbose lists the points", Ink::Dim);
     }
-    out.push('\n');
+    out += space();
     let least = points.iter().map(|p| p.latency_ns).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|p| p.bandwidth).fold(0.0, f64::max);
     let text = format!(
@@ -407,7 +405,7 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
         rate(most, style),
         style.rate_unit()
     );
-    out + &hanging("", &text, Ink::Plain, style)
+    out + paragraph("", &text, Ink::Plain)
 }
 
 #[cfg(test)]

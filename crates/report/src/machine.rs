@@ -6,45 +6,44 @@ mod settings;
 mod topology;
 
 use tiermark_model::{Bytes, Contradiction, Grade, Machine};
+use tiermark_page::{Ink, Page, Style, bullet, heading, items, labelled, paragraph, space};
 
 pub(crate) use modules::kinds_of_modules;
 pub(crate) use topology::many;
 
 use crate::refusals::trouble;
-use crate::style::{Ink, Style};
-use crate::text::{bullet, hanging, heading, items, labelled};
 
 /// Renders a machine. Alike things are counted instead of listed, so that large machines fit one screen too.
-pub fn machine(machine: &Machine, style: &Style) -> String {
-    let mut out = head(machine, style);
-    out.push('\n');
-    out.push_str(&topology::processors(machine, style));
-    out.push_str(&topology::caches(machine, style));
-    out.push_str(&topology::groups(machine, style));
-    out.push('\n');
-    out.push_str(&nodes::nodes(machine, style));
-    out.push('\n');
-    out.push_str(&modules::modules(machine, style));
-    out.push_str(&settings::settings(machine, style));
-    out.push_str(&contradictions(&machine.contradictions, style));
-    out.push_str(&trouble("Not seen", &machine.unseen.iter().collect::<Vec<_>>(), style));
+pub fn machine(machine: &Machine, style: &Style) -> Page {
+    let mut out = head(machine);
+    out += space();
+    out += topology::processors(machine, style);
+    out += topology::caches(machine, style);
+    out += topology::groups(machine);
+    out += space();
+    out += nodes::nodes(machine, style);
+    out += space();
+    out += modules::modules(machine, style);
+    out += settings::settings(machine);
+    out += contradictions(&machine.contradictions, style);
+    out += trouble("Not seen", &machine.unseen.iter().collect::<Vec<_>>(), style);
     out
 }
 
 /// Facts of which two views exclude each other, in every report that draws on them.
-pub(crate) fn contradictions(found: &[Contradiction], style: &Style) -> String {
+pub(crate) fn contradictions(found: &[Contradiction], style: &Style) -> Page {
     if found.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    let one = |found: &Contradiction| bullet(style.mark(Grade::Suspect), Ink::Warn, &found.to_string(), None, style);
-    heading("Facts that contradict each other", style) + &found.iter().map(one).collect::<String>()
+    let one = |found: &Contradiction| bullet(style.mark(Grade::Suspect), Ink::Warn, &found.to_string(), None);
+    heading("Facts that contradict each other") + found.iter().map(one).collect::<Page>()
 }
 
 /// Name and kernel of the machine, and the limits of this process on it.
-fn head(machine: &Machine, style: &Style) -> String {
+fn head(machine: &Machine) -> Page {
     let (cpu, system) = (&machine.cpu_model, &machine.system);
     let name = cpu.name.clone().unwrap_or_else(|| "Unknown processor".to_owned());
-    let mut out = hanging("", &name, Ink::Head, style);
+    let mut out = paragraph("", &name, Ink::Head);
     let number = |name: &str, n: Option<u32>| n.map(|n| format!("{name} {n}"));
     let identity: Vec<String> = [
         cpu.arch.clone(),
@@ -58,7 +57,7 @@ fn head(machine: &Machine, style: &Style) -> String {
     .flatten()
     .collect();
     if !identity.is_empty() {
-        out.push_str(&hanging("", &items(&identity, style), Ink::Dim, style));
+        out += paragraph("", items(&identity), Ink::Dim);
     }
     let place: Vec<String> = [
         system.hostname.clone(),
@@ -73,14 +72,14 @@ fn head(machine: &Machine, style: &Style) -> String {
     .flatten()
     .collect();
     if !place.is_empty() {
-        out.push_str(&hanging("", &items(&place, style), Ink::Plain, style));
+        out += paragraph("", items(&place), Ink::Plain);
     }
-    out + &limits(machine, style)
+    out + limits(machine)
 }
 
 /// What the control group allows.
-fn limits(machine: &Machine, style: &Style) -> String {
-    let Some(group) = &machine.system.cgroup else { return String::new() };
+fn limits(machine: &Machine) -> Page {
+    let Some(group) = &machine.system.cgroup else { return Page::new() };
     let mut parts = Vec::new();
     let set_by = |file: &Option<String>| file.as_ref().map_or_else(String::new, |file| format!(" ({file})"));
     if let Some(limit) = group.memory_limit {
@@ -90,7 +89,7 @@ fn limits(machine: &Machine, style: &Style) -> String {
     }
     parts.extend(group.cpu_quota.map(|quota| format!("{quota:.2} cpus of time{}", set_by(&group.files.quota))));
     if parts.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    labelled("limits", &format!("cgroup v{}: {}", group.version, parts.join(", ")), style)
+    labelled("limits", format!("cgroup v{}: {}", group.version, parts.join(", ")))
 }

@@ -5,23 +5,17 @@ mod shares;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tiermark_model::{Finding, Labels, Machine, NodeId, Purpose, Quantity, RunCounters, Unit};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Style, Table, bullet, glued, grade_ink, graded, heading, nanoseconds, paragraph, percent,
+    rate, space, unit_name, value, with_interval,
+};
 
 use crate::ladder::Shown;
-use crate::number::{graded, nanoseconds, percent, rate, unit_name, value, with_interval};
 use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
-use crate::shades::Shades;
-use crate::style::{Ink, Style, grade_ink};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, glued, hanging, heading};
 
 /// All that a matrix found, in tables of the style's width.
-pub(crate) fn matrix(
-    shown: &mut Shown<'_>,
-    machine: &Machine,
-    counters: Option<&RunCounters>,
-    style: &Style,
-) -> String {
+pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, counters: Option<&RunCounters>, style: &Style) -> Page {
     let all = shown.take_all(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::FROM).is_some());
     let is_number = |f: &&&Finding| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth);
     let numbers: Vec<&Finding> = all.iter().filter(is_number).copied().collect();
@@ -32,25 +26,25 @@ pub(crate) fn matrix(
     shown.count(&numbers);
     shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
     numbers.iter().for_each(|f| reasons.add(&named(f), &f.verdict));
-    let mut out = String::new();
+    let mut out = Page::new();
     let works = by_work(&cells);
     if is_one_pair(&cells) && works.len() > 1 {
-        out.push_str(&one_pair(&works, style));
+        out += one_pair(&works, style);
     } else {
-        works.iter().for_each(|(work, group)| out.push_str(&square(work, group, machine, style)));
+        works.iter().for_each(|(work, group)| out += square(work, group, machine, style));
     }
-    out.push_str(&shares::used(&of_metric(&all, &Quantity::MatrixUsed), counters, style));
-    out.push_str(&shares::of_theory(&of_metric(&all, &Quantity::MatrixShare), style));
-    out.push_str(&far(&of_metric(&all, &Quantity::MatrixFar), style));
+    out += shares::used(&of_metric(&all, &Quantity::MatrixUsed), counters, style);
+    out += shares::of_theory(&of_metric(&all, &Quantity::MatrixShare), style);
+    out += far(&of_metric(&all, &Quantity::MatrixFar), style);
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
         spread.into_iter().partition(|f| f.labels.is(Labels::POLICY, "mixed"));
-    out.push_str(&policies(&spread, &cells, style));
-    out.push_str(&best(&of_metric(&all, &Quantity::InterleaveBest), style));
-    out.push_str(&mixes(&mixed, &all, &cells, style));
-    out.push_str(&uneven(&all, style));
-    out.push_str(&firmware(&cells, machine, style));
-    let trouble = reasons.render(style);
-    out + &if trouble.is_empty() { trouble } else { format!("\n{trouble}") }
+    out += policies(&spread, &cells, style);
+    out += best(&of_metric(&all, &Quantity::InterleaveBest), style);
+    out += mixes(&mixed, &all, &cells, style);
+    out += uneven(&all, style);
+    out += firmware(&cells, machine, style);
+    let trouble = reasons.page(style);
+    out + if trouble.is_empty() { trouble } else { space() + trouble }
 }
 
 fn of_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
@@ -101,8 +95,8 @@ fn is_one_pair(cells: &[&Finding]) -> bool {
 }
 
 /// All that was done to one node's memory from one group of cpus: a matrix each would be a single cell.
-fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> String {
-    let Some(first) = works.first().and_then(|(_, group)| group.first()) else { return String::new() };
+fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> Page {
+    let Some(first) = works.first().and_then(|(_, group)| group.first()) else { return Page::new() };
     let mut table = Table::new().column("what", Align::Left).column("", Align::Right).column("", Align::Left);
     let kernels = works.iter().flat_map(|(_, group)| group).any(|f| f.labels.get(Labels::KERNEL).is_some());
     if kernels {
@@ -122,14 +116,14 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> Strin
         }
     }
     let to = node(first).map_or_else(String::new, |node| format!(" to the memory of node {node}"));
-    heading(&format!("From {}{to}", label(first, Labels::FROM)), style) + &table.render(style)
+    heading(&format!("From {}{to}", label(first, Labels::FROM))) + table
 }
 
 /// Cells of a matrix for each one that was measured from which on a list is shorter: runs of some pairs only, and hostile documents.
 const SPARSE: usize = 8;
 
 /// One matrix: rows are cpus, columns are memory.
-fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, style: &Style) -> String {
+fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, style: &Style) -> Page {
     let unit = cells.first().map_or(Unit::Ns, |f| f.unit);
     let title = match unit {
         Unit::Ns => "Idle latency, ns: from cpus (rows) to memory (columns)".to_owned(),
@@ -142,16 +136,10 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
     let columns: BTreeSet<NodeId> = cells.iter().filter_map(|f| node(f)).collect();
     let rows = distinct(cells.iter().map(|f| label(f, Labels::FROM))).len();
     if rows * columns.len() > SPARSE * cells.len() {
-        return heading(&title, style) + &listed(cells, style) + &below(cells, style);
+        return heading(&title) + listed(cells, style) + below(cells, style);
     }
-    // A page colours the cells.
-    let shades = Shades::of(cells.iter().filter_map(|f| f.value), style).filter(|_| !style.markup);
-    let shaded = |cell: Cell, value: Option<f64>| match &shades {
-        Some(shades) => cell.followed_by(value.map_or(" ", |value| shades.glyph(value))),
-        None => cell,
-    };
     let memory_only = |node: NodeId| machine.node(node).is_some_and(tiermark_model::Node::is_memory_only);
-    let mut table = Table::new().column("", Align::Left);
+    let mut table = Table::new().shaded_in(unit).column("", Align::Left);
     for column in &columns {
         let kind = if memory_only(*column) { "no cpus |" } else { "" };
         table = table.column(&format!("{kind}node {column} "), Align::Right);
@@ -161,30 +149,27 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         let here = first(here);
         for column in &columns {
             line.push(here.get(&Some(*column)).map_or_else(Cell::default, |f| {
-                let cell = graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style);
-                shaded(cell.heated(f.value), f.value)
+                graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style).heated(f.value)
             }));
         }
         table.row(line);
     }
-    let key = |shades: &Shades| format!("shades: {}", shades.key(|v| value(v, unit, style)));
-    let key = shades.as_ref().map_or_else(String::new, |shades| hanging("  ", &key(shades), Ink::Dim, style));
-    heading(&title, style) + &table.render(style) + &key + &below(cells, style)
+    heading(&title) + table + below(cells, style)
 }
 
 /// The cells of a matrix that is nearly empty, one a row.
-fn listed(cells: &[&Finding], style: &Style) -> String {
+fn listed(cells: &[&Finding], style: &Style) -> Page {
     let mut table = Table::new().column("from", Align::Left).column("to", Align::Left).column("", Align::Right);
     for f in cells {
         let to = node(f).map_or_else(String::new, |node| format!("node {node}"));
         let value = graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, f.unit, style);
         table.row(vec![Cell::new(label(f, Labels::FROM)), Cell::new(to), value.heated(f.value)]);
     }
-    table.render(style)
+    table.into()
 }
 
 /// The kernels that won and the widest interval, below a matrix.
-fn below(cells: &[&Finding], style: &Style) -> String {
+fn below(cells: &[&Finding], style: &Style) -> Page {
     let mut kernels: BTreeMap<&str, usize> = BTreeMap::new();
     for kernel in cells.iter().filter_map(|f| f.labels.get(Labels::KERNEL)) {
         *kernels.entry(kernel).or_default() += 1;
@@ -200,15 +185,15 @@ fn below(cells: &[&Finding], style: &Style) -> String {
     };
     let widest = cells.iter().filter_map(half).filter(|half| half.is_finite()).reduce(f64::max);
     words.extend(widest.map(|half| format!("widest interval {}{}", style.glyph("±", "+-"), percent(half))));
-    if words.is_empty() { String::new() } else { hanging("  ", &words.join("; "), Ink::Dim, style) }
+    if words.is_empty() { Page::new() } else { paragraph("  ", words.join("; "), Ink::Dim) }
 }
 
 /// Far memory against each row's own: times the latency, shares of the bandwidth.
-fn far(findings: &[&Finding], style: &Style) -> String {
+fn far(findings: &[&Finding], style: &Style) -> Page {
     /// More rows repeat one another.
     const ROWS: usize = 8;
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let works = distinct(findings.iter().map(|f| work(f)));
     let spans = distinct(works.iter().map(|(_, span)| span.as_str()).filter(|span| !matches!(*span, "" | "one"))).len();
@@ -231,12 +216,9 @@ fn far(findings: &[&Finding], style: &Style) -> String {
         table.row(line);
     }
     let left = rows.len() - shown;
-    let more = if left > 0 {
-        hanging("  ", &format!("and {left} more, with --verbose"), Ink::Dim, style)
-    } else {
-        String::new()
-    };
-    heading("Far memory against the row's own", style) + &table.render(style) + &more
+    let more =
+        if left > 0 { paragraph("  ", format!("and {left} more, with --verbose"), Ink::Dim) } else { Page::new() };
+    heading("Far memory against the row's own") + table + more
 }
 
 /// How the memory of a row of the policies table lies.
@@ -266,9 +248,9 @@ fn order(finding: &Finding) -> (String, u8, f64) {
 }
 
 /// Spread memory beside that of single nodes, by the same cpus.
-fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
+fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> Page {
     if spread.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let works = distinct(spread.iter().map(|f| work(f)));
     let spans = distinct(works.iter().map(|(_, span)| span.clone())).len();
@@ -299,25 +281,26 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
     let title = format!("Memory spread over nodes, {}", style.rate_unit());
     let shared = spread.iter().any(|f| f.labels.get(Labels::BUFFER).is_some());
     let each = if shared { "each = the one buffer of all threads" } else { "each = footprint of each thread" };
-    heading(&title, style) + &table.render(style) + &hanging("  ", each, Ink::Dim, style)
+    heading(&title) + table + paragraph("  ", each, Ink::Dim)
 }
 
 /// The best weights of each sweep.
-fn best(findings: &[&Finding], style: &Style) -> String {
+fn best(findings: &[&Finding], style: &Style) -> Page {
     let line = |f: &&Finding| {
-        let rate = f.value.map_or_else(|| style.absent().to_owned(), |v| with_interval(v, f.interval, f.unit, style));
+        let rate = f.value.map(|v| with_interval(v, f.interval, f.unit, style));
+        let rate = rate.unwrap_or_else(|| style.absent().to_owned().into());
         let note = f.note().map_or_else(String::new, |note| format!("; {note}"));
         let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
         let text = format!("Best weights for {op} from {from}: {weights} with {rate} {}{note}", style.rate_unit());
-        hanging("  ", &text, Ink::Plain, style)
+        paragraph("  ", &text, Ink::Plain).with_sign(rate.sign)
     };
     findings.iter().map(line).collect()
 }
 
 /// Mixed placement: the same threads all local, all remote, and some of each.
-fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding], style: &Style) -> String {
+fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding], style: &Style) -> Page {
     if mixed.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let heads = ["from", "remote|node", "op"].map(|head| (head, Align::Left));
     let numbers = ["all |local ", "all |remote ", "mixed ", "local |part ", "remote |part ", "of all|local"];
@@ -358,11 +341,11 @@ fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding], 
     let title = format!("The same threads with local, remote and mixed memory, {}", style.rate_unit());
     let key =
         "percent = threads whose memory is remote; of all local = the mixed total against that of all local threads";
-    heading(&title, style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
+    heading(&title) + table + paragraph("  ", key, Ink::Dim)
 }
 
 /// Pairs that differ and should not, each named; the others in one line.
-fn uneven(all: &[&Finding], style: &Style) -> String {
+fn uneven(all: &[&Finding], style: &Style) -> Page {
     let found: Vec<&Finding> = all
         .iter()
         .filter(|f| f.metric == Quantity::MatrixAsymmetry || f.metric == Quantity::MatrixUneven)
@@ -371,18 +354,18 @@ fn uneven(all: &[&Finding], style: &Style) -> String {
     let by = |f: &Finding| f.value.map_or_else(|| style.absent().to_owned(), |v| percent(v - 1.0));
     let (alike, named): (Vec<&Finding>, Vec<&Finding>) =
         found.into_iter().partition(|f| f.labels.is(Labels::STATISTIC, "widest"));
-    let mut out = String::new();
+    let mut out = Page::new();
     for f in &named {
         let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
         let text = format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note().unwrap_or_default());
-        out.push_str(&bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None, style));
+        out += bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None);
     }
     if !alike.is_empty() {
         let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", label(f, Labels::OP), by(f)))).collect();
         let text = format!("Both directions are alike: the widest pairs differ by {}", widest.join(", "));
-        out.push_str(&hanging("  ", &text, Ink::Plain, style));
+        out += paragraph("  ", &text, Ink::Plain);
     }
-    if out.is_empty() { out } else { heading("Pairs that should be alike", style) + &out }
+    if out.is_empty() { out } else { heading("Pairs that should be alike") + out }
 }
 
 /// The measured cell of an initiator and a target, by operation.
@@ -393,7 +376,7 @@ pub(crate) fn measured<'a>(cells: &[&'a Finding], from: NodeId, to: NodeId, op: 
 }
 
 /// What firmware says of access from the best initiators, beside what was measured from them.
-fn firmware(cells: &[&Finding], machine: &Machine, style: &Style) -> String {
+fn firmware(cells: &[&Finding], machine: &Machine, style: &Style) -> Page {
     let mut table = Table::new().column("memory", Align::Left).column("from", Align::Left);
     for head in ["latency |ns ", "firmware ", "read |GB/s ", "firmware "] {
         table = table.column(&head.replace("GB/s", style.rate_unit()), Align::Right);
@@ -421,7 +404,7 @@ fn firmware(cells: &[&Finding], machine: &Machine, style: &Style) -> String {
         }
     }
     if table.is_empty() || cells.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    heading("What firmware says (HMAT), beside what was measured", style) + &table.render(style)
+    heading("What firmware says (HMAT), beside what was measured") + table
 }

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use tiermark_model::{Grade, Labels, Observation, Purpose, Run};
+use tiermark_page::clean;
 
 use crate::run::numbers;
-use crate::text::clean;
 
 /// Said of every block of rates.
 const UNIT: &str = "Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)\n";

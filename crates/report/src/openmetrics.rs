@@ -7,8 +7,7 @@ use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
 use tiermark_model::{Experiment, Finding, Grade, Label, Labels, Run, Unit};
-
-use crate::text::clean;
+use tiermark_page::clean;
 
 /// Labels that say how a number was measured in one run, beside its grade.
 const OF_THE_RUN: [&str; 3] = [Labels::CPUS, Labels::KERNEL, Labels::LIMIT];

@@ -10,12 +10,11 @@ mod well_known;
 mod words;
 
 use tiermark_model::{Experiment, Finding, Labels, OsGroup, Quantity, Run};
+use tiermark_page::{Ink, Page, Style, heading, if_narrow, paragraph, space};
 
 use crate::findings::quantile;
 use crate::ladder::Shown;
 use crate::pivot::Pivot;
-use crate::style::{Ink, Style};
-use crate::text::{hanging, heading};
 use condition::condition;
 pub(crate) use doubts::ran_out_of_time;
 use points::{PrimitivePoint, name, parts};
@@ -32,7 +31,7 @@ fn is_number(metric: &Quantity) -> bool {
 }
 
 /// The view; empty where nothing of it was found.
-pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], style: &Style) -> String {
+pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], style: &Style) -> Page {
     let findings = shown.take_all(|f| is_number(&f.metric));
     let (tails, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == TAIL);
     let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
@@ -41,7 +40,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
     let tried = findings.into_iter().filter(|f| !f.verdict.is_refused());
     let tried: Vec<Finding> = tried.cloned().collect();
     let tried: Vec<&Finding> = tried.iter().collect();
-    let (mut out, mut cut) = (well_known::well_known(&tried, style), false);
+    let mut out = well_known::well_known(&tried, style);
     let mut places = words::places(&tried);
     for group in OsGroup::ALL {
         let here = of(&tried, group);
@@ -50,15 +49,12 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
         let legend = if needed { places.take() } else { None };
         let legend = [Some(words::legend(group).to_owned()), legend].into_iter().flatten().collect::<Vec<_>>();
         let group = Group { group, legend, findings: here, knees: of(&knees, group), tails: of(&tails, group) };
-        let (text, narrow) = group.told(run, style);
-        out.push_str(&text);
-        cut |= narrow;
+        out += group.page(run, style);
     }
-    if cut {
-        let text = "Tables without room for intervals omit them: --verbose lists all intervals, a wider page (--width) shows more";
-        out.push_str(&format!("\n{}", hanging("", text, Ink::Dim, style)));
-    }
-    out + &doubts::doubts(&tried, style) + &doubts::left_out(experiments, style) + &doubts::time(experiments, style)
+    let text =
+        "Tables without room for intervals omit them: --verbose lists all intervals, a wider page (--width) shows more";
+    out += if_narrow(space() + paragraph("", text, Ink::Dim));
+    out + doubts::doubts(&tried, style) + doubts::left_out(experiments, style) + doubts::time(experiments)
 }
 
 /// Findings of a group.
@@ -76,10 +72,10 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The legend of a group, its tables, remarks, and the state of this system; and whether intervals are omitted.
-    fn told(&self, run: &Run, style: &Style) -> (String, bool) {
+    /// The legend of a group, its tables, remarks, and the state of this system.
+    fn page(&self, run: &Run, style: &Style) -> Page {
         if self.findings.is_empty() && self.knees.is_empty() {
-            return (String::new(), false);
+            return Page::new();
         }
         let findings = &self.findings;
         let mut ops: Vec<&str> = Vec::new();
@@ -91,31 +87,32 @@ impl Group<'_> {
         let named = |op: &str| findings.iter().copied().filter(|f| f.labels.is(Labels::OP, op)).collect::<Vec<_>>();
         let parts: Vec<_> = ops.iter().flat_map(|op| parts(op, &named(op))).collect();
         let tables = tables(&parts, style);
-        let dim = |text: &str| hanging("  ", text, Ink::Dim, style);
-        let mut out = heading(words::title(self.group), style);
+        let dim = |text: &str| paragraph("  ", text, Ink::Dim);
+        let mut out = heading(words::title(self.group));
         out.extend(self.legend.iter().map(|text| dim(text)));
         let notes = notes::notes(self.group, findings, &self.knees, style);
-        let condition = condition(self.group, run).map_or_else(String::new, |text| dim(&text));
-        for block in [tables.text, distribution(&self.tails, style), notes + &condition] {
-            let gap = if block.is_empty() { "" } else { "\n" };
-            out.push_str(&format!("{gap}{block}"));
+        let condition = condition(self.group, run).map_or_else(Page::new, |text| dim(&text));
+        for block in [tables, distribution(&self.tails, style), notes + condition] {
+            if !block.is_empty() {
+                out += space() + block;
+            }
         }
-        (out, tables.cut)
+        out
     }
 }
 
 /// How single operations are distributed. What is measured over something has many such rows: they come with everything else.
-fn distribution(tails: &[&Finding], style: &Style) -> String {
+fn distribution(tails: &[&Finding], style: &Style) -> Page {
     let plain = |f: &Finding| PrimitivePoint::new(f).is_bare();
     let mut tails: Vec<&Finding> = tails.iter().copied().filter(|f| style.verbose || plain(f)).collect();
     if tails.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let statistic = |f: &Finding| f.labels.get(Labels::STATISTIC).unwrap_or_default().to_owned();
     tails.sort_by(|a, b| quantile(&statistic(a)).total_cmp(&quantile(&statistic(b))));
     let pivot = Pivot::new(&tails, &name, &statistic);
-    let title = hanging("  ", "Single operations, disturbed ones included", Ink::Plain, style);
-    format!("{title}{}", pivot.table("", &|finding| cell(finding, true, style)).whole().render(style))
+    let title = paragraph("  ", "Single operations, disturbed ones included", Ink::Plain);
+    title + pivot.table("", &|finding| cell(finding, true, style)).whole()
 }
 
 #[cfg(test)]

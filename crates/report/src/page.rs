@@ -1,15 +1,17 @@
 //! Pages of documentation in a terminal: the Markdown of `docs/methods`, with headings, paragraphs, bullets and code.
 
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading, spoken};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph, raw, space, spoken, terminal};
 
 /// Renders a page. Headings, bullets (nested too), code (indented by four spaces, or fenced), tables and paragraphs are
 /// known; links keep their text.
 pub fn page(markdown: &str, style: &Style) -> String {
     // Prose beyond some 100 columns is hard to read.
-    let prose = Style { width: style.width.min(100), ..*style };
-    let (mut out, mut block, mut fenced) = (String::new(), String::new(), false);
+    let style = Style { width: style.width.min(100), ..*style };
+    terminal(&blocks(markdown, &style), &style)
+}
+
+fn blocks(markdown: &str, style: &Style) -> Page {
+    let (mut out, mut block, mut fenced) = (Page::new(), String::new(), false);
     let mut rows: Vec<&str> = Vec::new();
     for line in markdown.lines().chain([""]) {
         let is_fence = line.starts_with("```");
@@ -18,59 +20,47 @@ pub fn page(markdown: &str, style: &Style) -> String {
         let is_item = line.trim_start().starts_with("* ");
         let is_row = code.is_none() && line.starts_with('|');
         if !is_row {
-            out.push_str(&table(&std::mem::take(&mut rows), style));
+            out += table(&std::mem::take(&mut rows));
         }
         if (is_fence || code.is_some() || is_heading || is_item || is_row || line.is_empty()) && !block.is_empty() {
-            out.push_str(&paragraph(&std::mem::take(&mut block), &prose));
+            out += prose(&std::mem::take(&mut block), style);
         }
-        if is_fence {
-            fenced = !fenced;
-        } else if let Some(code) = code {
-            out.push_str(format!("    {}", spoken(code, style)).trim_end());
-            out.push('\n');
-        } else if is_heading {
-            out.push_str(&heading(&plain(line.trim_start_matches(['#', ' '])), style));
-        } else if line.is_empty() {
-            out.push('\n');
-        } else if is_row {
-            rows.push(line);
-        } else if is_item {
-            block.push_str(line);
-        } else {
-            block.push_str(if block.is_empty() { "" } else { " " });
-            block.push_str(line.trim());
+        match code {
+            _ if is_fence => fenced = !fenced,
+            Some(code) if code.trim().is_empty() => out += space(),
+            Some(code) => out += raw(format!("    {}", spoken(code, style)).trim_end(), Ink::Plain),
+            None if is_heading => out += heading(&plain(line.trim_start_matches(['#', ' ']))),
+            None if line.is_empty() => out += space(),
+            None if is_row => rows.push(line),
+            None if is_item => block.push_str(line),
+            None => {
+                block.push_str(if block.is_empty() { "" } else { " " });
+                block.push_str(line.trim());
+            }
         }
     }
-    // A heading brings its own empty line.
-    let mut joined = String::new();
-    for line in out.trim_matches('\n').lines() {
-        if !(line.is_empty() && joined.ends_with("\n\n")) {
-            joined.push_str(line);
-            joined.push('\n');
-        }
-    }
-    joined
+    out
 }
 
 /// The rows of a table, the first with the heads of its columns, the second with their sides.
-fn table(rows: &[&str], style: &Style) -> String {
+fn table(rows: &[&str]) -> Page {
     let cells = |row: &str| -> Vec<String> { row.trim_matches('|').split('|').map(|c| plain(c.trim())).collect() };
-    let [heads, sides, rows @ ..] = rows else { return String::new() };
+    let [heads, sides, rows @ ..] = rows else { return Page::new() };
     let side = |text: &String| if text.ends_with(':') { Align::Right } else { Align::Left };
     let columns = cells(heads).into_iter().zip(cells(sides).iter().map(side).collect::<Vec<_>>());
     let mut table = columns.fold(Table::new(), |table, (head, align)| table.column(&head, align));
     rows.iter().for_each(|row| table.row(cells(row).iter().map(Cell::new).collect()));
-    table.render(style)
+    table.into()
 }
 
-fn paragraph(text: &str, style: &Style) -> String {
+fn prose(text: &str, style: &Style) -> Page {
     let depth = text.len() - text.trim_start().len();
     match text.trim_start().strip_prefix("* ") {
         Some(item) => {
             let bullet = if style.unicode { "•" } else { "*" };
-            hanging(&format!("  {}{bullet} ", " ".repeat(depth)), &plain(item), Ink::Plain, style)
+            paragraph(&format!("  {}{bullet} ", " ".repeat(depth)), plain(item), Ink::Plain)
         }
-        None => hanging("  ", &plain(text), Ink::Plain, style),
+        None => paragraph("  ", plain(text), Ink::Plain),
     }
 }
 

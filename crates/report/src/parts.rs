@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{Experiment, PlanPage, Quantity, Request, Run};
-
-use crate::style::{Ink, Style};
-use crate::text::{hanging, rule};
+use tiermark_page::{Ink, Page, Style, paragraph, rule, space};
 
 /// Experiments that are shown together.
 pub(crate) struct RunSection<'a> {
@@ -78,22 +76,22 @@ fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
 
 impl RunSection<'_> {
     /// A rule across the page, the part's place among all, and what it is there for. An only part has the head of the run for its own.
-    pub(crate) fn head(&self, at: usize, of: usize, style: &Style) -> String {
-        let note = self.note.map_or_else(String::new, |note| hanging("", note, Ink::Plain, style));
+    pub(crate) fn head(&self, at: usize, of: usize) -> Page {
+        let note = self.note.map_or_else(Page::new, |note| paragraph("", note, Ink::Plain));
         if of < 2 {
-            return if note.is_empty() { note } else { format!("\n{note}") };
+            return if note.is_empty() { note } else { space() + note };
         }
-        let title = hanging(&format!("{at} of {of}: "), &self.title, Ink::Head, style);
-        format!("\n{}{title}{note}", rule(style))
+        let title = paragraph(&format!("{at} of {of}: "), &self.title, Ink::Head);
+        space() + rule() + title + note
     }
 }
 
 /// Title and text of a plan above its parts; the whole text with `verbose`.
-pub(crate) fn page(plan: &PlanPage, style: &Style) -> String {
-    let mut out = format!("\n{}", hanging("", &plan.title, Ink::Head, style));
+pub(crate) fn page(plan: &PlanPage, style: &Style) -> Page {
+    let mut out = space() + paragraph("", &plan.title, Ink::Head);
     let paragraphs = plan.about.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
-    for paragraph in paragraphs.filter(|p| style.verbose || p.starts_with("Look for")) {
-        out.push_str(&hanging("  ", paragraph, Ink::Plain, style));
+    for text in paragraphs.filter(|p| style.verbose || p.starts_with("Look for")) {
+        out += paragraph("  ", text, Ink::Plain);
     }
     out
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use tiermark_model::{Finding, Label, Quantity};
+use tiermark_page::{Align, Cell, Table};
 
 use crate::order::{distinct, first};
-use crate::table::{Align, Cell, Table};
 
 /// Findings of a metric.
 pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {

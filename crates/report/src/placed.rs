@@ -2,12 +2,12 @@
 
 use tiermark_model::messages::placed as says;
 use tiermark_model::{Placed, PlacedAxis, PlacedCurve, PlacedPart, PlacedPoint};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Plot, PointAbout, ROWS, Series, Style, Table, heading, nanoseconds, paragraph, percent,
+    plot_over, rate, seconds, space,
+};
 
-use crate::number::{nanoseconds, percent, rate, seconds};
-use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
+use crate::points::doubtful;
 
 /// Most curves in the plot: with the program they are as many as can be distinguished.
 const CURVES: usize = 4;
@@ -15,9 +15,9 @@ const CURVES: usize = 4;
 const POINTS: usize = 2_000;
 
 /// The program on the curves: a plot, the time by part of the curve, and the busiest moment.
-pub fn placed(placed: &Placed, style: &Style) -> String {
+pub fn placed(placed: &Placed, style: &Style) -> Page {
     let title = format!("{} on the loaded-latency curves of run {}", placed.command, placed.on.run);
-    let mut out = heading(&title, style).trim_start_matches('\n').to_owned();
+    let mut out = heading(&title);
     if placed.points.is_empty() {
         let is_known = !placed.notes.iter().any(|note| note.code == says::codes::traffic_without_nodes);
         let none = if is_known {
@@ -25,17 +25,17 @@ pub fn placed(placed: &Placed, style: &Style) -> String {
         } else {
             "the command is on no curve: its traffic is not known by node"
         };
-        return out + &hanging("  ", none, Ink::Warn, style) + &notes(placed, style);
+        return out + paragraph("  ", none, Ink::Warn) + notes(placed);
     }
-    out.push_str(&drawn(placed, style));
-    out.push('\n');
-    out.push_str(&table(placed, style));
-    out.extend(busiest(placed, style).map(|text| hanging("  ", &text, Ink::Plain, style)));
-    out + &notes(placed, style)
+    out += drawn(placed, style);
+    out += space();
+    out += table(placed, style);
+    out.extend(busiest(placed, style).map(|text| paragraph("  ", &text, Ink::Plain)));
+    out + notes(placed)
 }
 
 /// The curves that the program was on, most seconds first, and the program on them.
-fn drawn(placed: &Placed, style: &Style) -> String {
+fn drawn(placed: &Placed, style: &Style) -> Page {
     let uses =
         |point: &&PlacedPoint, at: usize| point.curve == at || point.other.is_some_and(|other| other.curve == at);
     let on = |at: usize| placed.points.iter().filter(|point| uses(point, at)).map(|point| point.seconds).sum::<f64>();
@@ -56,14 +56,14 @@ fn drawn(placed: &Placed, style: &Style) -> String {
     let knee = |(_, curve): &(usize, &PlacedCurve)| Some((curve.knee?.at / scale, "knee".to_owned()));
     let mut marks: Vec<(f64, String)> = used.iter().filter_map(knee).collect();
     marks.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let plot = Plot { unit: "ns", log_y: false, series: &series, marks: &marks, level: None, rows: 2 * ROWS };
-    plot_over(&plot, style.axis().1, style)
+    let plot = Plot { unit: "ns".to_owned(), series, marks, rows: 2 * ROWS, ..Plot::default() };
+    plot_over(plot, style.axis().1)
 }
 
 /// A point of the program with what a page shows of it.
 fn about(point: &PlacedPoint, style: &Style) -> ((f64, f64), PointAbout) {
     let time = point.time.get(11..19).unwrap_or(&point.time).to_owned();
-    ((point.bytes_per_second / style.axis().0, point.ns), PointAbout::told(point.beyond, time))
+    ((point.bytes_per_second / style.axis().0, point.ns), doubtful(point.beyond, time))
 }
 
 fn name(curve: &PlacedCurve) -> String {
@@ -91,7 +91,7 @@ fn parts(placed: &Placed) -> Vec<(&'static str, PlacedPart, f64)> {
 }
 
 /// A row for each part of the curve.
-fn table(placed: &Placed, style: &Style) -> String {
+fn table(placed: &Placed, style: &Style) -> Page {
     let unit = style.rate_unit();
     let mut table = Table::new().column("", Align::Left);
     for head in ["time", "share", &format!("mean {unit}"), "reads", "ns"] {
@@ -122,7 +122,7 @@ fn table(placed: &Placed, style: &Style) -> String {
             .into(),
         );
     }
-    table.render(style)
+    table.into()
 }
 
 /// The moment with the least head room.
@@ -149,7 +149,7 @@ fn busiest(placed: &Placed, style: &Style) -> Option<String> {
     ))
 }
 
-fn notes(placed: &Placed, style: &Style) -> String {
+fn notes(placed: &Placed) -> Page {
     let axis = match placed.on.axis {
         PlacedAxis::Counted => "bytes on the memory channels",
         PlacedAxis::Useful => "useful bytes",
@@ -164,9 +164,9 @@ fn notes(placed: &Placed, style: &Style) -> String {
          source of counters = {}",
         placed.counters.name()
     );
-    let mut out = hanging("  ", &key, Ink::Dim, style);
+    let mut out = paragraph("  ", &key, Ink::Dim);
     for note in &placed.notes {
-        out.push_str(&hanging("  ", &note.to_string(), Ink::Dim, style));
+        out += paragraph("  ", note.to_string(), Ink::Dim);
     }
     out
 }
@@ -175,6 +175,7 @@ fn notes(placed: &Placed, style: &Style) -> String {
 mod tests {
     use super::*;
     use tiermark_model::{CounterSourceId, PlacedCurves, PlacedKnee, PlacedTime};
+    use tiermark_page::terminal;
 
     fn program() -> Placed {
         let knee = PlacedKnee { at: 80e9, low: 60e9, high: 90e9 };
@@ -225,10 +226,13 @@ mod tests {
 
     #[test]
     fn a_program_is_shown_on_its_curve() {
-        let text = placed(&program(), &Style::default());
+        let text = terminal(&placed(&program(), &Style::default()), &Style::default());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
-        let plain = placed(&program(), &Style { unicode: false, ..Style::default() });
+        let plain = terminal(
+            &placed(&program(), &Style { unicode: false, ..Style::default() }),
+            &Style { unicode: false, ..Style::default() },
+        );
         assert!(plain.is_ascii(), "{plain}");
     }
 
@@ -240,7 +244,7 @@ mod tests {
             (point.part, point.head_room) = straight.on.curves[0].part(point.bytes_per_second);
         }
         straight.time = PlacedTime::of(&straight.points);
-        let text = placed(&straight, &Style::default());
+        let text = terminal(&placed(&straight, &Style::default()), &Style::default());
         assert!(text.contains("on the curve ") && text.contains("beyond its end"), "{text}");
         for absent in ["below the knee", "near the knee", "past the knee", "near ="] {
             assert!(!text.contains(absent), "{absent}: {text}");
@@ -252,7 +256,7 @@ mod tests {
         let mut program = program();
         let other = Some(tiermark_model::PlacedOther { curve: 1, weight: 0.2 });
         program.points.iter_mut().for_each(|point| point.other = other);
-        let text = placed(&program, &Style::default());
+        let text = terminal(&placed(&program, &Style::default()), &Style::default());
         assert!(text.contains("between the curves of read and") && text.contains("1:1"), "{text}");
     }
 
@@ -261,6 +265,6 @@ mod tests {
         let page = crate::html(&[crate::Sheet::Placed(&program())], &Style::default());
         assert!(page.contains("\"scatter\":true") && page.contains("redis-server on the"), "{}", &page[..500]);
         let none = Placed { points: Vec::new(), ..program() };
-        assert!(placed(&none, &Style::default()).contains("no traffic was counted"));
+        assert!(terminal(&placed(&none, &Style::default()), &Style::default()).contains("no traffic was counted"));
     }
 }

@@ -5,20 +5,17 @@ mod primitives;
 use std::collections::BTreeMap;
 
 use tiermark_model::{Before, Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, labelled, paragraph, seconds, space};
 
 use crate::findings::words;
-use crate::number::seconds;
 use crate::refusals::trouble;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading, labelled};
 
 /// More steps than this are shown by group.
 const STEPS_LISTED: usize = 40;
 
 /// Renders plans: steps, cpus, memory by node, expected time, rules, and what is refused.
-pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
-    let mut out = String::new();
+pub fn plan(plans: &[(Request, Plan)], style: &Style) -> Page {
+    let mut out = Page::new();
     for (request, plan) in plans {
         let title = format!(
             "Plan of {}: {} step{}, about {}, at most {}",
@@ -28,48 +25,43 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
             seconds(plan.expected_seconds()),
             seconds(plan.max_seconds)
         );
-        out.push_str(heading(&title, style).trim_start_matches('\n'));
+        out += heading(&title);
         let cpus = plan.cpus().union(&primitives::cpus(&plan.steps));
-        out.push_str(&labelled("cpus", &list_or_none(&cpus.to_string()), style));
-        out.push_str(&labelled("memory", &memory(plan), style));
-        out.push_str(&labelled("seed", &request.seed.to_string(), style));
-        out.push_str(&short_of_time(plan, style));
-        out.push_str(&steps(&plan.steps, style));
-        out.push_str(&later(plan, style));
+        out += labelled("cpus", list_or_none(&cpus.to_string()));
+        out += labelled("memory", memory(plan));
+        out += labelled("seed", request.seed.to_string());
+        out += short_of_time(plan);
+        out += steps(&plan.steps, style);
+        out += later(plan);
         for (i, rule) in plan.rules.iter().enumerate() {
-            out.push_str(&labelled(if i == 0 { "rules" } else { "" }, &rule.text, style));
+            out += labelled(if i == 0 { "rules" } else { "" }, &rule.text);
         }
-        out.push_str(&trouble("Refused", &plan.refused.iter().collect::<Vec<&Refusal>>(), style));
-        out.push('\n');
+        out += trouble("Refused", &plan.refused.iter().collect::<Vec<&Refusal>>(), style);
+        out += space();
     }
     let total: f64 = plans.iter().map(|(_, p)| p.expected_seconds()).sum();
-    out.push_str(&hanging(
-        "",
-        &format!("Expected time in all: {}. Nothing was measured.", seconds(total)),
-        Ink::Head,
-        style,
-    ));
+    out += paragraph("", format!("Expected time in all: {}. Nothing was measured.", seconds(total)), Ink::Head);
     out
 }
 
 /// A note if the times of the steps add up to more than the time budget.
-fn short_of_time(plan: &Plan, style: &Style) -> String {
+fn short_of_time(plan: &Plan) -> Page {
     let all: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
     if all <= plan.max_seconds {
-        return String::new();
+        return Page::new();
     }
     let text = format!(
         "the steps below take {} in all, the plan at most {}: the last steps are skipped; raise --max-time to measure them",
         seconds(all),
         seconds(plan.max_seconds)
     );
-    labelled("time", &text, style)
+    labelled("time", &text)
 }
 
 /// The steps that are not known yet.
-fn later(plan: &Plan, style: &Style) -> String {
+fn later(plan: &Plan) -> Page {
     if plan.later_seconds <= 0.0 && plan.later.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let what: Vec<&str> = plan.later.iter().map(|note| note.text.as_str()).collect();
     let what = if what.is_empty() { String::new() } else { format!(": {}", what.join("; ")) };
@@ -77,7 +69,7 @@ fn later(plan: &Plan, style: &Style) -> String {
         seconds_left if seconds_left > 0.0 => format!("; about {}", seconds(seconds_left)),
         _ => "; the time suffices for few of them".to_owned(),
     };
-    labelled("later", &format!("further steps follow from these results{what}{time}"), style)
+    labelled("later", format!("further steps follow from these results{what}{time}"))
 }
 
 fn list_or_none(list: &str) -> String {
@@ -119,10 +111,10 @@ fn by_node(step: &Step) -> BTreeMap<NodeId, u64> {
     map
 }
 
-fn steps(steps: &[Step], style: &Style) -> String {
+fn steps(steps: &[Step], style: &Style) -> Page {
     let grouped = steps.len() > STEPS_LISTED && !style.verbose;
     if let Some(table) = primitives::table(steps, !grouped, style) {
-        return table.render(style);
+        return table.into();
     }
     let mut table = Table::new().column("steps", Align::Left);
     table = table.column("memory", Align::Right).column("threads", Align::Right);
@@ -159,7 +151,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
             Cell::new(seconds(time)),
         ]);
     }
-    if table.is_empty() { String::new() } else { table.render(style) }
+    if table.is_empty() { Page::new() } else { table.into() }
 }
 
 fn range<T: PartialEq + std::fmt::Display>(low: Option<T>, high: Option<T>) -> String {

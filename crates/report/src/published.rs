@@ -1,12 +1,12 @@
 //! Published figures beside those of a run.
 
 use tiermark_model::{Bytes, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, graded, heading, paragraph, plot, plot_over, time_unit,
+    unit_name, value, variants,
+};
 
-use crate::number::{graded, time_unit, unit_name, value};
-use crate::plot::{Plot, PointAbout, ROWS, Series, plot, plot_over};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
+use crate::points::observed;
 
 /// The fewest points that are drawn as a curve.
 const CURVE: usize = 4;
@@ -16,38 +16,35 @@ const MOST_FIGURES: usize = 64;
 const MOST_POINTS: usize = 256;
 
 /// The section; empty for a run whose plan has none.
-pub(crate) fn published(run: &Run, style: &Style) -> String {
-    let Some(published) = run.plan.as_ref().and_then(|plan| plan.published.as_ref()) else { return String::new() };
+pub(crate) fn published(run: &Run, style: &Style) -> Page {
+    let Some(published) = run.plan.as_ref().and_then(|plan| plan.published.as_ref()) else { return Page::new() };
     let observations: Vec<&Observation> = run.observations().collect();
     let mut table = Table::new().column("", Align::Left).column("published ", Align::Right);
     table = table.column("here ", Align::Right).column("", Align::Left);
-    let mut charts = String::new();
+    let (mut brief, mut charts) = (table.clone(), Page::new());
     for figure in published.figures.iter().take(MOST_FIGURES) {
         let observations = same(figure, &observations);
         let course = figure.points.len() >= CURVE;
-        let all = style.verbose || style.markup || !course;
         let last = figure.points.len().saturating_sub(1);
-        // The ends of a curve: a page draws it whole.
-        for point in figure
-            .points
-            .iter()
-            .take(MOST_POINTS)
-            .enumerate()
-            .filter(|(at, _)| all || *at == 0 || *at == last)
-            .map(|(_, p)| p)
-        {
-            table.row(row(figure, point, &observations, style));
+        for (at, point) in figure.points.iter().take(MOST_POINTS).enumerate() {
+            let row = row(figure, point, &observations, style);
+            // The ends of a curve, which a browser draws whole.
+            if style.verbose || !course || at == 0 || at == last {
+                brief.row(row.clone());
+            }
+            table.row(row);
         }
-        if course && style.markup {
-            charts.push_str(&curve(published, figure, &observations, style));
+        if course {
+            charts += curve(published, figure, &observations, style);
         }
     }
     if table.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let title = format!("Figures published for {}, beside those of this run", published.machine);
     let note = "The machines differ: compare the shapes, not the values.";
-    heading(&title, style) + &table.render(style) + &hanging("  ", note, Ink::Dim, style) + &charts
+    let note = paragraph("  ", note, Ink::Dim);
+    heading(&title) + variants(brief + note.clone(), table + note + charts)
 }
 
 /// What a run measured of a figure.
@@ -95,7 +92,7 @@ fn row(figure: &PublishedFigure, point: &PublishedPoint, observations: &[&Observ
 }
 
 /// Two curves: the published figures and those of the run.
-fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Observation], style: &Style) -> String {
+fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Observation], style: &Style) -> Page {
     let (scale, name) = style.axis();
     let (scale, unit) = if figure.metric == Metric::Latency { (1.0, "ns") } else { (scale, name) };
     let mut theirs = Series { name: format!("published: {}", published.machine), ..Series::default() };
@@ -106,15 +103,14 @@ fn curve(published: &Published, figure: &PublishedFigure, observations: &[&Obser
         let seen = here(figure, Some(*at), observations);
         if let Some((o, value)) = seen.and_then(|o| Some((o, o.value?))) {
             ours.points.push((*at as f64, value / scale));
-            ours.about.push(PointAbout::of(o, scale));
+            ours.about.push(observed(o, scale));
         }
     }
-    let series = [ours, theirs];
-    let is_latency = figure.metric == Metric::Latency;
-    let of = Plot { unit, log_y: is_latency, series: &series, marks: &[], level: None, rows: ROWS };
+    let (unit, series, log_y) = (unit.to_owned(), vec![ours, theirs], figure.metric == Metric::Latency);
+    let of = Plot { unit, log_y, series, rows: ROWS, ..Plot::default() };
     let drawn = match figure.by.as_deref() {
-        Some("size") => plot(&of, style),
-        by => plot_over(&of, by.unwrap_or_default(), style),
+        Some("size") => plot(of),
+        by => plot_over(of, by.unwrap_or_default()),
     };
-    heading(&format!("{}: published, and of this run", figure.name), style) + &drawn
+    heading(&format!("{}: published, and of this run", figure.name)) + drawn
 }

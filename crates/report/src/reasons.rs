@@ -3,12 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tiermark_model::{Finding, Grade, Reason, ReasonCode, Verdict};
+use tiermark_page::{Ink, Page, Style, bullet, grade_ink};
 
 use crate::order::{distinct, grouped};
 use crate::ranges::{pattern, spanned};
-use crate::style::{Ink, Style, grade_ink};
 use crate::tally::is_number;
-use crate::text::bullet;
 
 /// Collects verdicts and groups their reasons.
 #[derive(Default)]
@@ -109,12 +108,12 @@ impl Group {
     }
 
     /// The bullet: its mark, and these words behind what the group is.
-    fn bullet(&self, who: &str, style: &Style) -> String {
+    fn bullet(&self, who: &str, style: &Style) -> Page {
         let (mark, ink) = match self.standing {
             Standing::Absent => (style.absent(), Ink::Plain),
             _ => (style.mark(self.grade), grade_ink(self.grade)),
         };
-        bullet(mark, ink, &format!("{}: {who}: {}", self.word(), self.whole()), None, style)
+        bullet(mark, ink, &format!("{}: {who}: {}", self.word(), self.whole()), None)
     }
 }
 
@@ -213,9 +212,9 @@ impl Reasons {
     }
 
     /// One bullet a reason, the worst grade first, with the names of a few numbers or how many of all there are.
-    pub(crate) fn counted_by_reason(mut self, of: usize, style: &Style) -> String {
+    pub(crate) fn counted_by_reason(mut self, of: usize, style: &Style) -> Page {
         if style.verbose {
-            return self.render(style);
+            return self.page(style);
         }
         self.merge();
         self.sort();
@@ -230,19 +229,19 @@ impl Reasons {
     }
 
     /// One bullet a reason, the worst grade first.
-    pub(crate) fn render(mut self, style: &Style) -> String {
+    pub(crate) fn page(mut self, style: &Style) -> Page {
         if !style.verbose {
             self.merge();
         }
         self.sort();
-        let mut out = String::new();
+        let mut out = Page::new();
         for group in &self.groups {
             let listed = if style.verbose { usize::MAX } else { LISTED };
             let mut subjects = group.subjects.iter().take(listed).cloned().collect::<Vec<_>>().join(", ");
             if group.subjects.len() > listed {
                 subjects.push_str(&format!(" and {} more", group.subjects.len() - listed));
             }
-            out.push_str(&group.bullet(&subjects, style));
+            out += group.bullet(&subjects, style);
         }
         out
     }
@@ -253,6 +252,7 @@ mod tests {
     use super::*;
     use tiermark_model::messages::run;
     use tiermark_model::{Bytes, Refusal, WhyNot};
+    use tiermark_page::terminal;
 
     #[test]
     fn the_same_reason_is_said_once() {
@@ -266,7 +266,7 @@ mod tests {
         reasons.add("L2 read", &suspect);
         reasons.add("DRAM read", &invalid);
         reasons.add("L3 read", &Verdict::trusted());
-        let shown = reasons.render(&Style::default());
+        let shown = terminal(&reasons.page(&Style::default()), &Style::default());
         insta::assert_snapshot!(shown, @r"
           ✘ invalid: DRAM read: 3 % of the pages were on node 1
           ! suspect: L1 read, L2 read: half the windows were disturbed
@@ -309,7 +309,10 @@ mod tests {
             assert!(verdict.is_refused());
             reasons.add(subject, &verdict);
         }
-        let shown = reasons.render(&Style { width: 100, ..Style::default() });
+        let shown = terminal(
+            &reasons.page(&Style { width: 100, ..Style::default() }),
+            &Style { width: 100, ..Style::default() },
+        );
         insta::assert_snapshot!(shown, @r"
           ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 to 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)
           ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
@@ -328,7 +331,7 @@ mod tests {
             });
             reasons.add(&format!("number {percent}"), &verdict);
         }
-        let shown = reasons.render(&Style::default());
+        let shown = terminal(&reasons.page(&Style::default()), &Style::default());
         insta::assert_snapshot!(shown, @r"
           ! suspect: number 10, number 11, number 12, number 13, number 14, number 15
             and 4 more: 10 to 19 % of the windows were disturbed
@@ -350,7 +353,7 @@ mod tests {
         reasons.add_finding("L2 size", &size(1, 1_234_567));
         reasons.add_finding("L3 size", &size(5, 45_678_901));
         // Each has a range of its own, and one of both would be none.
-        insta::assert_snapshot!(reasons.render(&Style { width: 100, ..Style::default() }), @r"
+        insta::assert_snapshot!(terminal(&reasons.page(&Style { width: 100, ..Style::default() }), &Style { width: 100, ..Style::default() }), @r"
           – not found: L2 size: size not resolved, between 1 MiB and 1.2 MiB: other work may evict it before
             it is full
           – not found: L3 size: size not resolved, between 5 MiB and 44 MiB: other work may evict it before
@@ -372,7 +375,7 @@ mod tests {
         let mut few = Verdict::trusted();
         few.suspect(Reason::Told { code: ReasonCode::TooFew, text: "2 of 3 allocations measured".into() });
         reasons.add("L1", &few);
-        insta::assert_snapshot!(reasons.render(&Style::default()), @r"
+        insta::assert_snapshot!(terminal(&reasons.page(&Style::default()), &Style::default()), @r"
           ! suspect: L1, L2, L3: size not resolved, at least 1 to 8 MiB (1 of 3: the
             points of the latency curve are too far apart; 2 of 3: other work may evict
             it before it is full)

@@ -1,12 +1,10 @@
 //! Refusals and missing numbers, with reasons.
 
 use tiermark_model::{Grade, Refusal};
-
-use crate::style::{Ink, Style};
-use crate::text::{bullet, heading};
+use tiermark_page::{Ink, Page, Style, bullet, heading};
 
 /// A list of refusals, those with the same reason and cure together; empty without refusals.
-pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
+pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> Page {
     // Of more than LISTED with one reason, EXAMPLES are named and the rest counted.
     const LISTED: usize = 6;
     const EXAMPLES: usize = 3;
@@ -19,7 +17,7 @@ pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
             None => groups.push((refusal, vec![&refusal.what])),
         }
     }
-    let mut out = String::new();
+    let mut out = Page::new();
     for (refusal, whats) in groups {
         let listed = if style.verbose || whats.len() <= LISTED { whats.len() } else { EXAMPLES };
         let mut what = whats.iter().take(listed).copied().collect::<Vec<_>>().join(", ");
@@ -28,7 +26,7 @@ pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
         }
         let text = format!("{what}: {}", refusal.why);
         let mark = style.mark(Grade::Invalid);
-        out.push_str(&bullet(mark, Ink::Bad, &text, Some(&refusal.cure), style));
+        out += bullet(mark, Ink::Bad, &text, Some(&refusal.cure));
     }
-    if out.is_empty() { out } else { heading(title, style) + &out }
+    if out.is_empty() { out } else { heading(title) + out }
 }

@@ -2,21 +2,18 @@
 
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{Finding, Labels, Note, Quantity, Unit};
+use tiermark_page::{Cell, Ink, Page, Style, graded, heading, measured_size, paragraph, percent, size, value};
 
-use crate::number::{graded, measured_size, percent, size, value};
 use crate::pivot::{Pivot, of};
 use crate::reasons::Reasons;
 use crate::steps::Curves;
-use crate::style::{Ink, Style};
 use crate::survey::sentence;
-use crate::table::Cell;
-use crate::text::{hanging, heading};
 
 /// The view; empty where nothing of it was found.
-pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
+pub(crate) fn residency(findings: &[&Finding], style: &Style) -> Page {
     let medians = of(findings, &Quantity::ResidencyAccess);
     if medians.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let edges = of(findings, &Quantity::ResidencyEdge);
     let cell = |f: &Finding| {
@@ -34,15 +31,14 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
         let once = if is_of_once(f) { " once" } else { "" };
         bytes(f).map_or_else(String::new, |bytes| format!("{}{once}", size(bytes)))
     };
-    let table = |of: &[&Finding], cell: &dyn Fn(&Finding) -> Cell| {
-        Pivot::new(of, &|f| wait(f), &column).table("after", cell).render(style)
-    };
-    let mut out = heading("ns an access by range and time since touch: median (fast edge)", style);
-    out.push_str(&table(&medians, &cell));
+    let table =
+        |of: &[&Finding], cell: &dyn Fn(&Finding) -> Cell| Pivot::new(of, &|f| wait(f), &column).table("after", cell);
+    let mut out = heading("ns an access by range and time since touch: median (fast edge)");
+    out += table(&medians, &cell);
     let held = of(findings, &Quantity::ResidencyHeld);
     let held = if uses.as_ref().is_some_and(UsedOnce::differs) { held } else { again(&held) };
     if !held.is_empty() {
-        out.push_str(&heading("Share of the range that still hits", style));
+        out += heading("Share of the range that still hits");
         let share = |f: &Finding| Cell::new(format!("{} ", f.value.map_or_else(String::new, percent)));
         let curves = Curves {
             x: &|f| f.labels.number(Labels::WAIT).map(|ns| ns as f64 / 1e6),
@@ -51,20 +47,20 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
             unit: ("%", 0.01),
             log_y: false,
         };
-        out.push_str(&curves.drawn(&held, style));
-        out.push_str(&table(&held, &share));
+        out += curves.drawn(&held);
+        out += table(&held, &share);
     }
     for line in words(findings, style) {
-        out.push_str(&hanging("  ", &line, Ink::Plain, style));
+        out += paragraph("  ", &line, Ink::Plain);
     }
     let mut reasons = Reasons::default();
     medians.iter().for_each(|f| reasons.add(&format!("{} after {}", column(f), wait(f)), &f.verdict));
     of(findings, &Quantity::ResidencyHit).iter().for_each(|f| reasons.add("an access that hits", &f.verdict));
-    out.push_str(&reasons.render(style));
+    out += reasons.page(style);
     if style.verbose {
         for f in findings {
             let note = f.note().map(|note| format!("{}: {note}", f.metric.part()));
-            out.push_str(&note.map_or_else(String::new, |note| hanging("  ", &note, Ink::Dim, style)));
+            out.extend(note.map(|note| paragraph("  ", &note, Ink::Dim)));
         }
     }
     out

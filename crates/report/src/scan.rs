@@ -2,24 +2,21 @@
 
 use tiermark_model::messages::scan::codes;
 use tiermark_model::{Finding, Labels, Quantity};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, graded, heading, paragraph, with_interval};
 
-use crate::number::{graded, with_interval};
 use crate::order::grouped;
 use crate::pivot::{label, of};
 use crate::reasons::Reasons;
 use crate::steps::Curves;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
 
 /// As many regions are listed; of more, only the slow ones, unless all are asked for.
 const LISTED: usize = 24;
 
 /// The view; empty where nothing was scanned.
-pub(crate) fn scan(findings: &[&Finding], style: &Style) -> String {
+pub(crate) fn scan(findings: &[&Finding], style: &Style) -> Page {
     let latencies = of(findings, &Quantity::ScanLatency);
     if latencies.is_empty() && of(findings, &Quantity::ScanBandwidth).is_empty() {
-        return String::new();
+        return Page::new();
     }
     let slow = of(findings, &Quantity::ScanSlow);
     let is_slow = |f: &Finding| slow.iter().any(|s| region(s) == region(f));
@@ -31,25 +28,25 @@ pub(crate) fn scan(findings: &[&Finding], style: &Style) -> String {
         unit: ("ns", 1.0),
         log_y: false,
     };
-    let mut out = heading("Memory by region", style) + &table(findings, &is_listed, style);
-    let drawn = curves.drawn(&latencies, style);
+    let mut out = heading("Memory by region") + table(findings, &is_listed, style);
+    let drawn = curves.drawn(&latencies);
     if !drawn.is_empty() {
-        out.push_str(&(heading("Latency by region, ns", style) + &drawn));
+        out += heading("Latency by region, ns") + drawn;
     }
     for median in of(findings, &Quantity::ScanMedian) {
-        let number = median.value.map(|v| with_interval(v, None, median.unit, style)).unwrap_or_default();
+        let number = median.value.map(|v| with_interval(v, None, median.unit, style).to_string()).unwrap_or_default();
         let notes: Vec<&str> = median.notes.iter().map(|note| note.text.as_str()).collect();
         let of = what(median);
         let line = format!("node {}, {of}: median {number}, {}", label(median, Labels::NODE), notes.join("; "));
-        out.push_str(&hanging("  ", &line, Ink::Plain, style));
+        out += paragraph("  ", &line, Ink::Plain);
     }
-    out.push_str(&verdict(findings, &slow, style));
+    out += verdict(findings, &slow);
     // A median rests on one of the regions, and a slow region on its own number: these say it.
     let mut reasons = Reasons::default();
     for number in latencies.iter().copied().chain(of(findings, &Quantity::ScanBandwidth)) {
         reasons.add(&format!("region {} {}", label(number, Labels::REGION), what(number)), &number.verdict);
     }
-    out + &reasons.render(style)
+    out + reasons.page(style)
 }
 
 fn region(finding: &Finding) -> Option<u64> {
@@ -62,7 +59,7 @@ fn what(finding: &Finding) -> String {
 }
 
 /// A row for each region: both numbers, how many times slower than the median it is, and where it lies.
-fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool, style: &Style) -> String {
+fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool, style: &Style) -> Page {
     let numbers = findings.iter().filter(|f| region(f).is_some() && is_listed(f));
     let regions = grouped(numbers.map(|f| (region(f), *f)));
     let place = |f: &Finding| Some(f.noted(&codes::physical_range)?.text.clone());
@@ -94,12 +91,12 @@ fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool, style: &St
         }
         table.row(row);
     }
-    if table.is_empty() { String::new() } else { table.render(style) }
+    if table.is_empty() { Page::new() } else { table.into() }
 }
 
 /// The slow regions by name, or that there is none.
-fn verdict(findings: &[&Finding], slow: &[&Finding], style: &Style) -> String {
-    let mut out = String::new();
+fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
+    let mut out = Page::new();
     for found in slow {
         let notes: Vec<&str> = found.notes.iter().map(|note| note.text.as_str()).collect();
         let place = findings.iter().find(|f| region(f) == region(found) && f.noted(&codes::physical_range).is_some());
@@ -108,17 +105,17 @@ fn verdict(findings: &[&Finding], slow: &[&Finding], style: &Style) -> String {
             .map(|note| format!(" (physical addresses: {})", note.text));
         let number = label(found, Labels::REGION);
         let name = format!("region {number} of node {}{}", label(found, Labels::NODE), place.unwrap_or_default());
-        out.push_str(&hanging("  ", &format!("Slow: {name}, {}: {}", what(found), notes.join("; ")), Ink::Bad, style));
+        out += paragraph("  ", format!("Slow: {name}, {}: {}", what(found), notes.join("; ")), Ink::Bad);
     }
     let compared = of(findings, &Quantity::ScanMedian);
     let is_judged = compared.iter().any(|f| f.noted(&codes::too_few_regions).is_none());
     if slow.is_empty() && is_judged {
         let text = "No slow region: none is a tenth slower than the median of its node and far from the others.";
-        out.push_str(&hanging("  ", text, Ink::Plain, style));
+        out += paragraph("  ", text, Ink::Plain);
     }
     if findings.iter().all(|f| f.noted(&codes::physical_range).is_none()) {
         let note = tiermark_model::messages::scan::physical_unreadable();
-        out.push_str(&hanging("  ", &note.text, Ink::Dim, style));
+        out += paragraph("  ", &note.text, Ink::Dim);
     }
     out
 }

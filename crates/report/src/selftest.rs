@@ -1,10 +1,7 @@
 //! The view of the self-test.
 
 use tiermark_model::Grade;
-
-use crate::style::{Ink, Style, grade_ink};
-use crate::table::{Align, Cell, Table};
-use crate::text::hanging;
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, grade_ink, paragraph, space};
 
 /// One check of the self-test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +17,7 @@ pub struct Check {
 }
 
 /// Renders the checks, and a line that counts them.
-pub fn selftest(checks: &[Check], style: &Style) -> String {
+pub fn selftest(checks: &[Check], style: &Style) -> Page {
     let mut table = Table::new().indent(0).column("", Align::Left).column("check", Align::Left);
     table = table.column("result", Align::Right).column("detail", Align::Left);
     for check in checks {
@@ -36,5 +33,5 @@ pub fn selftest(checks: &[Check], style: &Style) -> String {
     let failed = checks.iter().filter(|c| !c.pass).count();
     let ink = if failed == 0 { Ink::Good } else { Ink::Bad };
     let text = format!("{} of {} checks passed", checks.len() - failed, checks.len());
-    format!("{}\n{}", table.render(style), hanging("", &text, ink, style))
+    table + space() + paragraph("", &text, ink)
 }

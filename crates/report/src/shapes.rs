@@ -1,31 +1,31 @@
 //! Shapes of a machine: caches, translation buffers, misses in flight, and the cost of grain and neighbours.
 
 use tiermark_model::{Finding, Labels, Quantity, Unit};
+use tiermark_page::{
+    Align, Cell, Ink, Number, Page, Style, Table, graded, heading, measured_size, paragraph, percent, size, value,
+    with_interval,
+};
 
 use crate::ladder::Shown;
-use crate::number::{graded, measured_size, percent, size, value, with_interval};
 use crate::order::{distinct, first, grouped};
 use crate::pivot::{Pivot, label, of};
 use crate::reasons::Reasons;
 use crate::residency::{counted, residency};
 use crate::scan::scan;
 use crate::steps::Curves;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
-use crate::text::{hanging, heading};
 
 /// The view of a family of quantities.
 struct FamilyView {
     family: &'static str,
     /// The findings among them whose verdicts count as those of numbers.
     counted: for<'a> fn(&[&'a Finding]) -> Vec<&'a Finding>,
-    render: fn(&[&Finding], &Style) -> String,
+    render: fn(&[&Finding], &Style) -> Page,
 }
 
 impl FamilyView {
     /// A view of which every finding counts.
-    const fn new(family: &'static str, render: fn(&[&Finding], &Style) -> String) -> Self {
+    const fn new(family: &'static str, render: fn(&[&Finding], &Style) -> Page) -> Self {
         Self { family, counted: |all| all.to_vec(), render }
     }
 }
@@ -42,7 +42,7 @@ const VIEWS: [FamilyView; 7] = [
 ];
 
 /// All views of shapes; empty where nothing of them was found.
-pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> Page {
     let view = |view: &FamilyView| {
         let found = shown.take_all(|f| f.metric.family() == view.family);
         shown.count(&(view.counted)(&found));
@@ -60,14 +60,14 @@ fn number(finding: &Finding, style: &Style) -> Cell {
 const USEFUL: &str = "8 B of 64 B";
 
 /// Doubts of findings alone.
-fn doubts(findings: &[&Finding], style: &Style) -> String {
+fn doubts(findings: &[&Finding], style: &Style) -> Page {
     let mut reasons = Reasons::default();
     findings.iter().filter(|f| is_number(f)).for_each(|f| reasons.add(&subject(f), &f.verdict));
-    reasons.render(style)
+    reasons.page(style)
 }
 
 /// Doubts and remarks of findings, each once.
-fn remarks(findings: &[&Finding], style: &Style) -> String {
+fn remarks(findings: &[&Finding], style: &Style) -> Page {
     let mut reasons = Reasons::default();
     let mut notes: Vec<String> = Vec::new();
     for f in findings {
@@ -80,8 +80,8 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
         let note = f.note().filter(|_| told).map(|note| format!("{name}: {note}"));
         notes.extend(note);
     }
-    let notes: String = distinct(notes).iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect();
-    reasons.render(style) + &notes
+    let notes: Page = distinct(notes).iter().map(|note| paragraph("  ", note, Ink::Dim)).collect();
+    reasons.page(style) + notes
 }
 
 /// Subject of a finding: its tier and quantity.
@@ -109,9 +109,9 @@ fn subject(finding: &Finding) -> String {
     if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
 }
 
-fn geometry(findings: &[&Finding], style: &Style) -> String {
+fn geometry(findings: &[&Finding], style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let parts = [Quantity::GeometrySize, Quantity::GeometryWays, Quantity::GeometrySets];
     let of_tier = |f: &&&Finding| !label(f, Labels::TIER).is_empty() && f.metric != Quantity::GeometryShared;
@@ -136,33 +136,33 @@ fn geometry(findings: &[&Finding], style: &Style) -> String {
         }
         table.row(row);
     }
-    let mut out = heading("Caches, measured and declared", style);
+    let mut out = heading("Caches, measured and declared");
     if !table.is_empty() {
-        out.push_str(&table.render(style));
+        out += table;
     }
     for f in of(findings, &Quantity::GeometryLine).into_iter().chain(of(findings, &Quantity::GeometryNeighbours)) {
         let what = subject(f);
         let bytes = f.value.map_or_else(|| style.absent().to_owned(), |v| value(v, f.unit, style));
         let note = f.note().map_or_else(String::new, |note| format!(" ({note})"));
-        out.push_str(&hanging("  ", &format!("{what} {bytes}{note}"), Ink::Plain, style));
+        out += paragraph("  ", format!("{what} {bytes}{note}"), Ink::Plain);
     }
-    out.push_str(&remarks(&levels, style));
-    out + &sharing(&of(findings, &Quantity::GeometryShared), style)
+    out += remarks(&levels, style);
+    out + sharing(&of(findings, &Quantity::GeometryShared), style)
 }
 
 /// A number, or about where it lies: only what is known exactly is written without a tilde.
-fn resolved(finding: &Finding, of: f64, style: &Style) -> String {
+fn resolved(finding: &Finding, of: f64, style: &Style) -> Number {
     match finding.interval {
         Some(i) if i.low < i.high && finding.unit == Unit::Bytes => measured_size(of),
-        Some(i) if i.low < i.high => format!("~{}", value(of, finding.unit, style)),
-        _ if finding.unit == Unit::Bytes => size(of),
-        _ => value(of, finding.unit, style),
+        Some(i) if i.low < i.high => Number::about(&value(of, finding.unit, style)),
+        _ if finding.unit == Unit::Bytes => size(of).into(),
+        _ => value(of, finding.unit, style).into(),
     }
 }
 
-fn sharing(findings: &[&Finding], style: &Style) -> String {
+fn sharing(findings: &[&Finding], style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table =
         Table::new().column("cache", Align::Left).column("cpus", Align::Left).column("declared", Align::Left);
@@ -184,12 +184,12 @@ fn sharing(findings: &[&Finding], style: &Style) -> String {
         ]);
         reasons.add(&subject(f), &f.verdict);
     }
-    heading("Sharing of caches", style) + &table.render(style) + &reasons.render(style)
+    heading("Sharing of caches") + table + reasons.page(style)
 }
 
-fn buffers(findings: &[&Finding], style: &Style) -> String {
+fn buffers(findings: &[&Finding], style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let what = |f: &Finding| match (&f.metric, label(f, Labels::TIER).as_str()) {
         (Quantity::TlbEntries, tier) => format!("{tier}|entries"),
@@ -200,20 +200,18 @@ fn buffers(findings: &[&Finding], style: &Style) -> String {
     let cell = |f: &Finding| {
         let at_least = f.labels.is(Labels::STATISTIC, "at least");
         let text = f.value.map(|v| match f.unit {
-            Unit::Count if at_least => format!("{} {v}", style.glyph("≥", ">=")),
+            Unit::Count if at_least => format!("{} {v}", style.glyph("≥", ">=")).into(),
             Unit::Count => resolved(f, v, style),
-            unit => value(v, unit, style),
+            unit => value(v, unit, style).into(),
         });
         graded(text, &f.verdict, f.unit, style)
     };
-    heading("Translation of data addresses, by page size", style)
-        + &pivot.table("pages", &cell).render(style)
-        + &remarks(findings, style)
+    heading("Translation of data addresses, by page size") + pivot.table("pages", &cell) + remarks(findings, style)
 }
 
-fn in_flight(findings: &[&Finding], style: &Style) -> String {
+fn in_flight(findings: &[&Finding], style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let times = of(findings, &Quantity::MlpAccess);
     let best = of(findings, &Quantity::MlpInFlight);
@@ -238,15 +236,15 @@ fn in_flight(findings: &[&Finding], style: &Style) -> String {
         unit: ("ns", 1.0),
         log_y: true,
     };
-    heading("Accesses in flight: ns an access by chains followed at once", style)
-        + &curves.drawn(&times, style)
-        + &table.render(style)
-        + &remarks(findings, style)
+    heading("Accesses in flight: ns an access by chains followed at once")
+        + curves.drawn(&times)
+        + table
+        + remarks(findings, style)
 }
 
-fn granularity(findings: &[&Finding], style: &Style) -> String {
+fn granularity(findings: &[&Finding], style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let rates = of(findings, &Quantity::GranularityRate);
     let row = |f: &Finding| format!("{} {}", label(f, Labels::OP), label(f, Labels::PAGE));
@@ -258,36 +256,36 @@ fn granularity(findings: &[&Finding], style: &Style) -> String {
     let all: Vec<&Finding> = rates.iter().chain(&shares).copied().collect();
     let pivot = Pivot::new(&all, &row, &head);
     let key = format!("{USEFUL} = share of the fetched bytes that random accesses use");
-    heading(&format!("Useful {} of one thread, by grain and page", style.rate_unit()), style)
-        + &pivot.table("pages", &|f| number(f, style)).render(style)
-        + &if shares.is_empty() { String::new() } else { hanging("  ", &key, Ink::Dim, style) }
+    heading(&format!("Useful {} of one thread, by grain and page", style.rate_unit()))
+        + pivot.table("pages", &|f| number(f, style))
+        + if shares.is_empty() { Page::new() } else { paragraph("  ", &key, Ink::Dim) }
         // What the shares come to in bytes stands in the table.
-        + &remarks(if style.verbose { findings } else { &rates }, style)
-        + &if style.verbose { String::new() } else { doubts(&shares, style) }
+        + remarks(if style.verbose { findings } else { &rates }, style)
+        + if style.verbose { Page::new() } else { doubts(&shares, style) }
 }
 
-fn background(findings: &[&Finding], style: &Style) -> String {
+fn background(findings: &[&Finding], style: &Style) -> Page {
     if findings.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let column = |f: &Finding| label(f, Labels::TIER);
     let row = |f: &Finding| label(f, Labels::BESIDE);
     let times = of(findings, &Quantity::BackgroundLatency);
     let rates = of(findings, &Quantity::BackgroundRate);
-    let mut out = heading("Latency beside a neighbour on another core, ns", style)
-        + &Pivot::new(&times, &row, &column).table("beside", &|f| number(f, style)).render(style);
+    let mut out = heading("Latency beside a neighbour on another core, ns")
+        + Pivot::new(&times, &row, &column).table("beside", &|f| number(f, style));
     if !rates.is_empty() {
-        out.push_str(&heading(&format!("The neighbour meanwhile, {}", style.rate_unit()), style));
+        out += heading(&format!("The neighbour meanwhile, {}", style.rate_unit()));
         let table = Pivot::new(&rates, &row, &column).table("beside", &|f| number(f, style));
-        out.push_str(&table.render(style));
+        out += table;
     }
     let costs = of(findings, &Quantity::BackgroundCost);
     if !costs.is_empty() {
-        out.push_str(&heading("What the neighbour costs the chaser", style));
+        out += heading("What the neighbour costs the chaser");
         let signed = |v: f64| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v));
         let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, f.unit, style);
-        out.push_str(&Pivot::new(&costs, &row, &column).table("beside", &cell).render(style));
+        out += Pivot::new(&costs, &row, &column).table("beside", &cell);
     }
     let told = if style.verbose { findings } else { times.as_slice() };
-    out + &remarks(told, style)
+    out + remarks(told, style)
 }

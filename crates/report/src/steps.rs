@@ -1,11 +1,10 @@
 //! Curves of findings and observations over something else than size: pages, chains, waits, regions.
 
 use tiermark_model::{Experiment, Finding, Labels, Observation, present_probe_id};
+use tiermark_page::{Page, Plot, ROWS, Series, heading, plot, plot_over};
 
 use crate::order::{distinct, grouped};
-use crate::plot::{Plot, PointAbout, ROWS, Series, plot, plot_over};
-use crate::style::Style;
-use crate::text::heading;
+use crate::points::{found, observed};
 
 /// Points below which a curve says no more than its table.
 const FEWEST: usize = 4;
@@ -28,46 +27,45 @@ pub(crate) struct Curves<'a> {
 
 impl Curves<'_> {
     /// The plots; empty where there are too few points.
-    pub(crate) fn drawn(&self, findings: &[&Finding], style: &Style) -> String {
+    pub(crate) fn drawn(&self, findings: &[&Finding]) -> Page {
         let series: Vec<Series> = grouped(findings.iter().map(|f| ((self.series)(f), *f)))
             .into_iter()
             .map(|(name, of)| {
                 let scale = self.unit.1;
-                let point = |f: &Finding| Some((((self.x)(f)?, f.value? / scale), PointAbout::of_finding(f, scale)));
+                let point = |f: &Finding| Some((((self.x)(f)?, f.value? / scale), found(f, scale)));
                 let (points, about) = of.into_iter().filter_map(point).unzip();
                 Series { name, points, about, ..Series::default() }
             })
             .filter(|series| series.points.len() >= FEWEST)
             .collect();
         let one = |series: &[Series]| {
-            // In a text the heading has the unit.
-            let unit = if style.markup { self.unit.0 } else { "" };
-            let plot = Plot { unit, log_y: self.log_y, series, marks: &[], level: None, rows: ROWS };
-            plot_over(&plot, self.x_unit, style)
+            let (unit, log_y, series) = (self.unit.0.to_owned(), self.log_y, series.to_vec());
+            let plot = Plot { unit, unit_in_heading: true, log_y, series, rows: ROWS, ..Plot::default() };
+            plot_over(plot, self.x_unit)
         };
         series.chunks(CURVES).map(one).collect()
     }
 }
 
 /// Latency over the number of pages of which one line each is touched: it rises where a TLB ends.
-pub(crate) fn pages(experiments: &[&Experiment], style: &Style) -> String {
+pub(crate) fn pages(experiments: &[&Experiment]) -> Page {
     let of_probe = experiments.iter().filter(|e| present_probe_id(&e.request.probe) == "tlb");
     let points = of_probe.flat_map(|e| &e.observations).filter_map(|o| Some((page(o)?, o)));
     let series: Vec<Series> = grouped(points)
         .into_iter()
         .map(|(name, of)| {
-            let point = |o: &Observation| Some(((pages_of(o)?, o.value?), PointAbout::of(o, 1.0)));
+            let point = |o: &Observation| Some(((pages_of(o)?, o.value?), observed(o, 1.0)));
             let (points, about) = of.into_iter().filter_map(point).unzip();
             Series { name: format!("{name} pages"), points, about, ..Series::default() }
         })
         .filter(|series| distinct(series.points.iter().map(|(x, _)| *x as u64)).len() >= FEWEST)
         .collect();
-    let unit = if style.markup { "ns" } else { "" };
-    let drawn = plot(&Plot { unit, log_y: true, series: &series, marks: &[], level: None, rows: ROWS }, style);
+    let (unit, unit_in_heading) = ("ns".to_owned(), true);
+    let drawn = plot(Plot { unit, unit_in_heading, log_y: true, series, rows: ROWS, ..Plot::default() });
     if drawn.is_empty() {
         return drawn;
     }
-    heading("Latency by the number of pages touched, one line a page, ns", style) + &drawn
+    heading("Latency by the number of pages touched, one line a page, ns") + drawn
 }
 
 /// The size of the pages of an observation that touches one line of each.

@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 
 use tiermark_model::{Grade, Labels, Observation, Run};
-
-use crate::text::clean;
+use tiermark_page::clean;
 
 /// Functions in STREAM's order: what it calls them, our operation, and the arrays of each.
 const FUNCTIONS: [(&str, &str, u64); 4] =

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_model::{Code, Grade, Labels, Observation, ReasonCode, Run, StateKind};
-
-use crate::text::clean;
+use tiermark_page::clean;
 
 /// Columns of CSV that every row has, in order; labels follow.
 const COLUMNS: [&str; 19] = [

@@ -6,12 +6,9 @@ use tiermark_model::{
     BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
     StepTraffic, Traffic, Unit, count_of,
 };
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, heading, paragraph, percent, rate};
 
 use crate::findings::words;
-use crate::number::{percent, rate};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading};
 use places::places;
 
 /// Bytes on the channels for each useful byte below which a step is one of caches: its few bytes come from elsewhere.
@@ -44,16 +41,16 @@ pub(crate) fn on_channels(seen: &Observation, useful_rate: f64, counters: Option
 }
 
 /// The section of a run; empty without counters.
-pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &Style) -> String {
+pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &Style) -> Page {
     let Some(counters) = run.counters.as_ref().filter(|counters| counters.source != CounterSourceId::None) else {
-        return String::new();
+        return Page::new();
     };
     let row = |seen: &&'a Observation| Some(Row { seen, traffic: seen.traffic.as_ref()?, rate: useful_rate(seen)? });
     let numbers = observations.iter().filter(|seen| !seen.labels.is_point());
     let rows: Vec<Row<'a>> = numbers.filter_map(row).collect();
     if counters.check.as_ref().is_some_and(|check| !check.faults.is_empty()) {
         let text = "These counts are not used, because the check above failed. The JSON output has them.";
-        return out_of(run, counters, style) + &hanging("  ", text, Ink::Plain, style);
+        return out_of(run, counters, style) + paragraph("  ", text, Ink::Plain);
     }
     let is_of_memory = |row: &&Row<'_>| row.traffic.amplification().is_some_and(|factor| factor >= OF_MEMORY);
     let of_memory: Vec<&Row<'_>> = rows.iter().filter(is_of_memory).collect();
@@ -63,10 +60,10 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
         .then(|| format!("not shown: {} whose traffic was not counted as a whole", count_of(lost as u64, "number")));
     if of_memory.is_empty() {
         let none = lost.unwrap_or_else(|| "No number of this run moved enough data to or from memory.".to_owned());
-        return out + &hanging("  ", &none, Ink::Plain, style) + &marks(&rows, style);
+        return out + paragraph("  ", &none, Ink::Plain) + marks(&rows);
     }
     let most = if style.verbose { of_memory.len() } else { ROWS };
-    out.push_str(&table(&of_memory[..most.min(of_memory.len())], style));
+    out += table(&of_memory[..most.min(of_memory.len())], style);
     let hidden = of_memory.len().saturating_sub(most);
     let caches = rows.iter().filter(|row| row.traffic.amplification().is_some()).count() - of_memory.len();
     let hidden = (hidden > 0).then(|| format!("{} more with --verbose", count_of(hidden as u64, "number")));
@@ -78,17 +75,17 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], style: &S
     });
     let rest: Vec<String> = hidden.into_iter().chain(caches).chain(lost).collect();
     if !rest.is_empty() {
-        out.push_str(&hanging("  ", &rest.join("; "), Ink::Dim, style));
+        out += paragraph("  ", rest.join("; "), Ink::Dim);
     }
     let unchecked = counters.check.as_ref().is_none_or(|check| check.links.is_none());
     if unchecked && of_memory.iter().any(|row| fullest(&row.traffic.counted).is_some()) {
         let text = "Counts of links were not compared with a known stream.";
-        out.push_str(&hanging("  ", text, Ink::Dim, style));
+        out += paragraph("  ", text, Ink::Dim);
     }
     if style.verbose {
-        out.push_str(&places(&of_memory, style));
+        out += places(&of_memory, style);
     }
-    out + &marks(&rows, style)
+    out + marks(&rows)
 }
 
 /// The words of a step.
@@ -97,8 +94,8 @@ fn named(row: &Row<'_>) -> String {
 }
 
 /// The heading, and what precedes the table.
-fn out_of(run: &Run, counters: &RunCounters, style: &Style) -> String {
-    heading(&title(counters), style) + &background(run, counters, style)
+fn out_of(run: &Run, counters: &RunCounters, style: &Style) -> Page {
+    heading(&title(counters)) + background(run, counters, style)
 }
 
 /// `Traffic of memory, counted by perf`.
@@ -116,44 +113,44 @@ fn title(counters: &RunCounters) -> String {
 }
 
 /// What the idle machine does, and whether the counters agree with streams whose bytes are known.
-fn background(run: &Run, counters: &RunCounters, style: &Style) -> String {
-    let mut out = String::new();
+fn background(run: &Run, counters: &RunCounters, style: &Style) -> Page {
+    let mut out = Page::new();
     let idle = run.bench.idle_traffic.as_ref().and_then(|idle| Some(idle.whole().total? / idle.seconds));
     if let Some(idle) = idle {
         let text = format!("idle machine: {} {}, subtracted below", rate(idle, style), style.rate_unit());
-        out.push_str(&hanging("  ", &text, Ink::Plain, style));
+        out += paragraph("  ", &text, Ink::Plain);
     }
     if counters.check.is_none() {
         let text = "These counts were not compared with a known stream: there was no memory for one, or no cpu.";
-        out.push_str(&hanging("  ", text, Ink::Warn, style));
+        out += paragraph("  ", text, Ink::Warn);
     }
     if let Some(check) = &counters.check {
         let ratio = check.counted.filter(|_| check.known > 0.0).map(|counted| counted / check.known);
         let ratio = ratio.map_or_else(|| "nothing".to_owned(), |ratio| format!("{ratio:.2} of its bytes"));
         let text = format!("known stream: the counters saw {ratio}");
-        out.push_str(&hanging("  ", &text, if check.faults.is_empty() { Ink::Plain } else { Ink::Bad }, style));
-        out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None, style)));
-        out.extend(check.links.iter().map(|links| between_sockets(links, style)));
+        out += paragraph("  ", &text, if check.faults.is_empty() { Ink::Plain } else { Ink::Bad });
+        out.extend(check.faults.iter().map(|fault| bullet("!", Ink::Bad, &fault.text, None)));
+        out.extend(check.links.iter().map(between_sockets));
     }
-    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.text, None, style)));
+    out.extend(counters.notes.iter().map(|note| bullet("!", Ink::Warn, &note.text, None)));
     out
 }
 
 /// Whether counts of links agree with streams between two sockets.
-fn between_sockets(links: &LinkCheck, style: &Style) -> String {
+fn between_sockets(links: &LinkCheck) -> Page {
     let ways = || [(&links.sent, "sent"), (&links.received, "received")].into_iter();
     let seen = ways().filter_map(|(way, name)| Some(format!("{:.2} of its bytes {name}", way.as_ref()?.ratio)));
     let text = format!("known stream between sockets: the counters saw {}", seen.collect::<Vec<_>>().join(", "));
     let wrong: Vec<_> = ways().filter_map(|(way, name)| Some((way.as_ref()?.fault.as_ref()?, name))).collect();
-    let mut out = hanging("  ", &text, if wrong.is_empty() { Ink::Plain } else { Ink::Bad }, style);
+    let mut out = paragraph("  ", &text, if wrong.is_empty() { Ink::Plain } else { Ink::Bad });
     for (fault, name) in wrong {
         let text = format!("{}; what links {name} is left out", fault.text);
-        out.push_str(&bullet("!", Ink::Bad, &text, None, style));
+        out += bullet("!", Ink::Bad, &text, None);
     }
     out
 }
 
-fn table(rows: &[&Row<'_>], style: &Style) -> String {
+fn table(rows: &[&Row<'_>], style: &Style) -> Page {
     let unit = style.rate_unit();
     let has = |of: fn(&Traffic) -> Option<f64>| rows.iter().any(|row| of(&row.traffic.counted).is_some());
     let split = has(|counted| counted.whole().read);
@@ -207,7 +204,7 @@ fn table(rows: &[&Row<'_>], style: &Style) -> String {
         let name = [Cell::new(named(row)), Cell::new(rate(row.rate, style))];
         table.row(name.into_iter().chain(shown).collect());
     }
-    table.render(style) + &hanging("  ", &legend(split, (busy, links, energy)), Ink::Dim, style)
+    table + paragraph("  ", legend(split, (busy, links, energy)), Ink::Dim)
 }
 
 /// What the columns mean, of those that are shown.
@@ -251,7 +248,7 @@ fn over_links(counted: &Traffic) -> Option<f64> {
 }
 
 /// What is wrong with counts of some steps, once for each box.
-fn marks(rows: &[Row<'_>], style: &Style) -> String {
+fn marks(rows: &[Row<'_>]) -> Page {
     let mut said: Vec<String> = Vec::new();
     for mark in rows.iter().flat_map(|row| &row.traffic.counted.marks) {
         let text = sentence(mark);
@@ -259,7 +256,7 @@ fn marks(rows: &[Row<'_>], style: &Style) -> String {
             said.push(text);
         }
     }
-    said.iter().map(|text| bullet("!", Ink::Warn, text, None, style)).collect()
+    said.iter().map(|text| bullet("!", Ink::Warn, text, None)).collect()
 }
 
 fn sentence(mark: &CounterMark) -> String {

@@ -1,34 +1,32 @@
 //! The knobs of a system beside what a profile advises, and what became of changes.
 
 use tiermark_model::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
-
-use crate::style::{Ink, Style};
-use crate::text::{bullet, hanging, heading, items, left, spoken, width};
+use tiermark_page::{Ink, Page, Style, bullet, heading, items, left, paragraph, space, spoken, width};
 
 /// Renders the knobs: what would be changed first, then what needs more than this program, then the rest in a few lines.
-pub fn tuning(tuning: &Tuning, style: &Style) -> String {
+pub fn tuning(tuning: &Tuning, style: &Style) -> Page {
     let title = format!("tiermark tune · profile {}: {}", tuning.profile, tuning.purpose);
-    let mut out = hanging("", &title, Ink::Head, style);
+    let mut out = paragraph("", &title, Ink::Head);
     let differs = |reach: Reach| -> Vec<&KnobRow> {
         tuning.knobs.iter().filter(|row| row.standing == Standing::Differs && row.reach == reach).collect()
     };
-    out.push_str(&section("Changed by --apply", &differs(Reach::Live), style));
-    out.push_str(&section("Changed by --apply, where named with --device", &differs(Reach::Unnamed), style));
-    out.push_str(&section("By a reboot; never changed by tiermark", &differs(Reach::Reboot), style));
-    out.push_str(&section("Shown only, never changed", &differs(Reach::Check), style));
+    out += section("Changed by --apply", &differs(Reach::Live), style);
+    out += section("Changed by --apply, where named with --device", &differs(Reach::Unnamed), style);
+    out += section("By a reboot; never changed by tiermark", &differs(Reach::Reboot), style);
+    out += section("Shown only, never changed", &differs(Reach::Check), style);
     let of = |standing: Standing| tuning.knobs.iter().filter(move |row| row.standing == standing);
-    out.push_str(&remarks(of(Standing::Free), style));
-    out.push_str(&list("As advised", of(Standing::AsAdvised), style));
-    out.push_str(&list("No advice", of(Standing::Free).filter(|row| row.reason.is_none()), style));
+    out += remarks(of(Standing::Free), style);
+    out += list("As advised", of(Standing::AsAdvised));
+    out += list("No advice", of(Standing::Free).filter(|row| row.reason.is_none()));
     let mut absent: Vec<String> = of(Standing::NotHere).map(|row| row.name.clone()).collect();
     absent.dedup();
-    out.push_str(&inline("Not on this system", &absent, style));
+    out += inline("Not on this system", &absent);
     for row in of(Standing::Unseen) {
         let why = row.reason.as_deref().unwrap_or("it cannot be read");
-        out.push_str(&bullet("!", Ink::Warn, &format!("{}: {why}", label(row)), None, style));
+        out += bullet("!", Ink::Warn, &format!("{}: {why}", label(row)), None);
     }
-    out.push_str(&held(&tuning.held, style));
-    out.push_str(&closing(tuning, style));
+    out += held(&tuning.held, style);
+    out += closing(tuning);
     out
 }
 
@@ -37,18 +35,18 @@ fn label(row: &KnobRow) -> String {
     row.on.as_ref().map_or_else(|| row.name.clone(), |on| format!("{} {on}", row.name))
 }
 
-fn section(title: &str, rows: &[&KnobRow], style: &Style) -> String {
+fn section(title: &str, rows: &[&KnobRow], style: &Style) -> Page {
     if rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let labels: Vec<String> = rows.iter().map(|row| spoken(&label(row), style)).collect();
     let longest = labels.iter().map(|text| width(text)).max().unwrap_or_default();
-    let mut out = heading(title, style);
+    let mut out = heading(title);
     for (row, label) in rows.iter().zip(&labels) {
         let (now, advised) = (row.value.as_deref().unwrap_or_default(), row.advice.as_deref().unwrap_or_default());
         let values = format!("{now} → {advised}");
-        out.push_str(&hanging(&format!("  {}  ", left(label, longest)), &values, Ink::Plain, style));
-        out.push_str(&hanging("      ", &reason(row, style), Ink::Dim, style));
+        out += paragraph(&format!("  {}  ", left(label, longest)), &values, Ink::Plain);
+        out += paragraph("      ", reason(row, style), Ink::Dim);
     }
     out
 }
@@ -66,34 +64,34 @@ fn reason(row: &KnobRow, style: &Style) -> String {
 }
 
 /// Knobs that stay as they are, with a remark.
-fn remarks<'a>(rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> String {
+fn remarks<'a>(rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> Page {
     let one = |row: &KnobRow| {
         let text = format!("{} {}: {}", label(row), row.value.as_deref().unwrap_or_default(), reason(row, style));
-        bullet("-", Ink::Dim, &text, None, style)
+        bullet("-", Ink::Dim, &text, None)
     };
-    let text: String = rows.filter(|row| row.reason.is_some()).map(one).collect();
-    if text.is_empty() { text } else { heading("Not changed, with a remark", style) + &text }
+    let text: Page = rows.filter(|row| row.reason.is_some()).map(one).collect();
+    if text.is_empty() { text } else { heading("Not changed, with a remark") + text }
 }
 
-fn list<'a>(title: &str, rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> String {
+fn list<'a>(title: &str, rows: impl Iterator<Item = &'a KnobRow>) -> Page {
     let named: Vec<String> =
         rows.map(|row| format!("{} {}", label(row), row.value.as_deref().unwrap_or_default())).collect();
-    inline(title, &named, style)
+    inline(title, &named)
 }
 
-fn inline(title: &str, named: &[String], style: &Style) -> String {
+fn inline(title: &str, named: &[String]) -> Page {
     if named.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    heading(title, style) + &hanging("  ", &items(named, style), Ink::Plain, style)
+    heading(title) + paragraph("  ", items(named), Ink::Plain)
 }
 
 /// Changes that are still in place.
-fn held(held: &[HeldChanges], style: &Style) -> String {
+fn held(held: &[HeldChanges], style: &Style) -> Page {
     if held.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    let mut out = heading("Earlier changes, not taken back yet", style);
+    let mut out = heading("Earlier changes, not taken back yet");
     for changes in held {
         const LISTED: usize = 6;
         let listed = if style.verbose { changes.changes.len() } else { LISTED.min(changes.changes.len()) };
@@ -108,12 +106,12 @@ fn held(held: &[HeldChanges], style: &Style) -> String {
             changes.changes[..listed].join(", ")
         );
         let cure = (!changes.at_work).then_some("tiermark tune --restore");
-        out.push_str(&bullet("!", Ink::Warn, &text, cure, style));
+        out += bullet("!", Ink::Warn, &text, cure);
     }
     out
 }
 
-fn closing(tuning: &Tuning, style: &Style) -> String {
+fn closing(tuning: &Tuning) -> Page {
     let live = tuning.knobs.iter().filter(|row| row.standing == Standing::Differs && row.reach == Reach::Live);
     let files: usize = live.map(|row| row.files.len()).sum();
     let text = match files {
@@ -125,12 +123,12 @@ fn closing(tuning: &Tuning, style: &Style) -> String {
             if n == 1 { "s" } else { "" }
         ),
     };
-    format!("\n{}", hanging("", &text, Ink::Plain, style))
+    space() + paragraph("", &text, Ink::Plain)
 }
 
 /// Renders changes made or taken back, one a line with the reason if one was not simply done, and the closing sentence.
-pub fn change_rows(rows: &[ChangeRow], closing: &str, style: &Style) -> String {
-    let mut out = String::new();
+pub fn change_rows(rows: &[ChangeRow], closing: &str, style: &Style) -> Page {
+    let mut out = Page::new();
     for row in rows {
         let (mark, ink, word) = match row.outcome {
             ChangeOutcome::Done => (style.glyph("✔", "+"), Ink::Good, ""),
@@ -145,7 +143,7 @@ pub fn change_rows(rows: &[ChangeRow], closing: &str, style: &Style) -> String {
             _ => String::new(),
         };
         let why = row.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        out.push_str(&bullet(mark, ink, &format!("{}{values}{word}{why}", row.what), None, style));
+        out += bullet(mark, ink, &format!("{}{values}{word}{why}", row.what), None);
     }
-    out + &hanging("", closing, Ink::Plain, style)
+    out + paragraph("", closing, Ink::Plain)
 }

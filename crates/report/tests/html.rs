@@ -11,7 +11,8 @@ use std::process::Command;
 use common::*;
 use proptest::prelude::*;
 use tiermark_model::*;
-use tiermark_report::{Sheet, Style, html};
+use tiermark_page::{Style, terminal};
+use tiermark_report::{Sheet, html};
 
 /// A script in the disguises that texts of documents may have.
 const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{2028}\u{1}\u{202e}";
@@ -52,7 +53,7 @@ fn every_word_of_the_report_is_on_the_page() {
     for run in [vm_run(), cxl_run(), huge_run(), table_run(), rates_run(), troubled_run(), empty_run()] {
         let page = texts(&page(&[&run])).replace('\u{a0}', " ");
         let style = Style { width: 120, ..Style::default() };
-        let report = tiermark_report::run(&run, &style);
+        let report = terminal(&tiermark_report::run(&run, &style), &style);
         // The title of a page has other words.
         let words = report
             .lines()

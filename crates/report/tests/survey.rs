@@ -9,22 +9,26 @@ use made::{Made, all_fine, with_zeros, withhold};
 use proptest::prelude::*;
 use tiermark_model::messages::setup as says;
 use tiermark_model::*;
-use tiermark_report::{RUN_VIEWS, RateUnit, Style, run, run_view};
+use tiermark_page::{RateUnit, Style, terminal};
+use tiermark_report::{RUN_VIEWS, run, run_view};
 use unicode_width::UnicodeWidthStr;
 
 /// A view of a run, by its name.
 fn view(run: &Run, name: &str) -> String {
-    run_view(run, RUN_VIEWS.iter().find(|view| view.name == name).unwrap(), &Style::default())
+    terminal(
+        &run_view(run, RUN_VIEWS.iter().find(|view| view.name == name).unwrap(), &Style::default()),
+        &Style::default(),
+    )
 }
 
 fn shown(made: &Made) -> String {
-    run(&made.run(), &Style::default())
+    terminal(&run(&made.run(), &Style::default()), &Style::default())
 }
 
 /// The line that says whether the machine is all right.
 fn result(made: &Made) -> String {
     let wide = Style { width: 120, ..Style::default() };
-    run(&made.run(), &wide).lines().find_map(|line| line.strip_prefix("RESULT  ")).unwrap().to_owned()
+    terminal(&run(&made.run(), &wide), &wide).lines().find_map(|line| line.strip_prefix("RESULT  ")).unwrap().to_owned()
 }
 
 /// Bounds where a guest has them: the shared cache, DRAM.
@@ -113,10 +117,16 @@ fn states_are_named_in_plain_words() {
 #[test]
 fn ascii_and_narrow() {
     let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..Style::default() };
-    let text = run(&moving().run(), &ascii);
+    let text = terminal(&run(&moving().run(), &ascii), &ascii);
     assert!(text.is_ascii(), "{text}");
     insta::assert_snapshot!("ascii", text);
-    insta::assert_snapshot!("narrow", run(&moving().run(), &Style { width: 60, ..Style::default() }));
+    insta::assert_snapshot!(
+        "narrow",
+        terminal(
+            &run(&moving().run(), &Style { width: 60, ..Style::default() }),
+            &Style { width: 60, ..Style::default() }
+        )
+    );
 }
 
 #[test]
@@ -169,7 +179,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
     let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.is(Labels::TIER, "L3");
     let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
     l3.value = l3.value.map(|bytes| bytes / 2.0);
-    let text = tiermark_report::run(&run, &Style::default());
+    let text = terminal(&tiermark_report::run(&run, &Style::default()), &Style::default());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let result = text.split("figures trusted").next().unwrap();
     let first = "RESULT expected size.l3 >= 0.75 x size.l3.declared, is 16.64 MiB (31 % too low): ";
@@ -203,11 +213,17 @@ fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
         run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
         run
     };
-    let text = run(&run_of(&made), &Style { width: 120, ..Style::default() });
+    let text = terminal(
+        &run(&run_of(&made), &Style { width: 120, ..Style::default() }),
+        &Style { width: 120, ..Style::default() },
+    );
     let notes = |text: &str| text.lines().skip_while(|line| !line.starts_with("RESULT")).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!("memory_not_kept", notes(&text));
     made.warnings = vec![tiermark_model::messages::system::ksm()];
-    let text = run(&run_of(&made), &Style { width: 120, ..Style::default() });
+    let text = terminal(
+        &run(&run_of(&made), &Style { width: 120, ..Style::default() }),
+        &Style { width: 120, ..Style::default() },
+    );
     assert!(notes(&text).contains(made.warnings[0].state()), "{text}");
 }
 
@@ -233,9 +249,12 @@ fn differing() -> Run {
 fn the_long_views_say_whether_places_or_moments_differ() {
     let why = view(&differing(), "why");
     insta::assert_snapshot!("places_why", why);
-    let details = run(&differing(), &Style { verbose: true, ..Style::default() });
+    let details = terminal(
+        &run(&differing(), &Style { verbose: true, ..Style::default() }),
+        &Style { verbose: true, ..Style::default() },
+    );
     assert_eq!(details.matches("its 3 places in memory differ by 4.1 %").count(), 1, "{details}");
-    assert!(!run(&differing(), &Style::default()).contains("4.1 %"));
+    assert!(!terminal(&run(&differing(), &Style::default()), &Style::default()).contains("4.1 %"));
     // Whoever is trusted and precise is not listed, however the visits differ.
     let mut fine = differing();
     for e in &mut fine.experiments {
@@ -287,13 +306,19 @@ fn no_more_than_five_notes() {
     made.unresolved = true;
     let notes = |text: &str| text.matches("• ").count();
     assert_eq!(notes(&shown(&made)), 6);
-    let all = run(&made.run(), &Style { verbose: true, ..Style::default() });
+    let all = terminal(
+        &run(&made.run(), &Style { verbose: true, ..Style::default() }),
+        &Style { verbose: true, ..Style::default() },
+    );
     assert_eq!(notes(&all), 6, "{all}");
 }
 
 #[test]
 fn details_keep_all_that_a_report_has() {
-    let all = run(&moving().run(), &Style { verbose: true, ..Style::default() });
+    let all = terminal(
+        &run(&moving().run(), &Style { verbose: true, ..Style::default() }),
+        &Style { verbose: true, ..Style::default() },
+    );
     for said in [
         "RESULT  nothing to compare with",
         "The ladder",
@@ -310,11 +335,15 @@ fn details_keep_all_that_a_report_has() {
 fn the_long_views_of_a_run() {
     let run = moving().run();
     let long = RUN_VIEWS.iter().filter(|view| view.name != "why");
-    let text: Vec<String> = long.map(|view| run_view(&run, view, &Style::default())).collect();
+    let text: Vec<String> =
+        long.map(|view| terminal(&run_view(&run, view, &Style::default()), &Style::default())).collect();
     insta::assert_snapshot!("views", text.join("\n=====\n"));
     let empty = Run { experiments: vec![], ..run };
     for view in &RUN_VIEWS {
-        assert!(run_view(&empty, view, &Style::default()).contains("This run "), "{view:?}");
+        assert!(
+            terminal(&run_view(&empty, view, &Style::default()), &Style::default()).contains("This run "),
+            "{view:?}"
+        );
     }
 }
 
@@ -329,7 +358,10 @@ fn two_experiments_are_reported_as_one() {
         half.observations.retain(|o| (o.metric == Metric::Bandwidth) == (probe == "bandwidth"));
         two.experiments.push(half);
     }
-    assert_eq!(run(&one, &Style::default()), run(&two, &Style::default()));
+    assert_eq!(
+        terminal(&run(&one, &Style::default()), &Style::default()),
+        terminal(&run(&two, &Style::default()), &Style::default())
+    );
 }
 
 /// The text without escape sequences, and without the spaces that colour hides from trimming.
@@ -352,8 +384,8 @@ proptest! {
         for made in [all_fine(), bounds(), moving()] {
             let made = made.run();
             let texts = |style: &Style| {
-                let mut texts = vec![run(&made, style)];
-                texts.extend(RUN_VIEWS.iter().map(|view| run_view(&made, view, style)));
+                let mut texts = vec![terminal(&run(&made, style), style)];
+                texts.extend(RUN_VIEWS.iter().map(|view| terminal(&run_view(&made, view, style), style)));
                 texts
             };
             for (text, coloured) in texts(&style).iter().zip(texts(&Style { color: true, ..style })) {
@@ -379,8 +411,8 @@ proptest! {
         made.record("L2", "read", "one", number);
         made.drift = vec![Drift { step: "?".into(), at_seconds: Some(number), change: number, p_value: None }];
         let style = Style { width, verbose, ..Style::default() };
-        run(&made.run(), &style);
-        RUN_VIEWS.iter().for_each(|view| assert!(!run_view(&made.run(), view, &style).is_empty()));
+        let _ = terminal(&run(&made.run(), &style), &style);
+        RUN_VIEWS.iter().for_each(|view| assert!(!terminal(&run_view(&made.run(), view, &style), &style).is_empty()));
     }
 }
 
@@ -390,7 +422,7 @@ fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
     made.clock = Some([3.61, 3.70]);
     made.figure("L2", "read", "one").verdict.bound(Reason::NotSharp { share: 0.02 });
     let mut clocked = made.run();
-    let text = run(&clocked, &Style::default());
+    let text = terminal(&run(&clocked, &Style::default()), &Style::default());
     insta::assert_snapshot!(text);
     let without = Made { clock: None, ..made };
     let figures = |text: &str| {
@@ -407,7 +439,10 @@ fn the_core_clock_and_figures_per_cycle_stand_below_the_ladder() {
         source: "the guide".into(),
         ..CoreLimits::default()
     });
-    let details = run(&clocked, &Style { verbose: true, width: 120, ..Style::default() });
+    let details = terminal(
+        &run(&clocked, &Style { verbose: true, width: 120, ..Style::default() }),
+        &Style { verbose: true, width: 120, ..Style::default() },
+    );
     let words = details.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("L1 4.00 cycles (at least 4), read 58.6 of 64 B, write 31.9 of 32 B, copy"), "{details}");
     assert!(!details.contains("core.clock"), "no row of the findings: {details}");

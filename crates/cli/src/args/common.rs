@@ -34,6 +34,8 @@ pub(crate) enum Units {
 pub(crate) enum Format {
     /// For people
     Text,
+    /// The same for wikis, issues and pull requests, with the tables of GitHub
+    Markdown,
     /// mlc-compatible: matrices, peaks, loaded latency and transfers as parsers of such logs expect them
     Mlc,
     /// STREAM-like: its table, filled with rates of copy, scale, add and triad

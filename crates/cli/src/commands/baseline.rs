@@ -2,6 +2,7 @@
 
 use tiermark_history::{Baselines, Entry};
 use tiermark_model::{Exit, LIST_SCHEMA, List, ListItem, Run};
+use tiermark_page::terminal;
 
 use crate::args::compare::{BaselineArgs, BaselineCommand};
 use crate::kept::run_of_probes;
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<Exit, Failure> {
             } else {
                 let rows: Vec<(&str, String)> =
                     rows.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-                print(&tiermark_report::names(&rows, &style(&view.view)))?;
+                print(&terminal(&tiermark_report::names(&rows), &style(&view.view)))?;
             }
         }
     }

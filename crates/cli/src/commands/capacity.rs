@@ -18,6 +18,7 @@ use tiermark_machine::Root;
 use tiermark_model::capacity::{Answer, Capacity, Outcome};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
+use tiermark_page::terminal;
 
 use crate::args::{CapacityArgs, Simulation};
 use crate::busy::Watch;
@@ -136,7 +137,7 @@ fn finish(
     }
     complain_once(&document.refused);
     if !on_stdout {
-        print(&tiermark_report::capacity(document, &style(&args.view)))?;
+        print(&terminal(&tiermark_report::capacity(document, &style(&args.view)), &style(&args.view)))?;
     }
     if !args.quiet && (was_kept.is_ok() || !saved.is_whole()) {
         tell(match saved.is_whole() {

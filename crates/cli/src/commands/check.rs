@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use tiermark_config::text_of;
 use tiermark_expect::{AUTO, BUILT_IN, Entry, check, figures, read};
 use tiermark_model::{CHECK_SCHEMA, Check, CheckOutcome, Exit, Run};
+use tiermark_page::terminal;
 
 use crate::args::Simulation;
 use crate::args::compare::CheckArgs;
@@ -31,7 +32,11 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
     }
     let run = run_of_probes(&args.run)?;
     if args.list {
-        return print(&tiermark_report::named_figures(&figures(&run), &style(&args.view))).map(|()| Exit::Done);
+        return print(&terminal(
+            &tiermark_report::named_figures(&figures(&run), &style(&args.view)),
+            &style(&args.view),
+        ))
+        .map(|()| Exit::Done);
     }
     judged(args, &run, &entries)
 }
@@ -80,8 +85,11 @@ fn not_judged(option: &str) -> Failure {
 fn judged(args: &CheckArgs, run: &Run, entries: &[Entry]) -> Result<Exit, Failure> {
     let name = if args.survey { &run.id } else { &args.run };
     let found = check(name, run, &args.expect, entries);
-    let text =
-        if args.json { document(CHECK_SCHEMA, &found)? } else { tiermark_report::check(&found, &style(&args.view)) };
+    let text = if args.json {
+        document(CHECK_SCHEMA, &found)?
+    } else {
+        terminal(&tiermark_report::check(&found, &style(&args.view)), &style(&args.view))
+    };
     let exit = exit(&found, args.strict);
     match print(&text) {
         // A reader that closed the pipe has not seen all of it, and the result is as it was.

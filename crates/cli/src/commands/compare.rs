@@ -4,6 +4,7 @@ use tiermark_compare::{Document, Reference, Rules, THRESHOLD, compare};
 use tiermark_model::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFigure, Comparison, Exit, Fact, Grade, Obstacle, Run,
 };
+use tiermark_page::terminal;
 use tiermark_report::{Sheet, html};
 
 use super::baseline::baselines;
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let style = style(&args.view);
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
-        CompareFormat::Text => tiermark_report::compare(&found, &style),
+        CompareFormat::Text => terminal(&tiermark_report::compare(&found, &style), &style),
         CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style),
     };
     if let Some(page) = page {

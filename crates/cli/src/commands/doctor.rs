@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tiermark_machine::Root;
 use tiermark_model::{DOCTOR_SCHEMA, Exit, Health};
+use tiermark_page::terminal;
 use tiermark_tune::doctor::{CheckInput, checkup, watch};
 use tiermark_undo::pending;
 
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     let text = if args.json {
         document(DOCTOR_SCHEMA, &checkup)?
     } else {
-        tiermark_report::doctor(&checkup, &style(&args.view))
+        terminal(&tiermark_report::doctor(&checkup, &style(&args.view)), &style(&args.view))
     };
     print(&text)?;
     Ok(if checkup.count(Health::Problem) > 0 { Exit::Regression } else { Exit::Done })

@@ -5,6 +5,7 @@ use tiermark_history::Entry;
 use tiermark_model::{
     ComparedRun, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, Exit, ExplainRules, Explanation, count_of, nearest,
 };
+use tiermark_page::terminal;
 
 use crate::args::compare::ExplainArgs;
 use crate::kept::{self, Kept, SavedDocument};
@@ -17,7 +18,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
         let text = if args.json {
             document(EXPLAIN_RULES_SCHEMA, &rules)?
         } else {
-            tiermark_report::explain_rules(&rules, &style(&args.view))
+            terminal(&tiermark_report::explain_rules(&rules), &style(&args.view))
         };
         return print(&text).map(|()| Exit::Done);
     }
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let text = if args.json {
         document(EXPLANATION_SCHEMA, &found)?
     } else {
-        tiermark_report::explanation(&found, &style(&args.view))
+        terminal(&tiermark_report::explanation(&found, &style(&args.view)), &style(&args.view))
     };
     let exit = if found.is_empty() {
         complain(

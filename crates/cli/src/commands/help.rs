@@ -4,7 +4,7 @@ mod options;
 mod scenario;
 
 use tiermark_model::{Exit, PrimitiveInfo};
-use tiermark_report::Style;
+use tiermark_page::{Style, terminal};
 
 use super::list::primitives_of;
 use crate::args::{HelpArgs, Simulation};
@@ -87,7 +87,7 @@ fn of_the_system(
     of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
     Ok(match of.as_slice() {
         [one] => tiermark_report::primitive(one, style),
-        group => tiermark_report::primitives(group, style),
+        group => terminal(&tiermark_report::primitives(group, style), style),
     })
 }
 
@@ -98,7 +98,7 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
         let words: Vec<&str> = topic.split(' ').collect();
         found.extend(glossary::here(&words));
     }
-    (!found.is_empty()).then(|| tiermark_report::equivalents(&found, style))
+    (!found.is_empty()).then(|| terminal(&tiermark_report::equivalents(&found, style), style))
 }
 
 /// Topics near to an unknown one, and all topics.

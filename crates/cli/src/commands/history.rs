@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use tiermark_compare::{OneRun, histories, run_figures};
 use tiermark_history::{Index, MachineKey, RunHead, Store};
 use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, Run, RunFigure, RunFigures};
+use tiermark_page::terminal;
 use tiermark_report::{FigureNames, history_words, shown_grades};
 
 use super::list;
@@ -55,11 +56,13 @@ pub(crate) fn run(args: &HistoryArgs, simulation: &Simulation) -> Result<Exit, F
         document(HISTORY_SCHEMA, &found)?
     } else if found.runs.is_empty() {
         let text = nothing(&store, &found, args, simulation.simulate.is_some(), index.heads());
-        format!("{text}\n{}", tiermark_report::history_unreadable(&found, &style)).trim_end().to_owned()
+        format!("{text}\n\n{}", terminal(&tiermark_report::history_unreadable(&found, &style), &style))
+            .trim_end()
+            .to_owned()
     } else if args.figure.is_empty() {
-        tiermark_report::history(&found, &style)
+        terminal(&tiermark_report::history(&found, &style), &style)
     } else {
-        tiermark_report::history_of_figures(&found, &style)
+        terminal(&tiermark_report::history_of_figures(&found, &style), &style)
     };
     print(&text).map(|()| Exit::Done)
 }

@@ -16,7 +16,8 @@ use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo,
     Refusal, Request, RunKind, Scope,
 };
-use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary, Style};
+use tiermark_page::{Style, terminal};
+use tiermark_report::{FigureLine, ProbeLine, RunLine, RunSummary};
 
 use super::load;
 use crate::args::{CountingArgs, ListArgs, Listing, Simulation};
@@ -50,8 +51,8 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Probes => probes(simulation, &style)?,
         Listing::Kernels => kernels(&style),
         Listing::Primitives => primitives(simulation, &style)?,
-        Listing::Counters => tiermark_report::counter_sources(&sources(args, simulation)?, &style),
-        Listing::Figures => tiermark_report::watch_figures(&figures::all(), &style),
+        Listing::Counters => terminal(&tiermark_report::counter_sources(&sources(args, simulation)?, &style), &style),
+        Listing::Figures => terminal(&tiermark_report::watch_figures(&figures::all()), &style),
         Listing::Commands => commands(&style),
     };
     print(&text).map(|()| Exit::Done)
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
 fn listings(style: &Style) -> String {
     let named = named_listings();
     let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
-    format!("{}`tiermark list WHAT` lists one of these.", tiermark_report::names(&rows, style))
+    format!("{}`tiermark list WHAT` lists one of these.", terminal(&tiermark_report::names(&rows), style))
 }
 
 fn named_listings() -> Vec<(String, String)> {
@@ -138,7 +139,7 @@ fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     let places: BTreeSet<String> =
         entries.iter().filter_map(|(_, entry)| Some(entry.path.parent()?.display().to_string())).collect();
     let places = Vec::from_iter(places).join(" and ");
-    Ok(format!("{}In {places}; `tiermark show RUN` shows one.", tiermark_report::runs(&lines, style)))
+    Ok(format!("{}In {places}; `tiermark show RUN` shows one.", terminal(&tiermark_report::runs(&lines), style)))
 }
 
 /// A saved run in a few words, or what is wrong with its document.
@@ -174,13 +175,13 @@ fn capacity(style: &Style) -> Result<String, Failure> {
         return Ok(format!("No run of capacity is saved in {}.", directory.display()));
     }
     let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
-    let names = tiermark_report::names(&rows, style);
+    let names = terminal(&tiermark_report::names(&rows), style);
     Ok(format!("{names}In {}; `tiermark show RUN` shows one.", directory.display()))
 }
 
 /// Every probe, and whether this machine can run it.
 fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
-    Ok(tiermark_report::probes(&probe_lines(simulation)?, style))
+    Ok(terminal(&tiermark_report::probes(&probe_lines(simulation)?, style), style))
 }
 
 fn probe_lines(simulation: &Simulation) -> Result<Vec<ProbeLine>, Failure> {
@@ -222,7 +223,7 @@ pub(super) fn machine(simulation: &Simulation) -> Result<Machine, Failure> {
 
 /// The primitives of the operating system, and why some cannot be measured here.
 fn primitives(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
-    Ok(tiermark_report::primitives(&primitives_of(simulation)?, style))
+    Ok(terminal(&tiermark_report::primitives(&primitives_of(simulation)?, style), style))
 }
 
 /// The primitives of this system, or of a simulated machine.
@@ -265,7 +266,7 @@ fn kernels(style: &Style) -> String {
     missing.sort_unstable();
     missing.dedup();
     let unavailable: Vec<Refusal> = missing.into_iter().map(unavailable).collect();
-    tiermark_report::kernels(&available(), &unavailable, style)
+    terminal(&tiermark_report::kernels(&available(), &unavailable, style), style)
 }
 
 /// Why the kernels of an instruction set cannot run here.
@@ -289,7 +290,7 @@ fn unavailable(isa: Isa) -> Refusal {
 }
 
 fn commands(style: &Style) -> String {
-    tiermark_report::groups(&command_line::described(), style)
+    terminal(&tiermark_report::groups(&command_line::described()), style)
 }
 
 fn named_commands() -> Vec<(String, String)> {

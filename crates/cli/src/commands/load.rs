@@ -15,6 +15,7 @@ use tiermark_load::{
 use tiermark_model::load::LoadRun;
 use tiermark_model::messages::load as says;
 use tiermark_model::{Bytes, Exit, Refusal};
+use tiermark_page::terminal;
 
 use crate::args::{LoadArgs, Pacing};
 use crate::output::{self, Destination, Failure, print, style, tell};
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     }
     tables.into_iter().try_for_each(|table| table.write(done.measured.as_ref()))?;
     if !on_stdout {
-        print(&tiermark_report::load(&shown::view(&document), &style(&args.view)))?;
+        print(&terminal(&tiermark_report::load(&shown::view(&document), &style(&args.view)), &style(&args.view)))?;
     } else if !args.quiet {
         shown::warnings(&document).iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
     }

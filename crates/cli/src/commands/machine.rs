@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tiermark_machine::{Root, capture};
 use tiermark_model::{Exit, MACHINE_SCHEMA};
+use tiermark_page::terminal;
 use tiermark_system::live_facts;
 
 use crate::args::{MachineArgs, Simulation};
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &MachineArgs, simulation: &Simulation) -> Result<Exit, F
     let text = if args.json {
         document(MACHINE_SCHEMA, &machine)?
     } else {
-        tiermark_report::machine(&machine, &style(&args.view))
+        terminal(&tiermark_report::machine(&machine, &style(&args.view)), &style(&args.view))
     };
     print(&text).map(|()| Exit::Done)
 }

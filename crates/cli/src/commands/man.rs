@@ -6,7 +6,7 @@ use std::io;
 use clap::CommandFactory;
 use clap_mangen::Man;
 use tiermark_model::Exit;
-use tiermark_report::Style;
+use tiermark_page::Style;
 
 use super::help;
 use crate::args::ManArgs;

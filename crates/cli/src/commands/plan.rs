@@ -2,7 +2,7 @@
 
 use tiermark_engine::Lab;
 use tiermark_model::{Bench, Exit, Machine, Refusal};
-use tiermark_report::Style;
+use tiermark_page::{Style, terminal};
 
 use crate::args::{PlanArgs, PlanCommand, Simulation};
 use crate::output::{Failure, print, style, tell};
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
                 super::list::machine(simulation)?.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
             let row = |(name, _): &(&'static str, &str)| plans::load(name).map(|plan| (*name, line(plan, nodes)));
             let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
-            print(&tiermark_report::names(&rows, &style(&args.view)))?;
+            print(&terminal(&tiermark_report::names(&rows), &style(&args.view)))?;
         }
         PlanCommand::Show { plan, toml: true, .. } => print(&plans::text(plan)?)?,
         PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan)?, &style(view)))?,
@@ -76,5 +76,5 @@ fn page(plan: &PlanFile, style: &Style) -> String {
     let lines: Vec<String> = plan.experiments.iter().map(|e| format!("tiermark {}", e.line)).collect();
     let commands = lines.iter().zip(&plan.experiments).map(|(line, e)| (line.as_str(), e.note.as_deref()));
     let title = format!("{}: {}", plan.name, plan.title);
-    tiermark_report::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>(), style)
+    terminal(&tiermark_report::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>()), style)
 }

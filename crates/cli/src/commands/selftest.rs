@@ -6,6 +6,7 @@ mod continuous;
 use tiermark_engine::Host;
 use tiermark_kernels::layout::{permutation, prove, prove_permutation, write_chain};
 use tiermark_model::{ChainLayout, Exit};
+use tiermark_page::terminal;
 use tiermark_report::Check;
 use tiermark_stats::ks_uniform;
 
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     checks.extend(chains());
     checks.extend(instruments(host.as_ref()));
     let failed = checks.iter().any(|c| !c.pass);
-    print(&tiermark_report::selftest(&checks, &style(&args.view)))?;
+    print(&terminal(&tiermark_report::selftest(&checks, &style(&args.view)), &style(&args.view)))?;
     Ok(if failed { Exit::Failure } else { Exit::Done })
 }
 

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use tiermark_history::MAX_DOCUMENT_BYTES;
 use tiermark_model::Exit;
+use tiermark_page::{Page, Style, markdown, terminal};
 use tiermark_report::TenantRows;
 
 use super::load::shown;
@@ -36,7 +37,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         return print(&harmless::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
     }
     if let Some(view) = args.part.view {
-        return print(&tiermark_report::run_view(&run, view, &style(&args.view))).map(|()| Exit::Done);
+        return print(&terminal(&tiermark_report::run_view(&run, view, &style(&args.view)), &style(&args.view)))
+            .map(|()| Exit::Done);
     }
     print(&report(&run, args.format, &args.view))?;
     tell_doubts(&run, args.format);
@@ -45,8 +47,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// Whether options apply to runs of probes alone.
 fn needs_probes(args: &ShowArgs) -> bool {
-    let is_of_all = matches!(args.format, Format::Text | Format::Csv | Format::JsonRows | Format::Openmetrics);
-    args.reanalyse || !is_of_all || args.part.view.is_some()
+    let is_of_probes = matches!(args.format, Format::Mlc | Format::Stream | Format::Pairs);
+    args.reanalyse || is_of_probes || args.part.view.is_some()
 }
 
 /// Curves of latency over bandwidth from a file, measured by any tool.
@@ -60,7 +62,8 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     let points = tiermark_report::read_mess(&String::from_utf8_lossy(&text))
         .map_err(|e| Failure::usage(format!("'{}' is not a file of curves: {e}", args.run)))?;
     let title = format!("Latency over bandwidth, ns, from {}", args.run);
-    print(&tiermark_report::loaded_curves(&title, &points, &style(&args.view))).map(|()| Exit::Done)
+    print(&terminal(&tiermark_report::loaded_curves(&title, &points, &style(&args.view)), &style(&args.view)))
+        .map(|()| Exit::Done)
 }
 
 /// A document of tenants or of load, as its command showed it.
@@ -78,24 +81,29 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let text = match kept {
         Kept::Capacity(run) => {
             let run = if args.redact { &tiermark_report::redact_capacity(run) } else { run.as_ref() };
-            let text = || tiermark_report::capacity(run, &style);
-            if args.json { output::json(run)? } else { laid_out(&TenantRows::of_capacity(run), args.format, &text) }
+            let page = || tiermark_report::capacity(run, &style);
+            if args.json {
+                output::json(run)?
+            } else {
+                laid_out(&TenantRows::of_capacity(run), args.format, &page, &style)
+            }
         }
         Kept::Load(run) => {
             let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
-            let text = || tiermark_report::load(&shown::view(run), &style);
-            if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &text) }
+            let page = || tiermark_report::load(&shown::view(run), &style);
+            if args.json { output::json(run)? } else { laid_out(&TenantRows::of_load(run), args.format, &page, &style) }
         }
     };
     print(&text).map(|()| Exit::Done)
 }
 
-/// A run of tenants or of load in a layout; `text` is the report.
-fn laid_out(rows: &TenantRows<'_>, format: Format, text: &dyn Fn() -> String) -> String {
+/// A run of tenants or of load in a layout; `page` makes the report.
+fn laid_out(rows: &TenantRows<'_>, format: Format, page: &dyn Fn() -> Page, style: &Style) -> String {
     match format {
         Format::Csv => rows.csv(),
         Format::JsonRows => rows.json_rows(),
         Format::Openmetrics => rows.openmetrics(),
-        Format::Text | Format::Mlc | Format::Stream | Format::Pairs => text(),
+        Format::Markdown => markdown(&page(), style),
+        Format::Text | Format::Mlc | Format::Stream | Format::Pairs => terminal(&page(), style),
     }
 }

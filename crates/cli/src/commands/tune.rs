@@ -5,6 +5,7 @@ use tiermark_model::messages::undo as messages;
 use tiermark_model::{
     CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, Machine, Note, Refusal, TUNE_SCHEMA, Tuning,
 };
+use tiermark_page::terminal;
 use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs, services};
 use tiermark_undo::{
     Applied, Asked, Journal, JournalHeader, KnobChange, Restored, RootWriter, StateDir, apply, is_noted, may_write,
@@ -65,8 +66,11 @@ fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) ->
 }
 
 fn show(args: &TuneArgs, tuning: &Tuning) -> Result<Exit, Failure> {
-    let text =
-        if args.json { document(TUNE_SCHEMA, tuning)? } else { tiermark_report::tuning(tuning, &style(&args.view)) };
+    let text = if args.json {
+        document(TUNE_SCHEMA, tuning)?
+    } else {
+        terminal(&tiermark_report::tuning(tuning, &style(&args.view)), &style(&args.view))
+    };
     print(&text).map(|()| Exit::Done)
 }
 
@@ -206,7 +210,7 @@ fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: 
         let changes = Changes { changes: rows.to_vec(), refused: refused.cloned() };
         return print(&document(CHANGES_SCHEMA, &changes)?);
     }
-    print(&tiermark_report::change_rows(rows, text, &style(&args.view)))
+    print(&terminal(&tiermark_report::change_rows(rows, text, &style(&args.view)), &style(&args.view)))
 }
 
 #[cfg(test)]

@@ -3,20 +3,19 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, TenantTimes, tenants as words};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, heading, paragraph, percent, plot_over, space,
+};
 
 use super::numbers::{Kind, Number, numbers};
 use super::{micro, outcome};
-use crate::number::percent;
-use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
+use crate::points::doubtful;
 
 /// All tiers at the number of tenants that was asked for; empty if the run searched.
-pub(super) fn side_by_side(cases: &[Case], style: &Style) -> String {
+pub(super) fn side_by_side(cases: &[Case], style: &Style) -> Page {
     let fixed = |case: &&Case| matches!(case.answer, Answer::Fixed { .. });
     let Some(Answer::Fixed { tenants, .. }) = cases.iter().find(fixed).map(|case| &case.answer) else {
-        return String::new();
+        return Page::new();
     };
     let several = loads(cases).len() > 1;
     let mut table = Table::new().gap(1).column("tier", Align::Left);
@@ -41,7 +40,7 @@ pub(super) fn side_by_side(cases: &[Case], style: &Style) -> String {
         row.push(Cell::inked(format!("{text}{until}"), ink));
         table.row(row);
     }
-    format!("{}{}", heading(&format!("Each tier with {}, µs", words(*tenants)), style), table.render(style))
+    heading(&format!("Each tier with {}, µs", words(*tenants))) + table
 }
 
 /// The smallest, mean and largest of what tenants had.
@@ -52,7 +51,7 @@ fn spread(each: &[&TenantTimes], of: impl Fn(&TenantTimes) -> f64) -> [f64; 3] {
 }
 
 /// How different tenants were in all trials of a number; empty if none had several, or the document does not have each.
-pub(super) fn over_tenants(case: &Case, style: &Style) -> String {
+pub(super) fn over_tenants(case: &Case) -> Page {
     let mut table = Table::new().gap(1).named_by(2).column("N", Align::Right).column("trials", Align::Left);
     for what in ["average, µs", "P99, µs", "maximum, µs"] {
         table = table.columns_under(what, &["least", "mean", "most"], Align::Right);
@@ -69,20 +68,20 @@ pub(super) fn over_tenants(case: &Case, style: &Style) -> String {
         table.row(row);
     }
     if table.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let what = "each tenant has its own average, P99 and maximum in each trial: the least, mean and most over tenants and trials (the brief judges the means)";
-    format!("\n{}{}", table.render(style), hanging("  ", what, Ink::Dim, style))
+    space() + table + paragraph("  ", what, Ink::Dim)
 }
 
 /// What a closed loop left out, at the most tenants; empty for an open loop.
-pub(super) fn omission(case: &Case, style: &Style) -> String {
+pub(super) fn omission(case: &Case) -> Page {
     let numbers = numbers(case);
     let results = numbers.iter().rev().map(Number::results).find(|results| !results.is_empty()).unwrap_or_default();
     // The worst of several trials.
     let worst = results.iter().max_by(|a, b| a.p99_ns.total_cmp(&b.p99_ns));
     let Some((point, all)) = worst.and_then(|point| Some((point, point.with_omitted?))) else {
-        return String::new();
+        return Page::new();
     };
     let left_out = all.requests.saturating_sub(point.requests);
     let text = format!(
@@ -95,20 +94,20 @@ pub(super) fn omission(case: &Case, style: &Style) -> String {
         micro(all.average_ns),
         percent(left_out as f64 / all.requests.max(1) as f64)
     );
-    hanging("  ", &text, Ink::Warn, style)
+    paragraph("  ", &text, Ink::Warn)
 }
 
 /// Curves of all tiers over the number of tenants, under each load; empty where a curve would be a point.
-pub(super) fn curves(run: &Capacity, style: &Style) -> String {
-    let mut out = String::new();
+pub(super) fn curves(run: &Capacity) -> Page {
+    let mut out = Page::new();
     for load in loads(&run.cases) {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| case.load == load).collect();
         for (what, of) in [("P99", p99 as fn(&CurvePoint) -> f64), ("Maximum", max)] {
             let series = cases.iter().flat_map(|case| series(case, |point| of(point) / 1000.0)).collect();
-            let drawn = drawn("µs", true, series, style);
+            let drawn = drawn("µs", true, series);
             if !drawn.is_empty() {
-                out.push_str(&heading(&format!("{what} over tenants, µs: {load}"), style));
-                out.push_str(&drawn);
+                out += heading(&format!("{what} over tenants, µs: {load}"));
+                out += drawn;
             }
         }
     }
@@ -116,8 +115,8 @@ pub(super) fn curves(run: &Capacity, style: &Style) -> String {
 }
 
 /// Cost of a tenant over the number of tenants, up to the number that is priced.
-pub(super) fn cost_curves(run: &Capacity, cost: &CostTable, style: &Style) -> String {
-    let mut out = String::new();
+pub(super) fn cost_curves(run: &Capacity, cost: &CostTable) -> Page {
+    let mut out = Page::new();
     for load in loads(&run.cases) {
         let of = |case: &Case| {
             let row = cost.rows.iter().find(|row| row.tier == case.tier && row.load == case.load)?;
@@ -128,10 +127,10 @@ pub(super) fn cost_curves(run: &Capacity, cost: &CostTable, style: &Style) -> St
             Some(Series { name: case.tier.clone(), points, ..Series::default() })
         };
         let series: Vec<Series> = run.cases.iter().filter(|case| case.load == load).filter_map(of).collect();
-        let drawn = drawn(&cost.currency, false, series, style);
+        let drawn = drawn(&cost.currency, false, series);
         if !drawn.is_empty() {
-            let title = hanging("  ", &format!("cost of a tenant: {load}"), Ink::Head, style);
-            out.push_str(&format!("\n{title}{drawn}"));
+            let title = paragraph("  ", format!("cost of a tenant: {load}"), Ink::Head);
+            out += space() + title + drawn;
         }
     }
     out
@@ -167,7 +166,7 @@ fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
             let series = if kind == Kind::Full { &mut full } else { &mut others };
             let what = kind.name().map_or_else(String::new, |name| format!(" ({name})"));
             series.points.push((f64::from(point.tenants), of(point)));
-            series.about.push(PointAbout::told(kind == Kind::Unclear, format!("{}{what}", point.outcome)));
+            series.about.push(doubtful(kind == Kind::Unclear, format!("{}{what}", point.outcome)));
             names.insert(kind);
         }
     }
@@ -177,12 +176,12 @@ fn series(case: &Case, of: impl Fn(&CurvePoint) -> f64) -> [Series; 2] {
 }
 
 /// A chart, unless all of it is of one number of tenants.
-fn drawn(unit: &str, log_y: bool, series: Vec<Series>, style: &Style) -> String {
+fn drawn(unit: &str, log_y: bool, series: Vec<Series>) -> Page {
     let series: Vec<Series> = series.into_iter().filter(|one| !one.points.is_empty()).collect();
     let mut numbers = series.iter().flat_map(|one| &one.points).map(|(tenants, _)| *tenants);
     let first = numbers.next();
     if numbers.all(|tenants| Some(tenants) == first) {
-        return String::new();
+        return Page::new();
     }
-    plot_over(&Plot { unit, log_y, series: &series, marks: &[], level: None, rows: ROWS }, "tenants", style)
+    plot_over(Plot { unit: unit.to_owned(), log_y, series, rows: ROWS, ..Plot::default() }, "tenants")
 }

@@ -3,8 +3,7 @@
 use tiermark_model::Bytes;
 use tiermark_model::capacity::Evidence;
 use tiermark_model::messages::trials::codes::settling_off;
-
-use crate::number::{nanoseconds, percent};
+use tiermark_page::{nanoseconds, percent};
 
 /// Bytes of compressed memory below which its ratio says nothing.
 const LEAST_POOL: u64 = 1 << 20;

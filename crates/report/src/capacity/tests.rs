@@ -8,9 +8,10 @@ use tiermark_model::capacity::{
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Code, Note, Warning};
+use tiermark_page::width;
 
 use super::*;
-use crate::text::width;
+use tiermark_page::terminal;
 
 fn point(trial: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint {
     CurvePoint {
@@ -178,13 +179,16 @@ fn run() -> Capacity {
 
 #[test]
 fn a_run_is_shown_in_80_columns() {
-    insta::assert_snapshot!(capacity(&run(), &Style::default()));
+    insta::assert_snapshot!(terminal(&capacity(&run(), &Style::default()), &Style::default()));
 }
 
 #[test]
 fn trials_say_why_they_were_made() {
     let only = Capacity { cases: vec![dram()], cost: None, warnings: Vec::new(), ..run() };
-    insta::assert_snapshot!(capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }));
+    insta::assert_snapshot!(terminal(
+        &capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }),
+        &Style { verbose: true, unicode: false, ..Style::default() }
+    ));
 }
 
 /// Two of four full trials were seventy times as slow as the others, and a short one on the way up was slower still.
@@ -209,7 +213,8 @@ fn one_number_of_tenants_shows_all_full_trials() {
     let trials: Vec<_> = numbers[1].trials.iter().map(|(kind, points)| (*kind, p99(points))).collect();
     let full = vec![37_000.0, 30_600.0, 540.0, 540.0];
     assert_eq!(trials, [(Kind::Full, full), (Kind::Ramp, vec![90_000.0]), (Kind::Unclear, vec![70_000.0])]);
-    let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default());
+    let shown =
+        terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default()), &Style::default());
     let row = |start: &str| {
         let line = shown.lines().find(|line| line.trim_start().starts_with(start));
         line.unwrap_or_else(|| panic!("{start}: {shown}")).to_owned()
@@ -224,10 +229,14 @@ fn one_number_of_tenants_shows_all_full_trials() {
 /// Of six tenants one trial was a short one on the way up.
 #[test]
 fn the_sentence_counts_the_trials_that_the_table_counts() {
-    let shown = capacity(&Capacity { cases: vec![dram()], cost: None, ..run() }, &Style::default());
+    let shown = terminal(
+        &capacity(&Capacity { cases: vec![dram()], cost: None, ..run() }, &Style::default()),
+        &Style::default(),
+    );
     let mut case = dram();
     case.trials.push(trial(6, 6, Phase::Verification, Outcome::Fail, "", ""));
-    let more = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default());
+    let more =
+        terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &Style::default()), &Style::default());
     for (shown, failed) in [(shown, 2), (more, 3)] {
         assert!(
             shown.contains(&format!("5 tenants passed 2 of 2 trials, 6 failed {failed} of {failed} trials")),
@@ -257,14 +266,20 @@ fn times_of_a_trial_that_a_guard_ended_are_shown_and_decide_nothing() {
     case.trials =
         made.map(|(number, tenants, phase, outcome, ..)| trial(number, tenants, phase, outcome, "", "")).to_vec();
     let all = Capacity { cases: vec![case.clone()], cost: None, ..run() };
-    let shown = capacity(&all, &Style { unicode: false, ..Style::default() });
+    let shown = terminal(
+        &capacity(&all, &Style { unicode: false, ..Style::default() }),
+        &Style { unicode: false, ..Style::default() },
+    );
     let rows: Vec<String> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let has = |start: &str, p99: &str| rows.iter().any(|row| row.starts_with(start) && row.contains(p99));
     assert!(has("12 ended, worst x 0 of 2", " 37000 ") && has("12 median of 2", " 33800 "), "{shown}");
     assert!(has("13 ramp x 0 of 2", " 800 ") && has("ended early, ended: times until a guard", ""), "{shown}");
     // One trial is no worst of several.
     case.curve.truncate(4);
-    let shown = capacity(&Capacity { cases: vec![case], ..all }, &Style { unicode: false, ..Style::default() });
+    let shown = terminal(
+        &capacity(&Capacity { cases: vec![case], ..all }, &Style { unicode: false, ..Style::default() }),
+        &Style { unicode: false, ..Style::default() },
+    );
     assert!(shown.contains("12 ended early x 0 of 2"), "{shown}");
 }
 
@@ -276,10 +291,10 @@ fn deciding_trials_are_drawn_over_the_others() {
     case.curve = made.map(|(number, tenants, _)| point(number, tenants, 500.0, Outcome::Pass)).to_vec();
     case.trials = made.map(|(number, tenants, phase)| trial(number, tenants, phase, Outcome::Pass, "", "")).to_vec();
     let all = Capacity { cases: vec![case], cost: None, ..run() };
-    let shown = capacity(&all, &Style::default());
+    let shown = terminal(&capacity(&all, &Style::default()), &Style::default());
     let drawn = |letter: char| shown.lines().any(|line| line.contains(['┤', '│']) && line.ends_with(letter));
     assert!(drawn('a') && !drawn('b'), "{shown}");
-    let page = capacity(&all, &Style { markup: true, ..Style::default() });
+    let page = tiermark_page::html(&capacity(&all, &Style::default()), "", &Style::default());
     assert_eq!(page.matches("\"behind\":true").count(), 2, "the others of both charts: {page}");
     assert!(page.contains("\"of\":\"pass (ramp)\""), "{page}");
 }
@@ -295,7 +310,7 @@ fn unclear_and_short_trials_have_a_row_of_one_line() {
         case.curve = [1, 2, 3].map(|number| point(number, 2, 90.0, outcome)).to_vec();
         case.trials = [1, 2, 3].map(|number| trial(number, 2, phase, outcome, "", "")).to_vec();
         let style = Style { unicode: false, ..Style::default() };
-        let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style);
+        let shown = terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style), &style);
         let lines = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(lines.filter(|line| line.starts_with(&row)).count() == 1, "{shown}");
@@ -312,7 +327,7 @@ fn the_rail_of_a_phase_goes_on_beside_long_reasons() {
     });
     let case = Case { trials: made.to_vec(), ..dram() };
     let style = Style { verbose: true, ..Style::default() };
-    let shown = capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style);
+    let shown = terminal(&capacity(&Capacity { cases: vec![case], cost: None, ..run() }, &style), &style);
     let tree: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with("  ├─")).collect();
     let first: Vec<&&str> = tree.iter().skip(1).take_while(|line| !line.starts_with("  └─")).collect();
     assert!(first.len() > 6 && first.iter().all(|line| line.starts_with("  │  ")), "{shown}");
@@ -322,7 +337,7 @@ fn the_rail_of_a_phase_goes_on_beside_long_reasons() {
 fn costs_without_a_price_are_remarks_alone() {
     let mut shown = run();
     shown.cost.as_mut().unwrap().rows.clear();
-    let shown = capacity(&shown, &Style::default());
+    let shown = terminal(&capacity(&shown, &Style::default()), &Style::default());
     assert!(shown.contains("prices of") && !shown.contains("saving"), "{shown}");
 }
 
@@ -345,7 +360,7 @@ fn tiers_are_shown_beside_each_other_at_one_number() {
         vec![fixed("dram", 210.0, Outcome::Pass), fixed("swap:/dev/nvme1n1+/dev/nvme2n1", 2700.0, Outcome::Fail)];
     let shown = Capacity { cases, cost: None, warnings: Vec::new(), refused: Vec::new(), ..run() };
     assert!(capacity_line(&shown).contains("dram 108 pass, swap:/dev/nvme1n1+/dev/nvme2n1 108 fail"));
-    insta::assert_snapshot!(capacity(&shown, &Style::default()));
+    insta::assert_snapshot!(terminal(&capacity(&shown, &Style::default()), &Style::default()));
 }
 
 /// Found by fuzzing.
@@ -353,7 +368,10 @@ fn tiers_are_shown_beside_each_other_at_one_number() {
 fn the_largest_numbers_of_a_document_are_shown() {
     let all = Votes { passed: u32::MAX, failed: u32::MAX, unclear: u32::MAX };
     let answer = Answer::Exactly { tenants: u32::MAX, votes: all, beyond: all };
-    let shown = capacity(&Capacity { cases: vec![Case { answer, ..dram() }], ..run() }, &Style::default());
+    let shown = terminal(
+        &capacity(&Capacity { cases: vec![Case { answer, ..dram() }], ..run() }, &Style::default()),
+        &Style::default(),
+    );
     assert!(shown.contains("4294967296 failed"), "{shown}");
 }
 
@@ -364,7 +382,11 @@ fn answers_that_are_no_number_are_told() {
     shown.cases[1].answer = Answer::None { why: says::one_tenant_failed(2, 2) };
     let why = says::trials_undecided(18, &Votes { passed: 0, failed: 0, unclear: 3 }, None);
     shown.cases[2].answer = Answer::Between { low: 17, high: None, why };
-    insta::assert_snapshot!(format!("{}\n\n{}", capacity_line(&shown), capacity(&shown, &Style::default())));
+    insta::assert_snapshot!(format!(
+        "{}\n\n{}",
+        capacity_line(&shown),
+        terminal(&capacity(&shown, &Style::default()), &Style::default())
+    ));
 }
 
 proptest! {
@@ -380,7 +402,7 @@ proptest! {
         if let Some(cost) = &mut odd.cost {
             cost.rows[0].total = value;
         }
-        let shown = capacity(&odd, &Style { width: columns, verbose, ..Style::default() });
+        let shown = terminal(&capacity(&odd, &Style { width: columns, verbose, ..Style::default() }), &Style { width: columns, verbose, ..Style::default() });
         for line in shown.lines() {
             prop_assert!(width(line) <= columns, "{} of {columns}: {line}", width(line));
         }

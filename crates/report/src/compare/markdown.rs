@@ -3,12 +3,11 @@
 use std::fmt::Write;
 
 use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
+use tiermark_page::{Style, escaped_markdown};
 
 use super::words::{change, graded_text, name, signed, tally, unit_of};
 use super::{clock_text, described, family_name, is_clock, moved};
 use crate::order::grouped;
-use crate::style::Style;
-use crate::text::spoken;
 
 /// Renders a comparison as Markdown: tables of what changed and of the facts that differ, and the rest by reason.
 pub fn compare_markdown(comparison: &Comparison, style: &Style) -> String {
@@ -16,7 +15,7 @@ pub fn compare_markdown(comparison: &Comparison, style: &Style) -> String {
 }
 
 fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
-    let text = |text: &str| escaped(text, style);
+    let text = |text: &str| escaped_markdown(text, style);
     let mut out = format!("### tiermark: {}\n\n", tally(&other.figures));
     let _ = writeln!(out, "* first: {}", text(&described(&comparison.first)));
     let _ = writeln!(out, "* other: {}", text(&described(&other.run)));
@@ -65,18 +64,6 @@ fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
     }
     for (why, figures) in groups {
         let _ = writeln!(out, "* {}: {}", text(&why), figures.len());
-    }
-    out
-}
-
-/// A text of a document that Markdown shows as it is.
-fn escaped(text: &str, style: &Style) -> String {
-    let mut out = String::new();
-    for c in spoken(text, style).chars() {
-        if matches!(c, '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' | '@') {
-            out.push('\\');
-        }
-        out.push(c);
     }
     out
 }

@@ -7,12 +7,9 @@ use tiermark_model::{
     Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison, Fact, Quantity,
     Unit,
 };
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, bullet, glued, heading, labelled, paragraph, space, value};
 
-use crate::number::value;
 use crate::order::grouped;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, glued, hanging, heading, labelled};
 pub use markdown::compare_markdown;
 pub(crate) use words::{change, name, plain};
 use words::{graded_text, size_of, tally, unit_of, whole_name};
@@ -23,40 +20,40 @@ const TENANCY: f64 = 0.1;
 const LISTED: usize = 6;
 
 /// Renders a comparison.
-pub fn compare(comparison: &Comparison, style: &Style) -> String {
-    let mut out = String::new();
+pub fn compare(comparison: &Comparison, style: &Style) -> Page {
+    let mut out = Page::new();
     for other in &comparison.others {
         if !out.is_empty() {
-            out.push('\n');
+            out += space();
         }
-        out.push_str(&against(comparison, other, style));
+        out += against(comparison, other, style);
     }
     out
 }
 
-pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -> String {
-    let mut out = labelled("first", &described_first(comparison), style);
-    out.push_str(&labelled("other", &described(&other.run), style));
-    out.push_str(&other_machine(comparison, other, style));
-    out.push_str(&clock_text(other, style).map_or_else(String::new, |text| labelled("clock", &text, style)));
+pub(crate) fn against(comparison: &Comparison, other: &Against, style: &Style) -> Page {
+    let mut out = labelled("first", described_first(comparison));
+    out += labelled("other", described(&other.run));
+    out += other_machine(comparison, other);
+    out.extend(clock_text(other, style).map(|text| labelled("clock", &text)));
     let moved = moved(other);
     let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
     let ink = if worse { Ink::Bad } else { Ink::Good };
-    out.push_str(&format!("\n{}", hanging("", &tally(&other.figures), ink, style)));
+    out += space() + paragraph("", tally(&other.figures), ink);
     if !moved.is_empty() {
-        out.push_str(&heading("Changed, the largest change first", style));
-        out.push_str(&table(&moved, style));
+        out += heading("Changed, the largest change first");
+        out += table(&moved, style);
     }
-    out.push_str(&families(other, style));
-    out.push_str(&same(comparison, other, style));
+    out += families(other, style);
+    out += same(comparison, other, style);
     if comparison.by_role {
-        out.push_str(&shares(other, style));
+        out += shares(other, style);
     }
-    out.push_str(&facts(other, style));
-    out.push_str(&tenancy(other, style));
-    out.push_str(&reasons("Unsure", "?", other, style));
-    out.push_str(&reasons("Not comparable", style.absent(), other, style));
-    out.push_str(&notes(comparison, other, style));
+    out += facts(other);
+    out += tenancy(other, style);
+    out += reasons("Unsure", "?", other, style);
+    out += reasons("Not comparable", style.absent(), other, style);
+    out += notes(comparison, other);
     out
 }
 
@@ -80,7 +77,7 @@ pub fn compared_name(figure: &ComparedFigure) -> String {
 }
 
 /// What makes any change one of machines.
-fn other_machine(comparison: &Comparison, other: &Against, style: &Style) -> String {
+fn other_machine(comparison: &Comparison, other: &Against) -> Page {
     let mut said = Vec::new();
     if comparison.first.simulated || other.run.simulated {
         said.push(SIMULATED);
@@ -88,15 +85,15 @@ fn other_machine(comparison: &Comparison, other: &Against, style: &Style) -> Str
     if other.facts.iter().any(|fact| fact.fact == Fact::CpuModel) && !comparison.by_role {
         said.push("the processors differ: `--machines` compares tiers by their role, whatever their sizes");
     }
-    said.into_iter().map(|text| bullet("!", Ink::Warn, text, None, style)).collect()
+    said.into_iter().map(|text| bullet("!", Ink::Warn, text, None)).collect()
 }
 
 /// What a reader of numbers from a simulated machine must know.
 const SIMULATED: &str = "SIMULATED: numbers from a model, nothing was measured";
 
 /// The line that says that a run is of a simulated machine; empty for a real one.
-pub(crate) fn simulated(run: &ComparedRun, style: &Style) -> String {
-    if run.simulated { bullet("!", Ink::Warn, SIMULATED, None, style) } else { String::new() }
+pub(crate) fn simulated(run: &ComparedRun) -> Page {
+    if run.simulated { bullet("!", Ink::Warn, SIMULATED, None) } else { Page::new() }
 }
 
 /// A run in one line.
@@ -125,10 +122,10 @@ pub fn family_name(family: &ComparedFamily) -> String {
 }
 
 /// Families whose mean moved.
-fn families(other: &Against, style: &Style) -> String {
+fn families(other: &Against, style: &Style) -> Page {
     let moved: Vec<&ComparedFamily> = other.families.iter().filter(|family| family.verdict.has_moved()).collect();
     if moved.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("", Align::Left).column("change", Align::Right).column("", Align::Left);
     for family in moved {
@@ -138,7 +135,7 @@ fn families(other: &Against, style: &Style) -> String {
         let ink = if family.verdict == ChangeVerdict::Worse { Ink::Bad } else { Ink::Good };
         table.row(vec![Cell::new(family_name(family)), Cell::new(text), Cell::inked(family.verdict.name(), ink)]);
     }
-    heading("Changed as a family", style) + &table.render(style)
+    heading("Changed as a family") + table
 }
 
 /// The scatter between runs that the tests assume: each family by a history, or the default; `None` if nothing was tested.
@@ -164,7 +161,7 @@ fn moved(other: &Against) -> Vec<&ComparedFigure> {
 }
 
 /// Numbers of both runs, their change and the verdict.
-fn table(figures: &[&ComparedFigure], style: &Style) -> String {
+fn table(figures: &[&ComparedFigure], style: &Style) -> Page {
     let mut table = Table::new().column("", Align::Left).column("first", Align::Right).column("other", Align::Right);
     table = table.column("", Align::Left).column("change", Align::Right).column("", Align::Left);
     for figure in figures {
@@ -182,22 +179,22 @@ fn table(figures: &[&ComparedFigure], style: &Style) -> String {
             Cell::inked(figure.verdict.name(), ink),
         ]);
     }
-    table.render(style)
+    table.into()
 }
 
 /// Numbers that did not change: counted above, listed where asked for, and between machines.
-fn same(comparison: &Comparison, other: &Against, style: &Style) -> String {
+fn same(comparison: &Comparison, other: &Against, style: &Style) -> Page {
     let same: Vec<&ComparedFigure> =
         other.figures.iter().filter(|figure| figure.verdict == ChangeVerdict::Same).collect();
     if same.is_empty() || !(style.verbose || comparison.by_role) {
-        return String::new();
+        return Page::new();
     }
     let title = format!("The same within {}", plain(comparison.threshold));
-    heading(&title, style) + &table(&same, style)
+    heading(&title) + table(&same, style)
 }
 
 /// Between machines: footprints, and rates by the cores and sockets in use.
-fn shares(other: &Against, style: &Style) -> String {
+fn shares(other: &Against, style: &Style) -> Page {
     let mut table = Table::new().column("", Align::Left);
     table = table.columns_under("footprint", &["first", "other"], Align::Right);
     for heading in ["a core", "a socket"] {
@@ -231,33 +228,32 @@ fn shares(other: &Against, style: &Style) -> String {
         table.row([Cell::new(whole_name(figure, style))].into_iter().chain(cells).collect());
     }
     if table.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    heading(&format!("Footprints of a thread, and {} by cores and sockets in use", style.rate_unit()), style)
-        + &table.render(style)
+    heading(&format!("Footprints of a thread, and {} by cores and sockets in use", style.rate_unit())) + table
 }
 
 /// What differs between the machines and programs: the first place to look for a cause.
-fn facts(other: &Against, style: &Style) -> String {
+fn facts(other: &Against) -> Page {
     if other.facts.is_empty() {
-        return heading("Machine and program", style) + &hanging("  ", "No recorded fact differs.", Ink::Plain, style);
+        return heading("Machine and program") + paragraph("  ", "No recorded fact differs.", Ink::Plain);
     }
     let mut table = Table::new().column("", Align::Left).column("first", Align::Left).column("other", Align::Left);
     for fact in &other.facts {
         let text = |text: &Option<String>| Cell::new(text.as_deref().unwrap_or("not reported"));
         table.row(vec![Cell::new(fact.fact.name()), text(&fact.first), text(&fact.other)]);
     }
-    heading("Machine and program: what differs", style) + &table.render(style)
+    heading("Machine and program: what differs") + table
 }
 
 /// What programs got, where it changed much.
-fn tenancy(other: &Against, style: &Style) -> String {
+fn tenancy(other: &Against, style: &Style) -> Page {
     let much = |figure: &&ComparedFigure| figure.now.is_some_and(|now| now.change.abs() > TENANCY);
     let mut changed: Vec<&ComparedFigure> = other.figures.iter().filter(much).collect();
     let by = |figure: &ComparedFigure| figure.now.map_or(0.0, |now| (1.0 + now.change).ln().abs());
     changed.sort_by(|a, b| by(b).total_cmp(&by(a)));
     if changed.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let listed = if style.verbose { changed.len() } else { LISTED.min(changed.len()) };
     let mut table = Table::new().column("", Align::Left).column("first", Align::Right).column("other", Align::Right);
@@ -273,18 +269,18 @@ fn tenancy(other: &Against, style: &Style) -> String {
         ]);
     }
     let title = format!("Now: what programs got while the runs went on, changes over {}", plain(TENANCY));
-    heading(&title, style) + &table.render(style) + &rest(changed.len() - listed, style)
+    heading(&title) + table + rest(changed.len() - listed)
 }
 
-fn rest(count: usize, style: &Style) -> String {
+fn rest(count: usize) -> Page {
     if count == 0 {
-        return String::new();
+        return Page::new();
     }
-    hanging("  ", &format!("and {count} more (-v lists all)"), Ink::Dim, style)
+    paragraph("  ", format!("and {count} more (-v lists all)"), Ink::Dim)
 }
 
 /// Numbers without a conclusion, by the reason.
-fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String {
+fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> Page {
     let why = |figure: &ComparedFigure| match &figure.verdict {
         ChangeVerdict::Unsure(doubt) if verdict == "Unsure" => Some(doubt.to_string()),
         ChangeVerdict::NotComparable(obstacle) if verdict != "Unsure" => Some(obstacle.to_string()),
@@ -293,7 +289,7 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String 
     let judged = other.figures.iter().filter(|figure| !is_clock(figure));
     let groups = grouped(judged.filter_map(|figure| Some((why(figure)?, figure))));
     if groups.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let one = |(why, figures): (String, Vec<&ComparedFigure>)| {
         let listed = if style.verbose { figures.len() } else { LISTED.min(figures.len()) };
@@ -305,13 +301,13 @@ fn reasons(verdict: &str, mark: &str, other: &Against, style: &Style) -> String 
         if figures.len() > listed {
             names.push(format!("and {} more", figures.len() - listed));
         }
-        bullet(mark, Ink::Dim, &format!("{why}: {}", names.join(", ")), None, style)
+        bullet(mark, Ink::Dim, &format!("{why}: {}", names.join(", ")), None)
     };
-    heading(verdict, style) + &groups.into_iter().map(one).collect::<String>()
+    heading(verdict) + groups.into_iter().map(one).collect::<Page>()
 }
 
 /// How to read the verdicts, and what limits them here.
-fn notes(comparison: &Comparison, other: &Against, style: &Style) -> String {
+fn notes(comparison: &Comparison, other: &Against) -> Page {
     let text = format!(
         "Better, worse: changed by more than {}, and by more than runs scatter. An unchanged machine shows a change in at most {} \
          of comparisons{}. `tiermark help compare` explains.",
@@ -319,7 +315,7 @@ fn notes(comparison: &Comparison, other: &Against, style: &Style) -> String {
         plain(comparison.level),
         scatter(other).unwrap_or_default()
     );
-    format!("\n{}", hanging("", &text, Ink::Dim, style))
+    space() + paragraph("", &text, Ink::Dim)
 }
 
 #[cfg(test)]

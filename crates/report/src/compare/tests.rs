@@ -1,6 +1,7 @@
 use tiermark_model::*;
 
 use super::*;
+use tiermark_page::terminal;
 
 fn number(value: f64, grade: Grade) -> Option<ComparedNumber> {
     Some(ComparedNumber {
@@ -82,7 +83,7 @@ fn comparison() -> Comparison {
 
 #[test]
 fn what_changed_comes_first_and_the_rest_has_its_reason() {
-    insta::assert_snapshot!(compare(&comparison(), &Style::default()));
+    insta::assert_snapshot!(terminal(&compare(&comparison(), &Style::default()), &Style::default()));
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn every_style_fits_and_lists_what_was_asked_for() {
     all.by_role = true;
     for width in [40, 60, 80, 120] {
         let style = Style { width, unicode: false, verbose: true, ..Style::default() };
-        let shown = compare(&all, &style);
+        let shown = terminal(&compare(&all, &style), &style);
         assert!(shown.is_ascii() && shown.lines().all(|line| line.len() <= width), "{shown}");
         assert!(shown.contains("The same within") && shown.contains("256 KiB"), "{shown}");
     }
@@ -121,7 +122,7 @@ fn numbers_judged_by_core_are_shown_by_core() {
     let mut all = comparison();
     all.by_role = true;
     all.others[0].figures[0].is_per_core = true;
-    let shown = compare(&all, &Style::default());
+    let shown = terminal(&compare(&all, &Style::default()), &Style::default());
     assert!(
         shown.lines().any(|line| line.contains("L1") && line.contains(", a core") && line.contains(" 47.5 ")),
         "{shown}"
@@ -139,14 +140,18 @@ fn the_clock_has_a_line_and_what_it_explains_a_note() {
     let not = ChangeVerdict::NotComparable(Obstacle::NoDirection);
     let clock = figure("", [2.9e9, 3.2e9], not);
     figures.push(ComparedFigure { metric: Quantity::CoreClock, labels: Labels::new(), unit: Unit::Hz, ..clock });
-    let shown = compare(&all, &Style { width: 120, ..Style::default() });
+    let shown =
+        terminal(&compare(&all, &Style { width: 120, ..Style::default() }), &Style { width: 120, ..Style::default() });
     assert!(shown.contains("2.900 GHz, then 3.200 GHz (+10.3 %)"), "{shown}");
     assert_eq!(shown.matches("per cycle").count(), 1, "{shown}");
     assert!(shown.contains("per cycle (the clock explains +10.3 %)"), "{shown}");
     assert!(shown.contains("1 not comparable") && !shown.contains("core clock"), "{shown}");
     for width in [40, 60, 80] {
-        let shown = compare(&all, &Style { width, verbose: true, ..Style::default() });
-        assert!(shown.lines().all(|line| crate::text::width(line) <= width), "{shown}");
+        let shown = terminal(
+            &compare(&all, &Style { width, verbose: true, ..Style::default() }),
+            &Style { width, verbose: true, ..Style::default() },
+        );
+        assert!(shown.lines().all(|line| tiermark_page::width(line) <= width), "{shown}");
     }
     let shown = compare_markdown(&all, &Style::default());
     assert!(shown.contains("* core clock: 2.900 GHz, then") && shown.contains("1 not comparable"), "{shown}");
@@ -159,7 +164,11 @@ fn any_document_has_a_report() {
         odd.others[0].figures[at].change = Some(value);
         odd.others[0].figures[at].first = None;
     }
-    assert!(compare(&odd, &Style::default()).lines().all(|line| crate::text::width(line) <= 80));
+    assert!(
+        terminal(&compare(&odd, &Style::default()), &Style::default())
+            .lines()
+            .all(|line| tiermark_page::width(line) <= 80)
+    );
     odd.others.clear();
-    assert_eq!(compare(&odd, &Style::default()), "");
+    assert_eq!(terminal(&compare(&odd, &Style::default()), &Style::default()), "");
 }

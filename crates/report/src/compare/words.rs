@@ -1,11 +1,9 @@
 //! Numbers of a comparison in words.
 
 use tiermark_model::{Bytes, ComparedFigure, ComparedNumber, Grade, Label, Labels, Quantity};
+use tiermark_page::{Style, bound_sign, clean, unit_name, value};
 
 use crate::findings::words;
-use crate::number::{bound_sign, unit_name, value};
-use crate::style::Style;
-use crate::text::clean;
 
 /// Change of a value by the core clock from which on it is shown beside the change per cycle.
 const CLOCK_SHOWN: f64 = 0.01;
@@ -112,7 +110,7 @@ pub(crate) fn change(figure: &ComparedFigure, style: &Style) -> String {
 
 /// A share without needless digits: `3 %`, `0.5 %`.
 pub(crate) fn plain(share: f64) -> String {
-    crate::number::percent(share).replace(".0 %", " %")
+    tiermark_page::percent(share).replace(".0 %", " %")
 }
 
 /// The footprint of a number, where labelled.

@@ -3,27 +3,26 @@
 use tiermark_model::{FigureHistory, History};
 
 use super::{FigureNames, changes, day, is_worse, signed, when};
-use crate::number::{bound_sign, unit_name, with_interval};
-use crate::plot::{Plot, ROWS, Series, plot_over};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading};
 
 use tiermark_model::{FigurePoint, Grade, Unit};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Plot, ROWS, Series, Style, Table, bound_sign, bullet, heading, paragraph, plot_over,
+    unit_name, with_interval,
+};
 
 /// Renders the figures of a history, each with a plot over time and a line for each run.
-pub fn history_of_figures(history: &History, style: &Style) -> String {
+pub fn history_of_figures(history: &History, style: &Style) -> Page {
     let names = FigureNames::of(&history.figures);
     let newest = history.figures.iter().filter(|figure| figure.apart.is_none());
-    let all = newest.map(|figure| one(figure, &history.figures, &names, style)).collect::<String>();
-    all.trim_start_matches('\n').to_owned()
+
+    newest.map(|figure| one(figure, &history.figures, &names, style)).collect::<Page>()
 }
 
-fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, style: &Style) -> String {
+fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, style: &Style) -> Page {
     let unit = unit_name(figure.unit, style);
-    let mut out = heading(&format!("{}, {unit}, method version {}", names.name(figure), figure.method), style);
-    out.push_str(&plot(figure, style));
-    out.push_str(&table(figure, style));
+    let mut out = heading(&format!("{}, {unit}, method version {}", names.name(figure), figure.method));
+    out += plot(figure, style);
+    out += table(figure, style);
     if let Some(trend) = &figure.trend {
         let text = format!(
             "Trend: {} since {} ({} values, p = {:.1e})",
@@ -33,15 +32,15 @@ fn one(figure: &FigureHistory, all: &[FigureHistory], names: &FigureNames<'_>, s
             trend.p_value
         );
         let ink = if is_worse(figure, trend.change) { Ink::Bad } else { Ink::Good };
-        out.push_str(&hanging("  ", &text, ink, style));
+        out += paragraph("  ", &text, ink);
     }
-    out.push_str(&changes(figure.changes.iter().map(|change| (figure, change)), names, style));
-    out.push_str(&others(figure, all, style));
+    out += changes(figure.changes.iter().map(|change| (figure, change)), names, style);
+    out += others(figure, all);
     out
 }
 
 /// Values over days; empty where fewer than two have a time.
-fn plot(figure: &FigureHistory, style: &Style) -> String {
+fn plot(figure: &FigureHistory, style: &Style) -> Page {
     let (scale, unit) = match figure.unit {
         Unit::BytesPerSecond => style.axis(),
         _ => (1.0, unit_name(figure.unit, style)),
@@ -55,7 +54,7 @@ fn plot(figure: &FigureHistory, style: &Style) -> String {
     let (first, last) = (days(f64::min), days(f64::max));
     // The table says as much of fewer.
     if points.len() < 4 || last <= first {
-        return String::new();
+        return Page::new();
     }
     let (in_a_day, name) = match last - first {
         days if days < 2.0 / 24.0 => (24.0 * 60.0, "minutes"),
@@ -63,15 +62,14 @@ fn plot(figure: &FigureHistory, style: &Style) -> String {
         _ => (1.0, "days"),
     };
     let points = points.into_iter().map(|(day, value)| (day * in_a_day, value)).collect();
-    let series = [Series { name: String::new(), points, ..Series::default() }];
+    let series = vec![Series { points, ..Series::default() }];
     plot_over(
-        &Plot { unit, log_y: false, series: &series, marks: &[], level: None, rows: ROWS },
+        Plot { unit: unit.to_owned(), series, rows: ROWS, ..Plot::default() },
         &format!("{name} since the first run"),
-        style,
     )
 }
 
-fn table(figure: &FigureHistory, style: &Style) -> String {
+fn table(figure: &FigureHistory, style: &Style) -> Page {
     let mut table = Table::new().column("when (UTC)", Align::Left).column("run", Align::Right);
     table = table.column("value", Align::Right).column("", Align::Left).column("", Align::Left);
     for point in &figure.points {
@@ -91,7 +89,7 @@ fn table(figure: &FigureHistory, style: &Style) -> String {
             Cell::inked(text, ink),
         ]);
     }
-    table.render(style)
+    table.into()
 }
 
 fn valued(point: &FigurePoint, unit: Unit, style: &Style) -> String {
@@ -100,7 +98,7 @@ fn valued(point: &FigurePoint, unit: Unit, style: &Style) -> String {
 }
 
 /// Series of the same figure whose values are not comparable with the newest.
-fn others(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> String {
+fn others(figure: &FigureHistory, all: &[FigureHistory]) -> Page {
     let is_same = |other: &&FigureHistory| other.apart.is_some() && other.key == figure.key;
     let one = |other: &FigureHistory| {
         let why = other.apart.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -111,7 +109,7 @@ fn others(figure: &FigureHistory, all: &[FigureHistory], style: &Style) -> Strin
         });
         let changed = if other.changes.is_empty() { "" } else { ", with a change of level (--json has it)" };
         let text = format!("{} values{time} are not comparable with the newest: {why}{changed}", other.points.len());
-        bullet("?", Ink::Dim, &text, None, style)
+        bullet("?", Ink::Dim, &text, None)
     };
     all.iter().filter(is_same).map(one).collect()
 }

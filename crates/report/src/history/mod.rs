@@ -5,12 +5,11 @@ mod names;
 mod spark;
 
 use tiermark_model::{FactDifference, FigureChange, FigureHistory, FigurePoint, Grade, History, HistoryRun, Unit};
+use tiermark_page::{
+    Align, Cell, Ink, Page, Style, Table, bound_sign, bullet, glued, heading, paragraph, seconds, unit_name, value,
+};
 
-use crate::number::{bound_sign, seconds, unit_name, value};
 use crate::order::grouped;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, glued, hanging, heading};
 pub use figure::history_of_figures;
 pub use names::{FigureNames, history_words};
 use spark::{CHANGES, OPEN, spark};
@@ -19,24 +18,24 @@ use spark::{CHANGES, OPEN, spark};
 const LISTED: usize = 6;
 
 /// Renders the runs of a history and its figures in brief.
-pub fn history(history: &History, style: &Style) -> String {
-    let mut out = runs(&history.runs, history.all_machines, style);
+pub fn history(history: &History, style: &Style) -> Page {
+    let mut out = runs(&history.runs, history.all_machines);
     let earlier = history.total.saturating_sub(history.runs.len() as u64);
     if earlier > 0 {
-        out.push_str(&hanging("", &format!("and {earlier} earlier (--limit all lists them)"), Ink::Dim, style));
+        out += paragraph("", format!("and {earlier} earlier (--limit all lists them)"), Ink::Dim);
     }
-    out.push_str(&elsewhere(history, style));
-    out.push_str(&history_unreadable(history, style));
+    out += elsewhere(history);
+    out += history_unreadable(history, style);
     let names = FigureNames::of(&history.figures);
-    out.push_str(&figures(history, &names, style));
+    out += figures(history, &names, style);
     let changed = history.figures.iter().filter(|figure| figure.apart.is_none());
     let changed = changed.flat_map(|figure| figure.changes.iter().map(move |change| (figure, change)));
-    out.push_str(&changes(changed, &names, style));
+    out += changes(changed, &names, style);
     out
 }
 
 /// Other saved runs, with how to list them.
-fn elsewhere(history: &History, style: &Style) -> String {
+fn elsewhere(history: &History) -> Page {
     let mut notes = Vec::new();
     if history.elsewhere > 0 {
         notes.push(format!("{} of other machines (--all)", history.elsewhere));
@@ -48,28 +47,28 @@ fn elsewhere(history: &History, style: &Style) -> String {
         notes.push(format!("{} without a host name (--all)", history.unnamed));
     }
     if notes.is_empty() {
-        return String::new();
+        return Page::new();
     }
-    hanging("", &format!("Not listed: {}", notes.join(", ")), Ink::Dim, style)
+    paragraph("", format!("Not listed: {}", notes.join(", ")), Ink::Dim)
 }
 
 /// Renders the runs whose documents cannot be read, with the reasons; empty where there are none.
-pub fn history_unreadable(history: &History, style: &Style) -> String {
+pub fn history_unreadable(history: &History, style: &Style) -> Page {
     if history.unreadable.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let one = |run: &HistoryRun| format!("{}: {}", run.id, run.problem.as_deref().unwrap_or("no reason is known"));
     let listed = if style.verbose { usize::MAX } else { LISTED };
-    let lines = history.unreadable.iter().take(listed).map(|run| bullet("!", Ink::Bad, &one(run), None, style));
-    let mut out = heading("Unreadable documents, of any machine and time", style) + &lines.collect::<String>();
+    let lines = history.unreadable.iter().take(listed).map(|run| bullet("!", Ink::Bad, &one(run), None));
+    let mut out = heading("Unreadable documents, of any machine and time") + lines.collect::<Page>();
     let more = history.unreadable.len().saturating_sub(listed);
     if more > 0 {
-        out.push_str(&hanging("  ", &format!("and {more} more (-v lists all)"), Ink::Dim, style));
+        out += paragraph("  ", format!("and {more} more (-v lists all)"), Ink::Dim);
     }
     out
 }
 
-fn runs(runs: &[HistoryRun], all_machines: bool, style: &Style) -> String {
+fn runs(runs: &[HistoryRun], all_machines: bool) -> Page {
     // Ids are copied: what is flush right is never broken.
     let mut table = Table::new().indent(0).column("when (UTC)", Align::Right).column("run", Align::Right);
     table = table.column("what", Align::Left).column("took", Align::Right).column("trusted", Align::Right);
@@ -85,7 +84,7 @@ fn runs(runs: &[HistoryRun], all_machines: bool, style: &Style) -> String {
             Cell::new(remarks(run, all_machines)),
         ]);
     }
-    table.render(style)
+    table.into()
 }
 
 fn remarks(run: &HistoryRun, all_machines: bool) -> String {
@@ -109,10 +108,10 @@ fn day(started: &str) -> &str {
 }
 
 /// A line for each figure.
-fn figures(history: &History, names: &FigureNames<'_>, style: &Style) -> String {
+fn figures(history: &History, names: &FigureNames<'_>, style: &Style) -> Page {
     let shown: Vec<&FigureHistory> = history.figures.iter().filter(|figure| figure.apart.is_none()).collect();
     if shown.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("", Align::Left).column("newest", Align::Right).column("", Align::Left);
     table = table.column("runs", Align::Right).column("over time", Align::Left).column("", Align::Left);
@@ -126,7 +125,7 @@ fn figures(history: &History, names: &FigureNames<'_>, style: &Style) -> String 
             conclusion(figure, style),
         ]);
     }
-    let mut out = heading("Figures of tiers, over these and earlier runs", style) + &table.render(style);
+    let mut out = heading("Figures of tiers, over these and earlier runs") + table;
     let mut notes = Vec::new();
     if shown.iter().any(|figure| figure.points.iter().any(|point| !point.counts)) {
         notes.push(format!("{} a bound: left out of trends and changes", OPEN.of(style)));
@@ -152,7 +151,7 @@ fn figures(history: &History, names: &FigureNames<'_>, style: &Style) -> String 
         );
     }
     if !notes.is_empty() {
-        out.push_str(&hanging("  ", &notes.join("; "), Ink::Dim, style));
+        out += paragraph("  ", notes.join("; "), Ink::Dim);
     }
     out
 }
@@ -234,15 +233,15 @@ fn changes<'a>(
     found: impl Iterator<Item = (&'a FigureHistory, &'a FigureChange)>,
     names: &FigureNames<'_>,
     style: &Style,
-) -> String {
+) -> Page {
     let mut groups =
         grouped(found.map(|(figure, change)| ((&change.started, &change.last, &change.run), (figure, change))));
     if groups.is_empty() {
-        return String::new();
+        return Page::new();
     }
     groups.sort_by(|(a, _), (b, _)| b.cmp(a));
     let listed = if style.verbose { groups.len() } else { LISTED.min(groups.len()) };
-    let mut out = heading("Changes of level, the newest first", style);
+    let mut out = heading("Changes of level, the newest first");
     for ((started, last, run), members) in &groups[..listed] {
         let one = |(figure, change): &(&FigureHistory, &FigureChange)| {
             let numbers = [change.before, change.after].map(|of| value(of, figure.unit, style));
@@ -257,16 +256,10 @@ fn changes<'a>(
         );
         let worse = members.iter().any(|(figure, change)| is_worse(figure, change.change));
         let facts = facts(&members[0].1.facts, style);
-        out.push_str(&bullet(
-            style.glyph("•", "*"),
-            if worse { Ink::Bad } else { Ink::Good },
-            &text,
-            Some(&facts),
-            style,
-        ));
+        out += bullet(style.glyph("•", "*"), if worse { Ink::Bad } else { Ink::Good }, &text, Some(&facts));
     }
     if groups.len() > listed {
-        out.push_str(&hanging("  ", &format!("and {} more (-v lists all)", groups.len() - listed), Ink::Dim, style));
+        out += paragraph("  ", format!("and {} more (-v lists all)", groups.len() - listed), Ink::Dim);
     }
     out
 }

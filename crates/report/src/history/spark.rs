@@ -1,8 +1,7 @@
 //! A series as a few characters.
 
 use tiermark_model::FigureHistory;
-
-use crate::style::Style;
+use tiermark_page::Style;
 
 /// Characters at most: the newest values.
 const MOST: usize = 24;

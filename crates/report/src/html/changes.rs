@@ -1,10 +1,10 @@
 //! The changes between two runs as a picture: each number with the interval of its change, beside the threshold.
 
 use tiermark_model::{Against, ChangeVerdict, ComparedFigure, Comparison};
+use tiermark_page::Style;
 
-use super::escape::text;
 use crate::compare::{change, name, plain};
-use crate::style::Style;
+use tiermark_page::escaped as text;
 
 const WIDTH: f64 = 960.0;
 /// Room for names and the changes in words, which a narrow screen shows first.

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use tiermark_model::{
     Bytes, Cache, Finding, Grade, IdSet, Labels, Machine, Node, NodeId, Purpose, Quantity, Run, Unit,
 };
+use tiermark_page::{Style, bound_sign, nanoseconds, rate, spoken};
 
-use super::escape::text;
 use crate::machine::{kinds_of_modules, many};
-use crate::number::{bound_sign, nanoseconds, rate};
-use crate::style::Style;
-use crate::text::spoken;
+use tiermark_page::escaped as text;
 
 /// More sockets than these are alike, and only counted.
 const SOCKETS: usize = 4;

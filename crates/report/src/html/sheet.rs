@@ -2,18 +2,16 @@
 
 use tiermark_model::capacity::Capacity;
 use tiermark_model::{Against, Comparison, Grade, Placed, Run};
+use tiermark_page::{
+    Block, Ink, Page, Style, clean, escaped as text, hertz, html as elements, labelled, nanoseconds, paragraph,
+    seconds, spoken,
+};
 
 use super::changes;
-use super::elements::elements;
-use super::escape::text;
 use super::picture::picture;
 use crate::header::machine_line;
 use crate::load::LoadView;
-use crate::markup::{Block, blocks};
-use crate::number::{hertz, nanoseconds, seconds};
-use crate::style::{Ink, Style};
 use crate::survey::{RUN_VIEWS, view_body};
-use crate::text::{clean, flowing, hanging, labelled};
 
 /// A document for a page.
 #[derive(Debug)]
@@ -47,16 +45,16 @@ impl Sheet<'_> {
             Self::Compared(comparison, other) => crate::compare::against(comparison, other, style),
         };
         let id = format!("sheet-{at}");
-        let mut pieces = blocks(&report);
+        let mut pieces = report.into_blocks();
         let first = match self {
             Self::Compared(comparison, other) => clean(&changes::title(other, comparison)),
-            _ => title(&mut pieces),
+            _ => title(&mut pieces, style),
         };
         let title = match self {
             Self::Run(run) => {
                 // It is among the facts.
-                let line = machine_words(run, style);
-                pieces.retain(|piece| !matches!(piece, Block::Text(p) if p.text == line));
+                let line = machine_line(&run.machine);
+                pieces.retain(|piece| !matches!(piece, Block::Paragraph(p) if p.text == line));
                 clean(&format!("tiermark {} of {}", run.title, processor(run)))
             }
             _ => first,
@@ -68,13 +66,16 @@ impl Sheet<'_> {
             Self::Load(_) | Self::Placed(_) | Self::Compared(..) => format!("{}: {title}", at + 1),
         };
         // What is said first stands above the picture.
-        let lead = pieces.iter().take_while(|piece| matches!(piece, Block::Text(p) if p.ink != Ink::Head)).count();
-        let rest = pieces.split_off(lead);
+        let leads = |piece: &&Block| match piece {
+            Block::Paragraph(p) => p.ink != Ink::Head,
+            piece => **piece == Block::Space,
+        };
+        let rest = pieces.split_off(pieces.iter().take_while(leads).count());
         let (facts, picture, more) = match self {
             Self::Run(run) => (facts(run, style), picture(run, style), more(run, &id, style)),
             Self::Capacity(run) => {
                 let machine = crate::machine(&run.machine, style);
-                (String::new(), String::new(), folded("Machine", &machine, &id, true))
+                (String::new(), String::new(), folded("Machine", &machine, &id, true, style))
             }
             Self::Load(_) | Self::Placed(_) => Default::default(),
             Self::Compared(comparison, other) => {
@@ -86,28 +87,22 @@ impl Sheet<'_> {
              <header><h1 id=\"{id}-title\">{}</h1>\n\
              {facts}</header>\n{}{picture}{}{more}</article>\n",
             text(&title),
-            elements(&pieces, &id),
-            elements(&rest, &id)
+            elements(&pieces.into(), &id, style),
+            elements(&rest.into(), &id, style)
         );
         Body { title, html }
     }
 }
 
 /// Takes the title off: the first line of every report.
-fn title(pieces: &mut Vec<Block>) -> String {
-    match pieces.first() {
-        Some(Block::Text(p)) if p.ink == Ink::Head => {
-            let title = p.text.clone();
-            pieces.remove(0);
-            title
-        }
-        Some(Block::Heading(title)) => {
-            let title = title.clone();
-            pieces.remove(0);
-            title
-        }
-        _ => "tiermark".to_owned(),
-    }
+fn title(pieces: &mut Vec<Block>, style: &Style) -> String {
+    let title = match pieces.first() {
+        Some(Block::Paragraph(p)) if p.ink == Ink::Head => p.text.flowing(style),
+        Some(Block::Heading(title)) => spoken(title, style),
+        _ => return "tiermark".to_owned(),
+    };
+    pieces.remove(0);
+    title
 }
 
 fn processor(run: &Run) -> &str {
@@ -116,7 +111,7 @@ fn processor(run: &Run) -> &str {
 
 /// The machine in a line.
 fn machine_words(run: &Run, style: &Style) -> String {
-    flowing(&machine_line(&run.machine, style), style)
+    machine_line(&run.machine).flowing(style)
 }
 
 /// What a reader wants to know first.
@@ -149,15 +144,21 @@ fn more(run: &Run, id: &str, style: &Style) -> String {
     for view in &RUN_VIEWS {
         let title = view.about.strip_prefix("Show ").unwrap_or(view.about);
         let title = title.chars().take(1).flat_map(char::to_uppercase).chain(title.chars().skip(1)).collect::<String>();
-        out.push_str(&folded(&title, &view_body(run, view, style), &format!("{id}-{}", view.name), false));
+        out.push_str(&folded(&title, &view_body(run, view, style), &format!("{id}-{}", view.name), false, style));
     }
-    out.push_str(&folded("Machine and settings", &crate::machine(&run.machine, style), &format!("{id}-machine"), true));
-    out + &folded("Method and environment", &method(run, style), &format!("{id}-method"), true)
+    out.push_str(&folded(
+        "Machine and settings",
+        &crate::machine(&run.machine, style),
+        &format!("{id}-machine"),
+        true,
+        style,
+    ));
+    out + &folded("Method and environment", &method(run), &format!("{id}-method"), true, style)
 }
 
 /// A part that can be folded away.
-fn folded(title: &str, view: &str, id: &str, open: bool) -> String {
-    let inside = elements(&blocks(view), id);
+fn folded(title: &str, view: &Page, id: &str, open: bool, style: &Style) -> String {
+    let inside = elements(view, id, style);
     if inside.trim().is_empty() {
         return String::new();
     }
@@ -166,30 +167,30 @@ fn folded(title: &str, view: &str, id: &str, open: bool) -> String {
 }
 
 /// How the numbers came about.
-fn method(run: &Run, style: &Style) -> String {
-    let line = |label: &str, text: &str| labelled(label, text, style);
+fn method(run: &Run) -> Page {
+    let line = |label: &str, text: &str| labelled(label, text);
     let (clock, cost) = (&run.bench.clock, &run.bench.overheads);
     let git = run.tool.git.as_ref().map_or_else(String::new, |git| format!(" ({git})"));
     let mut out = line("command", &run.command.join(" "));
-    out.push_str(&line("version", &format!("tiermark {}{git} {}", run.tool.version, run.tool.target)));
-    out.push_str(&line("run", &format!("{}, seed {}", run.id, run.seed)));
+    out += line("version", &format!("tiermark {}{git} {}", run.tool.version, run.tool.target));
+    out += line("run", &format!("{}, seed {}", run.id, run.seed));
     if !clock.source.is_empty() {
         let resolution = nanoseconds(clock.resolution_ns);
-        out.push_str(&line("clock", &format!("{} at {}, resolution {resolution} ns", clock.source, hertz(clock.hz))));
+        out += line("clock", &format!("{} at {}, resolution {resolution} ns", clock.source, hertz(clock.hz)));
     }
     out.extend(cost.core_hz.map(|hz| line("core", &hertz(hz))));
-    out.push_str(&line(
+    out += line(
         "grades",
         "trusted (no mark): reached at several moments of the run, with a narrow interval. bound (≤, ≥ or *): the \
          machine was disturbed, and is at least so good. suspect (!): shown with the reason for the doubt. \
          invalid (✘): withheld.",
-    ));
-    out.push_str(&line(
+    );
+    out += line(
         "points",
         "of a chart: filled = trusted, a triangle = bound, hollow = suspect; bands are intervals, dotted lines what a \
          program got during the run (now).",
-    ));
+    );
     let documented = "`tiermark help numbers` describes how numbers are estimated and judged.";
-    out.push_str(&hanging("  ", documented, Ink::Dim, style));
-    out + &crate::run::rules(&run.experiments, style)
+    out += paragraph("  ", documented, Ink::Dim);
+    out + crate::run::rules(&run.experiments)
 }

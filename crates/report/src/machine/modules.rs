@@ -1,42 +1,40 @@
 //! Memory modules by slot, and the theoretical peak that follows.
 
 use tiermark_model::{Bytes, Dimm, Machine};
+use tiermark_page::{Page, Style, labelled, rate, space};
 
-use crate::number::rate;
 use crate::order::grouped;
-use crate::style::Style;
-use crate::text::labelled;
 
 /// Slots named in one line; more are counted.
 const SLOTS_NAMED: usize = 8;
 
 /// The modules section.
-pub(super) fn modules(machine: &Machine, style: &Style) -> String {
-    let mut out = String::new();
+pub(super) fn modules(machine: &Machine, style: &Style) -> Page {
+    let mut out = Page::new();
     let dimms = &machine.dimms;
     if !dimms.is_empty() {
         let (filled, empty): (Vec<&Dimm>, Vec<&Dimm>) = dimms.iter().partition(|d| d.populated);
         let bytes: u64 = filled.iter().filter_map(|d| d.bytes).fold(0, u64::saturating_add);
         let invented = if machine.system.hypervisor.is_some() { ", by the hypervisor's word" } else { "" };
         let text = format!("{} of {} slots filled, {}{invented}", filled.len(), dimms.len(), Bytes(bytes));
-        out.push_str(&labelled("modules", &text, style));
+        out += labelled("modules", &text);
         for (kind, group) in &kinds_of_modules(dimms) {
-            out.push_str(&labelled("", &format!("{} {} {kind}", group.len(), style.times()), style));
-            out.push_str(&slots("in", group, dimms, style));
+            out += labelled("", format!("{} {} {kind}", group.len(), style.times()));
+            out += slots("in", group, dimms, style);
         }
-        out.push_str(&slots("empty:", &empty, dimms, style));
+        out += slots("empty:", &empty, dimms, style);
     }
     if let Some(peak) = machine.real_peak() {
         let value = rate(peak.bytes_per_second, style);
         let text = format!("{value} {} in theory: {}", style.rate_unit(), peak.how);
-        out.push_str(&labelled("peak", &text, style));
+        out += labelled("peak", &text);
     }
     if let Some(link) = machine.real_link() {
         let value = rate(link.bytes_per_second, style);
         let text = format!("{value} {} in one direction in theory: {}", style.rate_unit(), link.how);
-        out.push_str(&labelled("link", &text, style));
+        out += labelled("link", &text);
     }
-    if out.is_empty() { out } else { out + "\n" }
+    if out.is_empty() { out } else { out + space() }
 }
 
 /// The modules in groups that are alike, in words.
@@ -65,17 +63,17 @@ fn describe(dimm: &Dimm) -> String {
 }
 
 /// The slots of a group of modules, by the board's names.
-fn slots(lead: &str, group: &[&Dimm], all: &[Dimm], style: &Style) -> String {
+fn slots(lead: &str, group: &[&Dimm], all: &[Dimm], style: &Style) -> Page {
     let names: Vec<String> = group.iter().filter_map(|dimm| slot(dimm, all)).collect();
     if names.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let named = if style.verbose { names.len() } else { SLOTS_NAMED };
     let mut text = format!("{lead} {}", names.iter().take(named).cloned().collect::<Vec<_>>().join(", "));
     if names.len() > named {
         text.push_str(&format!(" and {} more", names.len() - named));
     }
-    labelled("", &text, style)
+    labelled("", &text)
 }
 
 /// The board's name of a slot, with its bank where other slots have the same name: `DIMM 0 (P0 CHANNEL A)`.

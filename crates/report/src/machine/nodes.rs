@@ -3,18 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Bytes, CacheIndexing, HmatAccess, IdSet, Machine, Node, SideCache, WritePolicy};
+use tiermark_page::{Align, Cell, Page, Style, Table, labelled, nanoseconds, rate, short_size};
 
 use super::topology::short_list;
-use crate::number::{nanoseconds, rate, short_size};
-use crate::style::Style;
-use crate::table::{Align, Cell, Table};
-use crate::text::labelled;
 
 /// More nodes than this are counted, not listed: a distance matrix of eight still fits 80 columns.
 const LISTED: usize = 8;
 
 /// The nodes section.
-pub(super) fn nodes(machine: &Machine, style: &Style) -> String {
+pub(super) fn nodes(machine: &Machine, style: &Style) -> Page {
     let count = machine.nodes.len();
     // The machine's total, as everywhere else: what nodes count may differ, and then the machine contradicts itself.
     let of_nodes = || machine.nodes.iter().filter_map(|node| node.memory_bytes).reduce(u64::saturating_add);
@@ -27,21 +24,21 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> String {
     if machine.allowed_nodes.len() < count {
         title.push_str(&format!("; memory allowed from {}", short_list(&machine.allowed_nodes)));
     }
-    let mut out = labelled("nodes", &title, style);
+    let mut out = labelled("nodes", &title);
     for node in machine.nodes.iter().filter(|node| !node.emulated.is_empty()) {
         let text = format!(
             "node {}: one memory, which the kernel splits into the emulated nodes {} (numa=fake)",
             node.id,
             short_list(&node.emulated)
         );
-        out.push_str(&labelled("", &text, style));
+        out += labelled("", &text);
     }
     if count > LISTED {
-        out.push_str(&summary(machine, style));
+        out += summary(machine, style);
     } else if count > 0 {
-        out.push_str(&list(machine, style));
+        out += list(machine, style);
     }
-    out + &firmware(machine, style) + &side_caches(machine, style)
+    out + firmware(machine, style) + side_caches(machine, style)
 }
 
 fn bytes(bytes: Option<u64>, style: &Style) -> String {
@@ -68,15 +65,15 @@ fn has_tiers(machine: &Machine) -> bool {
 }
 
 /// Meaning of the column of tiers.
-fn tiers_key(machine: &Machine, style: &Style) -> String {
+fn tiers_key(machine: &Machine) -> Page {
     if !has_tiers(machine) {
-        return String::new();
+        return Page::new();
     }
-    labelled("", "tier: the kernel's rank of a node's memory, the lower the faster", style)
+    labelled("", "tier: the kernel's rank of a node's memory, the lower the faster")
 }
 
 /// One row a node, with the distances as a matrix at its right.
-fn list(machine: &Machine, style: &Style) -> String {
+fn list(machine: &Machine, style: &Style) -> Page {
     let tiers = has_tiers(machine);
     let pools = pools(machine);
     let matrix = machine.nodes.len() > 1 && machine.nodes.iter().any(|n| !n.distances.is_empty());
@@ -109,15 +106,15 @@ fn list(machine: &Machine, style: &Style) -> String {
         }
         table.row(row);
     }
-    let mut out = table.render(style) + &tiers_key(machine, style);
+    let mut out = table + tiers_key(machine);
     if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
-        out.push_str(&labelled("", "no huge pages are reserved", style));
+        out += labelled("", "no huge pages are reserved");
     }
     out
 }
 
 /// Nodes that are alike, counted.
-fn summary(machine: &Machine, style: &Style) -> String {
+fn summary(machine: &Machine, style: &Style) -> Page {
     let mut kinds: Vec<(&Node, IdSet)> = Vec::new();
     for node in &machine.nodes {
         // Nodes differ by a few pages the kernel keeps for itself: alike means the same to a GiB.
@@ -150,27 +147,27 @@ fn summary(machine: &Machine, style: &Style) -> String {
     for distance in machine.nodes.iter().flat_map(|n| n.distances.values()) {
         *distances.entry(*distance).or_default() += 1;
     }
-    let mut out = table.render(style) + &tiers_key(machine, style);
+    let mut out = table + tiers_key(machine);
     if !distances.is_empty() {
         let parts: Vec<String> = distances.iter().take(12).map(|(d, n)| format!("{d} ({n} pairs)")).collect();
-        out.push_str(&labelled("distances", &parts.join(", "), style));
+        out += labelled("distances", parts.join(", "));
     }
     out
 }
 
 /// The firmware's figures of access to each node (HMAT).
-fn firmware(machine: &Machine, style: &Style) -> String {
+fn firmware(machine: &Machine, style: &Style) -> Page {
     let says = |node: &Node| node.hmat.iter().min_by_key(|h| h.class).and_then(|h| figures(h, style));
-    by_what_is_said("HMAT", machine, says, style)
+    by_what_is_said("HMAT", machine, says)
 }
 
 /// The caches in front of each node's memory.
-fn side_caches(machine: &Machine, style: &Style) -> String {
+fn side_caches(machine: &Machine, style: &Style) -> Page {
     let says = |node: &Node| {
         let caches: Vec<String> = node.side_caches.iter().map(|cache| side_cache(cache, style)).collect();
         (!caches.is_empty()).then(|| format!("memory-side cache of {}", caches.join("; then of ")))
     };
-    by_what_is_said("caches", machine, says, style)
+    by_what_is_said("caches", machine, says)
 }
 
 fn side_cache(cache: &SideCache, style: &Style) -> String {
@@ -191,7 +188,7 @@ fn side_cache(cache: &SideCache, style: &Style) -> String {
 }
 
 /// A line for each thing said of nodes, those of which the same is said together.
-fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<String>, style: &Style) -> String {
+fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<String>) -> Page {
     let mut says: Vec<(String, IdSet)> = Vec::new();
     for node in &machine.nodes {
         let Some(text) = of(node) else { continue };
@@ -202,7 +199,7 @@ fn by_what_is_said(label: &str, machine: &Machine, of: impl Fn(&Node) -> Option<
     }
     let line = |(i, (text, ids)): (usize, &(String, IdSet))| {
         let text = format!("node {}: {text}", short_list(ids));
-        labelled(if i == 0 { label } else { "" }, &text, style)
+        labelled(if i == 0 { label } else { "" }, &text)
     };
     says.iter().enumerate().map(line).collect()
 }
@@ -227,6 +224,7 @@ fn figures(access: &HmatAccess, style: &Style) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_page::terminal;
 
     #[test]
     fn nodes_behind_the_same_caches_share_a_line() {
@@ -241,7 +239,7 @@ mod tests {
         let bare = Node { id: 2, ..Node::default() };
         let machine = Machine { nodes: vec![node(0), node(1), bare], ..Machine::default() };
         let style = Style { width: 120, ..Style::default() };
-        let said = side_caches(&machine, &style);
+        let said = terminal(&side_caches(&machine, &style), &style);
         assert_eq!(
             said.split_whitespace().collect::<Vec<_>>().join(" "),
             "caches node 0-1: memory-side cache of 96 GiB, direct-mapped, write-back, lines of 64 bytes"

@@ -1,13 +1,10 @@
 //! The system's settings that decide what a measurement means.
 
 use tiermark_model::{Bytes, Machine, System};
-
-use crate::number::short_size;
-use crate::style::Style;
-use crate::text::{items, labelled};
+use tiermark_page::{Page, items, labelled, short_size};
 
 /// The settings section.
-pub(super) fn settings(machine: &Machine, style: &Style) -> String {
+pub(super) fn settings(machine: &Machine) -> Page {
     let system = &machine.system;
     let mut known: Vec<String> = Vec::new();
     let mut unknown: Vec<&str> = Vec::new();
@@ -27,9 +24,9 @@ pub(super) fn settings(machine: &Machine, style: &Style) -> String {
     add("load", system.load1.map(|l| format!("{l:.2}")));
     add("perf_event_paranoid", system.perf_event_paranoid.map(|p| p.to_string()));
     add("available", system.available_bytes.map(|b| Bytes(b).to_string()));
-    let mut out = labelled("settings", &items(&known, style), style);
+    let mut out = labelled("settings", items(&known));
     if !unknown.is_empty() {
-        out.push_str(&labelled("", &format!("not reported by this system: {}", unknown.join(", ")), style));
+        out += labelled("", format!("not reported by this system: {}", unknown.join(", ")));
     }
     out
 }

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine};
-
-use crate::style::Style;
-use crate::table::{Align, Cell, Table};
-use crate::text::{GUTTER, behind, items, labelled};
+use tiermark_page::{Align, Cell, GUTTER, Page, Style, Table, beside, items, labelled};
 
 /// Longer id lists are cut: on sparse machines they fill screens. JSON has them whole.
 const LIST_COLUMNS: usize = 40;
@@ -27,7 +24,7 @@ pub(crate) fn many(n: usize, one: &str) -> String {
 }
 
 /// Sockets × cores × threads, and which cpus may be used.
-pub(super) fn processors(machine: &Machine, style: &Style) -> String {
+pub(super) fn processors(machine: &Machine, style: &Style) -> Page {
     let online = machine.online();
     let (sockets, cores, cpus) = (machine.sockets().len(), machine.core_count(), online.len());
     let x = style.times();
@@ -39,29 +36,29 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> String {
         format!("{}, {}, {}", many(sockets, "socket"), many(cores, "core"), many(cpus, "cpu"))
     };
     let text = if online.is_empty() { text } else { format!("{text} ({})", short_list(&online)) };
-    let mut out = labelled("processors", &text, style);
+    let mut out = labelled("processors", &text);
     let dies = machine.cpus.iter().filter_map(|c| Some((c.socket, c.die?))).collect::<std::collections::BTreeSet<_>>();
     if dies.len() > sockets {
-        out.push_str(&labelled("", &many(dies.len(), "die"), style));
+        out += labelled("", many(dies.len(), "die"));
     }
     if machine.allowed_cpus != online {
         let text = format!("{} allowed: {}", machine.allowed_cpus.len(), short_list(&machine.allowed_cpus));
-        out.push_str(&labelled("", &text, style));
+        out += labelled("", &text);
     }
     if !machine.offline_cpus.is_empty() {
         let text = format!("{} offline: {}", machine.offline_cpus.len(), short_list(&machine.offline_cpus));
-        out.push_str(&labelled("", &text, style));
+        out += labelled("", &text);
     }
-    out.push_str(&kinds(machine, style));
+    out += kinds(machine);
     if style.verbose {
-        out.push_str(&core_limits(machine, style));
+        out += core_limits(machine);
     }
     out
 }
 
 /// What a core can do at most by design, and who says so.
-fn core_limits(machine: &Machine, style: &Style) -> String {
-    let Some(limits) = &machine.core_limits else { return String::new() };
+fn core_limits(machine: &Machine) -> Page {
+    let Some(limits) = &machine.core_limits else { return Page::new() };
     let cycles = |level: &str, cycles: Option<f64>| cycles.map(|cycles| format!("{level} in {cycles} cycles"));
     let bytes = |what: &str, bytes: Option<f64>| bytes.map(|bytes| format!("{bytes} B {what} a cycle"));
     let parts: Vec<String> = [
@@ -75,11 +72,11 @@ fn core_limits(machine: &Machine, style: &Style) -> String {
     .flatten()
     .collect();
     let text = format!("{} at best: {}", limits.name, parts.join(", "));
-    labelled("core", &text, style) + &labelled("", &format!("source: {}", limits.source), style)
+    labelled("core", &text) + labelled("", format!("source: {}", limits.source))
 }
 
 /// The kinds of cores of a hybrid, with their names where these differ.
-fn kinds(machine: &Machine, style: &Style) -> String {
+fn kinds(machine: &Machine) -> Page {
     type Kind<'a> = (Option<CoreKind>, Option<&'a str>);
     let mut kinds: BTreeMap<Kind<'_>, (IdSet, IdSet)> = BTreeMap::new();
     for cpu in machine.cpus.iter().filter(|cpu| cpu.kind.is_some() || cpu.core_name.is_some()) {
@@ -87,7 +84,7 @@ fn kinds(machine: &Machine, style: &Style) -> String {
         cpus.insert(cpu.id);
         cores.insert(cpu.core);
     }
-    let mut out = String::new();
+    let mut out = Page::new();
     for (i, ((kind, name), (cpus, cores))) in kinds.iter().enumerate() {
         let kind = kind.map(|kind| match kind {
             CoreKind::Performance => "performance",
@@ -96,7 +93,7 @@ fn kinds(machine: &Machine, style: &Style) -> String {
         });
         let called: Vec<&str> = [kind, *name].into_iter().flatten().collect();
         let text = format!("{} {}: cpus {}", many(cores.len(), "core"), called.join(", "), short_list(cpus));
-        out.push_str(&labelled(if i == 0 { "kinds" } else { "" }, &text, style));
+        out += labelled(if i == 0 { "kinds" } else { "" }, &text);
     }
     out
 }
@@ -109,7 +106,7 @@ struct Alike<'a> {
 }
 
 /// One row a level and kind: instances × size, ways, the cpus that share one.
-pub(super) fn caches(machine: &Machine, style: &Style) -> String {
+pub(super) fn caches(machine: &Machine, style: &Style) -> Page {
     let mut groups: Vec<Alike<'_>> = Vec::new();
     for cache in &machine.caches {
         let like = |g: &&mut Alike<'_>| {
@@ -126,7 +123,7 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> String {
         }
     }
     if groups.is_empty() {
-        return labelled("caches", "not reported by this system", style);
+        return labelled("caches", "not reported by this system");
     }
     let mut table = Table::new().indent(GUTTER);
     for align in [Align::Left, Align::Right, Align::Right, Align::Right, Align::Left] {
@@ -148,11 +145,11 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> String {
         ]);
     }
     // The gutter's label stands on the first line of the table.
-    let body = table.render(style);
+    let body = table;
     let lines: std::collections::BTreeSet<u32> = machine.caches.iter().filter_map(|c| c.line_bytes).collect();
     let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
     let lines = if lines.is_empty() { "unknown size".to_owned() } else { format!("{} bytes", lines.join(" and ")) };
-    format!("{}{}", behind("caches", &body, GUTTER, style), labelled("", &format!("lines of {lines}"), style))
+    beside("caches", GUTTER, body.into()) + labelled("", format!("lines of {lines}"))
 }
 
 /// The cpus that share one instance.
@@ -168,17 +165,17 @@ fn sharers(machine: &Machine, cache: &Cache, instances: usize) -> String {
 }
 
 /// Last-level-cache groups, listed when they are few.
-pub(super) fn groups(machine: &Machine, style: &Style) -> String {
+pub(super) fn groups(machine: &Machine) -> Page {
     const LISTED: usize = 4;
     let groups = machine.llc_groups();
     if groups.len() < 2 {
-        return String::new();
+        return Page::new();
     }
     if groups.len() <= LISTED {
         let one = |g: &tiermark_model::LlcGroup| format!("{}: cpus {}", g.index, short_list(&g.cpus));
-        let mut out = String::new();
+        let mut out = Page::new();
         for (i, group) in groups.iter().enumerate() {
-            out.push_str(&labelled(if i == 0 { "LLC groups" } else { "" }, &one(group), style));
+            out += labelled(if i == 0 { "LLC groups" } else { "" }, one(group));
         }
         return out;
     }
@@ -193,5 +190,5 @@ pub(super) fn groups(machine: &Machine, style: &Style) -> String {
             format!("{} of {}{bytes} each", many(*n, "group"), many(*cpus, "cpu"))
         })
         .collect();
-    labelled("LLC groups", &items(&parts, style), style)
+    labelled("LLC groups", items(&parts))
 }

@@ -2,12 +2,10 @@
 
 use tiermark_model::messages::run;
 use tiermark_model::{Experiment, Finding, Observation};
+use tiermark_page::{Ink, Page, Style, bullet, heading, paragraph, seconds, space};
 
 use super::points::name;
-use crate::number::seconds;
 use crate::reasons::Reasons;
-use crate::style::{Ink, Style};
-use crate::text::{bullet, hanging, heading};
 
 /// How the refusal of a step that there was no time for begins in documents older than codes.
 const NO_TIME: [&str; 3] =
@@ -25,25 +23,25 @@ pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
 }
 
 /// Reasons of all numbers, the worst first.
-pub(super) fn doubts(findings: &[&Finding], style: &Style) -> String {
+pub(super) fn doubts(findings: &[&Finding], style: &Style) -> Page {
     let mut reasons = Reasons::default();
     for finding in findings {
         reasons.add(&name(finding).replace(", ", " "), &finding.verdict);
     }
     let text = reasons.counted_by_reason(findings.len(), style);
-    if text.is_empty() { text } else { heading("Doubts", style) + &text }
+    if text.is_empty() { text } else { heading("Doubts") + text }
 }
 
 /// Points that effort and options of a request exclude.
-pub(super) fn left_out(experiments: &[&Experiment], style: &Style) -> String {
+pub(super) fn left_out(experiments: &[&Experiment], style: &Style) -> Page {
     let rules = experiments.iter().filter(|e| e.request.probe == "os").flat_map(|e| &e.plan.rules);
-    let text: String = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, &rule.text, None, style)).collect();
-    if text.is_empty() { text } else { heading("Left out", style) + &text }
+    let text: Page = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, &rule.text, None)).collect();
+    if text.is_empty() { text } else { heading("Left out") + text }
 }
 
 /// Points that were skipped when the time was used up.
-pub(super) fn time(experiments: &[&Experiment], style: &Style) -> String {
-    let mut out = String::new();
+pub(super) fn time(experiments: &[&Experiment]) -> Page {
+    let mut out = Page::new();
     for experiment in experiments.iter().filter(|e| e.request.probe == "os") {
         let untried = |points: bool| {
             let steps = experiment.observations.iter().filter(|o| o.labels.is_point() == points);
@@ -75,7 +73,7 @@ pub(super) fn time(experiments: &[&Experiment], style: &Style) -> String {
             seconds(experiment.plan.max_seconds),
             parts.join(", ")
         );
-        out.push_str(&format!("\n{}", hanging("", &text, Ink::Warn, style)));
+        out += space() + paragraph("", &text, Ink::Warn);
     }
     out
 }

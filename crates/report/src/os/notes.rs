@@ -2,12 +2,11 @@
 
 use tiermark_model::messages::shapes::codes;
 use tiermark_model::{Finding, Grade, Labels, OsGroup, Unit};
+use tiermark_page::{Ink, Page, Style, paragraph};
 
 use super::points::name;
 use super::tables::cell;
 use super::words::SAME_CPU;
-use crate::style::{Ink, Style};
-use crate::text::hanging;
 
 /// The channel that copies out of a sleeping child: it wakes no process.
 const FETCHED: &str = "process_vm_readv";
@@ -15,16 +14,16 @@ const FETCHED: &str = "process_vm_readv";
 const WAKING: &str = "pipe ping-pong";
 
 /// Where a channel's curve bends, in words.
-pub(super) fn knee(finding: &Finding, style: &Style) -> Option<String> {
+pub(super) fn knee(finding: &Finding) -> Option<Page> {
     let mut text = format!("{}: {}", name(finding), finding.note()?);
     if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
         text.push_str(&format!("; {}, because numbers that it is derived from are", finding.verdict.grade));
     }
-    Some(hanging("  ", &text, Ink::Plain, style))
+    Some(paragraph("  ", &text, Ink::Plain))
 }
 
 /// Channels that are slower across cpus than on one, beyond both intervals, and what the method knows of it.
-pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<String> {
+pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<Page> {
     let streams = || findings.iter().filter(|f| f.unit == Unit::BytesPerSecond && !f.labels.is(Labels::OP, FETCHED));
     let mut slower: Vec<String> = Vec::new();
     for same in streams().filter(|f| f.labels.is(Labels::RELATION, SAME_CPU)) {
@@ -54,26 +53,26 @@ pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<String> {
 switches to the other side; on two cpus it has to wake the other cpu, which may be idle{seen}",
         slower.join(", ")
     );
-    Some(hanging("  ", &text, Ink::Plain, style))
+    Some(paragraph("  ", &text, Ink::Plain))
 }
 
 /// Operations in cycles of the core's clock, which a frequency that changes leaves as they are.
-fn cycles(findings: &[&Finding], style: &Style) -> Option<String> {
+fn cycles(findings: &[&Finding]) -> Option<Page> {
     let of = |finding: &&Finding| {
         let cycles = finding.noted(&codes::cycles_of_operation)?.data.get("cycles")?.as_f64()?;
         Some(format!("{} {cycles:.1}", name(finding)))
     };
     let all: Vec<String> = findings.iter().filter_map(of).collect();
     let text = format!("In cycles of the core's clock: {}", all.join(", "));
-    (!all.is_empty()).then(|| hanging("  ", &text, Ink::Plain, style))
+    (!all.is_empty()).then(|| paragraph("  ", &text, Ink::Plain))
 }
 
 /// All remarks of a group.
-pub(super) fn notes(group: OsGroup, findings: &[&Finding], knees: &[&Finding], style: &Style) -> String {
+pub(super) fn notes(group: OsGroup, findings: &[&Finding], knees: &[&Finding], style: &Style) -> Page {
     let own = match group {
         OsGroup::Channels => across(findings, style),
-        OsGroup::Arithmetic => cycles(findings, style),
+        OsGroup::Arithmetic => cycles(findings),
         _ => None,
     };
-    knees.iter().filter_map(|found| knee(found, style)).chain(own).collect()
+    knees.iter().filter_map(|found| knee(found)).chain(own).collect()
 }

@@ -1,36 +1,30 @@
 //! Parts of several primitives that are alike, in one table.
 
 use tiermark_model::{Finding, Interval, Unit};
+use tiermark_page::{
+    Align, Cell, Fit, Ink, Page, Style, Table, fitting, graded, paragraph, space, time_unit, unit_name, value,
+    with_interval,
+};
 
 use super::kinds::{Kind, kinds};
 use super::points::PointGroup;
-use crate::number::{graded, time_unit, unit_name, value, with_interval};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::hanging;
-
-/// Tables, and whether some of them had no room for intervals.
-pub(super) struct Tables {
-    pub(super) text: String,
-    pub(super) cut: bool,
-}
 
 /// All parts of a group, those that are alike together; no two tables have the same title.
-pub(super) fn tables(parts: &[PointGroup<'_>], style: &Style) -> Tables {
-    let mut out = Tables { text: String::new(), cut: false };
+pub(super) fn tables(parts: &[PointGroup<'_>], style: &Style) -> Page {
+    let mut out = Page::new();
     let mut titles: Vec<String> = Vec::new();
     for kind in kinds(parts) {
-        let (text, cut) = table(&kind, style);
-        out.text.push_str(if out.text.is_empty() { "" } else { "\n" });
+        if !out.is_empty() {
+            out += space();
+        }
         if let Some(mut title) = kind.title(false) {
             if titles.contains(&title) {
                 title = kind.title(true).unwrap_or(title);
             }
-            out.text.push_str(&hanging("  ", &title, Ink::Plain, style));
+            out += paragraph("  ", &title, Ink::Plain);
             titles.push(title);
         }
-        out.text.push_str(&text);
-        out.cut |= cut;
+        out += table(&kind, style);
     }
     out
 }
@@ -38,23 +32,16 @@ pub(super) fn tables(parts: &[PointGroup<'_>], style: &Style) -> Tables {
 /// Parts that are alike as a table, with intervals or without.
 type Layout = fn(&Kind<'_>, bool, &Style) -> Table;
 
-/// The first of several layouts that fits, those with intervals first; and whether intervals are omitted.
-fn table(kind: &Kind<'_>, style: &Style) -> (String, bool) {
+/// Several layouts, those with intervals first.
+fn table(kind: &Kind<'_>, style: &Style) -> Page {
     let layouts: &[Layout] = match kind.alike[0] {
         _ if kind.is_single() => &[single],
         part if part.along.is_empty() => &[by_word],
         part if part.across.is_empty() && part.along.len() == 1 => &[values_across, values_down],
         _ => &[rows],
     };
-    for intervals in [true, false] {
-        for layout in layouts {
-            let table = layout(kind, intervals, style);
-            if table.fits(style) {
-                return (table.render(style), !intervals);
-            }
-        }
-    }
-    (layouts[layouts.len() - 1](kind, false, style).render(style), true)
+    let of = |intervals: bool| layouts.iter().map(move |layout| layout(kind, intervals, style).into());
+    fitting(of(true).chain(of(false)).collect(), Fit::WholeOrLess(layouts.len()))
 }
 
 /// Unit and kind of the numbers of a column.
@@ -163,17 +150,17 @@ fn cells(part: &PointGroup<'_>, row: &str, columns: &[String], intervals: bool, 
 
 /// A time with its own unit, since one table reaches from ns to ms; a rate in the style's.
 pub(super) fn cell(finding: &Finding, intervals: bool, style: &Style) -> Cell {
-    let told = |of: f64, interval: Option<Interval>, unit: Unit| match intervals {
+    let number = |of: f64, interval: Option<Interval>, unit: Unit| match intervals {
         true => with_interval(of, interval, unit, style),
-        false => value(of, unit, style),
+        false => value(of, unit, style).into(),
     };
     let text = finding.value.map(|value| match finding.unit {
         Unit::Ns => {
             let (scale, unit) = time_unit(value, style);
             let interval = finding.interval.map(|i| Interval { low: i.low / scale, high: i.high / scale, ..i });
-            format!("{} {unit}", told(value / scale, interval, Unit::Ns))
+            number(value / scale, interval, Unit::Ns).between("", &format!(" {unit}"))
         }
-        unit => format!("{} {}", told(value, finding.interval, unit), unit_name(unit, style)),
+        unit => number(value, finding.interval, unit).between("", &format!(" {}", unit_name(unit, style))),
     });
     graded(text, &finding.verdict, finding.unit, style)
 }

@@ -1,12 +1,10 @@
 //! The numbers that readers look for first, by the names that lmbench gave them.
 
 use tiermark_model::{Finding, Labels, Purpose};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph};
 
 use super::points::PrimitivePoint;
 use super::tables::cell;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
 
 /// lmbench's name, the primitive here, and what the number is of.
 const LINES: [(&str, &str, &str); 10] = [
@@ -23,11 +21,11 @@ const LINES: [(&str, &str, &str); 10] = [
 ];
 
 /// The lines that a run has, if it has most of them: of a few selected primitives they would say everything twice.
-pub(super) fn well_known(findings: &[&Finding], style: &Style) -> String {
+pub(super) fn well_known(findings: &[&Finding], style: &Style) -> Page {
     let first = |op: &str| findings.iter().find(|f| f.labels.is(Labels::OP, op) && f.labels.is_for(Purpose::Os));
     let found: Vec<_> = LINES.iter().filter_map(|line| Some((line, *first(line.1)?))).collect();
     if 2 * found.len() <= LINES.len() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("lmbench", Align::Left).column("here", Align::Left);
     table = table.column("each ", Align::Right).column("of", Align::Left);
@@ -42,5 +40,5 @@ pub(super) fn well_known(findings: &[&Finding], style: &Style) -> String {
         ]);
     }
     let legend = "lmbench measures the same operations in its own way, and subtracts the pipe from lat_ctx: `tiermark help lmbench`";
-    format!("{}{}{}", heading("Best known", style), table.render(style), hanging("  ", legend, Ink::Dim, style))
+    heading("Best known") + table + paragraph("  ", legend, Ink::Dim)
 }

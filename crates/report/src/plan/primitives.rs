@@ -2,12 +2,10 @@
 //! which cpus.
 
 use tiermark_model::{Bytes, CpuId, IdSet, Labels, OsCall, OsGroup, Relation, Role, Step};
+use tiermark_page::{Align, Cell, Style, Table, seconds};
 
 use super::range;
 use crate::findings::words;
-use crate::number::seconds;
-use crate::style::Style;
-use crate::table::{Align, Cell, Table};
 
 /// Labels that have columns of their own.
 const TOLD: [&str; 7] =
@@ -112,6 +110,7 @@ fn kind_of(step: &Step) -> &'static str {
 mod tests {
     use super::*;
     use tiermark_model::{Layout, MemPolicy, Metric, PageKind, RegionSetup, Setup, StopRule, ThreadSetup};
+    use tiermark_page::terminal;
 
     fn step(op: &str, group: OsGroup, place: &str, cpu: CpuId, size: u64) -> Step {
         let mut call = OsCall::new(op.into());
@@ -141,7 +140,7 @@ mod tests {
         let switch = |place, cpu| step("thread switch pipe", OsGroup::Switches, place, cpu, 0);
         let steps = [pipe("remote", 4, 4096), pipe("LLC", 2, 128 << 20), pipe("same cpu", 0, 4096), switch("SMT", 1)];
         let style = Style::default();
-        insta::assert_snapshot!("grouped", table(&steps, false, &style).unwrap().render(&style));
-        insta::assert_snapshot!("each", table(&steps, true, &style).unwrap().render(&style));
+        insta::assert_snapshot!("grouped", terminal(&table(&steps, false, &style).unwrap().into(), &style));
+        insta::assert_snapshot!("each", terminal(&table(&steps, true, &style).unwrap().into(), &style));
     }
 }

@@ -1,12 +1,11 @@
 //! The core clock, and what L1 and L2 do in a cycle of it.
 
 use tiermark_model::{CoreLimits, Finding, Interval, Labels, PerCycle, Quantity, Unit};
+use tiermark_page::{Ink, Page, Style, paragraph, space};
 
 use super::figures::{Figure, Survey, TierRow};
 use super::ladder::sign;
 use crate::ladder::{OPS, Shown};
-use crate::style::{Ink, Style};
-use crate::text::hanging;
 
 /// A 10th percentile of the clock below this share of the 90th is worth a warning.
 const FELL: f64 = 0.8;
@@ -30,15 +29,15 @@ fn fell(finding: &Finding) -> Option<String> {
     ))
 }
 
-fn lines(finding: &Finding, more: &str, style: &Style) -> String {
-    let Some(clock) = clock(finding) else { return String::new() };
-    let fell = fell(finding).map(|text| hanging("", &text, Ink::Warn, style)).unwrap_or_default();
-    hanging("", &format!("{clock}{more}"), Ink::Plain, style) + &fell
+fn lines(finding: &Finding, more: &str) -> Page {
+    let Some(clock) = clock(finding) else { return Page::new() };
+    let fell = fell(finding).map(|text| paragraph("", &text, Ink::Warn)).unwrap_or_default();
+    paragraph("", format!("{clock}{more}"), Ink::Plain) + fell
 }
 
 /// The lines below the ladder; empty where the clock is not known.
-pub(super) fn cycles(survey: &Survey<'_>, style: &Style) -> String {
-    let Some(found) = survey.findings().find(|f| f.metric == Quantity::CoreClock) else { return String::new() };
+pub(super) fn cycles(survey: &Survey<'_>, style: &Style) -> Page {
+    let Some(found) = survey.findings().find(|f| f.metric == Quantity::CoreClock) else { return Page::new() };
     let limits = survey.run.machine.core_limits.as_ref().filter(|_| style.verbose);
     let tiers: Vec<String> = survey.rows.iter().filter_map(|row| tier(row, limits, style)).collect();
     let more = match (tiers.is_empty(), limits) {
@@ -48,15 +47,15 @@ pub(super) fn cycles(survey: &Survey<'_>, style: &Style) -> String {
             format!("; one core per cycle, of what {} can do at best: {}", limits.name, tiers.join("; "))
         }
     };
-    lines(found, &more, style)
+    lines(found, &more)
 }
 
 /// The core clock in reports of other commands, where details are wanted. It is a condition of the figures, not one of them.
-pub(crate) fn core_clock(shown: &mut Shown<'_>, is_survey: bool, style: &Style) -> String {
+pub(crate) fn core_clock(shown: &mut Shown<'_>, is_survey: bool, style: &Style) -> Page {
     let found = shown.take_all(|f| f.metric == Quantity::CoreClock);
     match found.first().filter(|_| style.verbose && !is_survey) {
-        Some(found) => format!("\n{}", lines(found, "", style)),
-        None => String::new(),
+        Some(found) => space() + lines(found, ""),
+        None => Page::new(),
     }
 }
 

@@ -1,18 +1,16 @@
 //! What stands under the ladder: the meaning of its marks, and what its figures were measured over.
 
 use tiermark_model::{Labels, StateKind};
+use tiermark_page::{Ink, Page, Style, paragraph, percent};
 
 use super::figures::{Figure, Survey, TierRow};
 use super::ladder::{Mark, mark, size};
 use super::words;
 use crate::ladder::{COPY, COPY_COUNTS, footprints};
-use crate::number::percent;
 use crate::run::only_core;
-use crate::style::{Ink, Style};
-use crate::text::hanging;
 
 /// The marks in use and their meaning.
-pub(super) fn key<'a>(survey: &Survey<'a>, style: &Style) -> String {
+pub(super) fn key<'a>(survey: &Survey<'a>, style: &Style) -> Page {
     let mut marks: Vec<Mark> = survey.figures().filter_map(|figure| mark(&figure)).collect();
     marks.sort_unstable();
     marks.dedup();
@@ -44,12 +42,12 @@ pub(super) fn key<'a>(survey: &Survey<'a>, style: &Style) -> String {
     parts.extend(about.then(|| "~ before a size: within 10 %".to_owned()));
     let copies = survey.rows.iter().any(|row| row.rates.iter().any(|rates| rates[COPY].is_some()));
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
-    let marks = if parts.is_empty() { String::new() } else { hanging("", &parts.join("; "), Ink::Dim, style) };
+    let marks = if parts.is_empty() { Page::new() } else { paragraph("", parts.join("; "), Ink::Dim) };
     let finding = |figure: Option<&Figure<'a>>| figure.map(|figure| figure.finding);
     let first = |row: &TierRow<'a>, span: usize| finding(row.rates[span].iter().flatten().next());
     let rows = survey.rows.iter().map(|row| [finding(row.latency.as_ref()), first(row, 0), first(row, 1)]);
     let measured = footprints(rows);
-    if measured.is_empty() { marks } else { marks + &hanging("", &measured, Ink::Dim, style) }
+    if measured.is_empty() { marks } else { marks + paragraph("", &measured, Ink::Dim) }
 }
 
 /// What rates of memory are of, where the cpus were hardly ever seen on different caches: there they may get more.

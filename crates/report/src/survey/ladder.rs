@@ -2,16 +2,16 @@
 //! differs.
 
 use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Purpose, Quantity, Unit, count_of};
+use tiermark_page::{
+    Align, Cell, Fit, Ink, Page, Style, Table, bound_sign, fitting, measured_size, nanoseconds, paragraph, space,
+    time_unit, unit_name,
+};
 
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::words;
 use crate::cold::cold;
 use crate::ladder::SPANS;
-use crate::number::{bound_sign, measured_size, nanoseconds, time_unit, unit_name};
 use crate::residency::{UsedOnce, milliseconds};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::hanging;
 
 /// A rate in the style's unit, without the unit: three digits, and all digits before the point.
 pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
         let scaled = bytes_per_second / style.axis().0;
         match scaled.abs() {
             v if v.is_finite() && (99.95..1e7).contains(&v) => format!("{scaled:.0}"),
-            _ => crate::number::rate(bytes_per_second, style),
+            _ => tiermark_page::rate(bytes_per_second, style),
         }
     })
 }
@@ -29,7 +29,7 @@ pub(crate) fn plain(value: f64, unit: Unit, style: &Style) -> String {
     match unit {
         Unit::Ns => nanoseconds(value),
         Unit::BytesPerSecond => rate(value, style),
-        _ => crate::number::value(value, unit, style),
+        _ => tiermark_page::value(value, unit, style),
     }
 }
 
@@ -106,7 +106,7 @@ fn scaled(figure: &Figure<'_>, scale: f64, style: &Style) -> Cell {
 /// The size of a tier as measured, else in parentheses as declared.
 pub(super) fn size(row: &TierRow<'_>, machine: &Machine) -> String {
     let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
-    measured.map(measured_size).or_else(|| declared(&row.name, machine)).unwrap_or_default()
+    measured.map(|bytes| measured_size(bytes).to_string()).or_else(|| declared(&row.name, machine)).unwrap_or_default()
 }
 
 fn declared(tier: &str, machine: &Machine) -> Option<String> {
@@ -160,33 +160,33 @@ fn table(survey: &Survey<'_>, before: bool, spans: &[(usize, String)], style: &S
 }
 
 /// The ladder, with what explains its marks; empty where no tier has a figure.
-pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
+pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> Page {
     if survey.rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let spans = spans(survey, style);
     let whole = table(survey, true, &spans, style);
-    let mut out = String::from("\n");
-    match spans.as_slice() {
-        [one, rest @ ..] if !whole.fits(style) && !rest.is_empty() => {
-            out.push_str(&table(survey, true, std::slice::from_ref(one), style).render(style));
-            out.push('\n');
-            out.push_str(&table(survey, false, rest, style).render(style));
+    let mut out = space();
+    out += match spans.as_slice() {
+        [one, rest @ ..] if !rest.is_empty() => {
+            let parts =
+                table(survey, true, std::slice::from_ref(one), style) + space() + table(survey, false, rest, style);
+            fitting(vec![whole.into(), parts], Fit::Whole)
         }
-        _ => out.push_str(&whole.render(style)),
-    }
-    out.push_str(&fewer_cores(survey, style));
-    out.push_str(&super::cycles::cycles(survey, style));
-    out.push_str(&zeros(survey, style));
-    out.push_str(&walks(survey, style));
-    out.push_str(&cold(survey.findings(), "", style));
-    out.push_str(&buffers(survey, style));
-    out.push_str(&residency(survey, style));
-    out + &super::key::key(survey, style)
+        _ => whole.into(),
+    };
+    out += fewer_cores(survey);
+    out += super::cycles::cycles(survey, style);
+    out += zeros(survey, style);
+    out += walks(survey, style);
+    out += cold(survey.findings(), "");
+    out += buffers(survey, style);
+    out += residency(survey);
+    out + super::key::key(survey, style)
 }
 
 /// Rows whose rates of all cores are of fewer than the heading says: only the cores of one node read the memory of another.
-fn fewer_cores(survey: &Survey<'_>, style: &Style) -> String {
+fn fewer_cores(survey: &Survey<'_>) -> Page {
     let cores = survey.cores();
     let line = |row: &TierRow<'_>| {
         let figure =
@@ -194,30 +194,30 @@ fn fewer_cores(survey: &Survey<'_>, style: &Style) -> String {
         let labels = &figure.finding.labels;
         let (threads, cpus) = (labels.number(Labels::THREADS)?, labels.get(Labels::CPUS)?);
         let text = format!("{}: the rates of all cores are of {} (cpus {cpus})", row.name, count_of(threads, "core"));
-        Some(hanging("", &text, Ink::Plain, style))
+        Some(paragraph("", &text, Ink::Plain))
     };
     survey.rows.iter().filter_map(line).collect()
 }
 
 /// How fast memory is cleared.
-fn zeros(survey: &Survey<'_>, style: &Style) -> String {
+fn zeros(survey: &Survey<'_>, style: &Style) -> Page {
     let line = |row: &TierRow<'_>| {
         let rates = SPANS.iter().zip(&row.zeros).filter_map(|(span, figure)| {
             let span = if *span == "one" { "one core" } else { "all cores" };
             Some(format!("{} ({span})", with_unit(figure.as_ref()?, style)))
         });
         let rates = rates.collect::<Vec<_>>().join(", ");
-        (!rates.is_empty()).then(|| hanging("", &format!("{} write of zeros: {rates}", row.name), Ink::Plain, style))
+        (!rates.is_empty()).then(|| paragraph("", format!("{} write of zeros: {rates}", row.name), Ink::Plain))
     };
     survey.rows.iter().filter_map(line).collect()
 }
 
 /// What memory takes if translations are not at hand.
-fn walks(survey: &Survey<'_>, style: &Style) -> String {
-    let mut out = String::new();
+fn walks(survey: &Survey<'_>, style: &Style) -> Page {
+    let mut out = Page::new();
     for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
         if let Some(note) = grain.note() {
-            out.push_str(&hanging("", &format!("Translation: {note}"), Ink::Plain, style));
+            out += paragraph("", format!("Translation: {note}"), Ink::Plain);
         }
     }
     for row in survey.rows.iter().filter(|row| !row.walks.is_empty()) {
@@ -229,18 +229,18 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
         let bytes = row.walks.iter().find_map(|(_, figure)| figure.finding.labels.number(Labels::SIZE));
         let over = bytes.map(|bytes| format!(" over {}", Bytes(bytes))).unwrap_or_default();
         let text = format!("{} latency at random{over}: {}", row.name, each.collect::<Vec<_>>().join(", "));
-        out.push_str(&hanging("", &text, Ink::Plain, style));
+        out += paragraph("", &text, Ink::Plain);
     }
     out
 }
 
 /// Writes and copies of a buffer as large as the last-level cache's row, where others than ordinary stores are fastest.
-fn buffers(survey: &Survey<'_>, style: &Style) -> String {
+fn buffers(survey: &Survey<'_>, style: &Style) -> Page {
     let steps = Steps::of(&survey.experiments);
     let found = survey.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
     let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
     let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.number(Labels::SIZE)) else {
-        return String::new();
+        return Page::new();
     };
     let each = figures.iter().filter_map(|figure| {
         let labels = &figure.finding.labels;
@@ -249,7 +249,7 @@ fn buffers(survey: &Survey<'_>, style: &Style) -> String {
     let each = each.collect::<Vec<_>>().join(", ");
     let text =
         format!("Fastest way for a buffer of {}, string and non-temporal instructions included: {each}", Bytes(bytes));
-    hanging("", &text, Ink::Plain, style)
+    paragraph("", &text, Ink::Plain)
 }
 
 /// The name of a page size: as a step names it, or as documents of version 2 have it behind the name of the tier.
@@ -262,7 +262,7 @@ fn pages(page: &str) -> String {
 }
 
 /// How long a shared cache keeps what was touched.
-fn residency(survey: &Survey<'_>, style: &Style) -> String {
+fn residency(survey: &Survey<'_>) -> Page {
     let again = |f: &&Finding| !f.labels.is(Labels::USED, "once");
     let halves = survey.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
     let uses = UsedOnce::of(survey.findings()).filter(UsedOnce::differs);
@@ -289,7 +289,7 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
             _ => format!("{tier} residency: half of a range of {range}{used} is evicted after {time}{once}"),
         })
     });
-    text.map(|text| hanging("", &text, Ink::Plain, style)).collect()
+    text.map(|text| paragraph("", &text, Ink::Plain)).collect()
 }
 
 /// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.

@@ -14,12 +14,11 @@ mod why;
 mod words;
 
 use tiermark_model::{Bytes, Finding, Machine, Node, Observation, Run};
+use tiermark_page::{Ink, Page, Style, items, paragraph, rule, space};
 
 use crate::curves::brief;
 use crate::header::counts;
 use crate::parts::parts;
-use crate::style::{Ink, Style};
-use crate::text::{hanging, items, rule};
 use crate::traffic::traffic;
 pub(crate) use cycles::core_clock;
 use figures::Survey;
@@ -41,14 +40,14 @@ pub(crate) fn figures(run: &Run) -> Vec<&Finding> {
 }
 
 /// What ran, where, and for how long.
-pub(crate) fn head(run: &Run, style: &Style) -> String {
+pub(crate) fn head(run: &Run) -> Page {
     let seconds = match run.seconds {
         s if s < 99.5 => format!("{s:.0} s"),
-        s => crate::number::seconds(s),
+        s => tiermark_page::seconds(s),
     };
     let parts = [format!("tiermark {}", run.title), machine_words(&run.machine), seconds];
-    let mut out = hanging("", &items(&parts, style), Ink::Head, style);
-    out.push_str(&crate::header::remarks(run, style));
+    let mut out = paragraph("", items(&parts), Ink::Head);
+    out += crate::header::remarks(run);
     out
 }
 
@@ -69,33 +68,33 @@ fn machine_words(machine: &Machine) -> String {
 }
 
 /// Renders a survey. What `style.verbose` adds follows in [`crate::run`].
-pub(crate) fn survey(run: &Run, style: &Style) -> String {
+pub(crate) fn survey(run: &Run, style: &Style) -> Page {
     let survey = Survey::new(run);
     let judged = tiermark_expect::check_by_rules_of_thumb(run);
-    let mut out = head(run, style);
-    out.push_str(&result::result(&survey, &judged, style));
+    let mut out = head(run);
+    out += result::result(&survey, &judged, style);
     let parts = parts(run);
     for (at, part) in parts.iter().enumerate() {
-        out.push_str(&part.head(at + 1, parts.len(), style));
-        out.push_str(&figures_of(&Survey::of(run, part.experiments.clone()), style));
+        out += part.head(at + 1, parts.len());
+        out += figures_of(&Survey::of(run, part.experiments.clone()), style);
     }
     if parts.len() > 1 {
-        out.push_str(&format!("\n{}", rule(style)));
+        out += space() + rule();
     }
-    out.push_str(&states::section(&survey, style));
-    out.push_str(&notes::section(&survey, &judged, style));
-    out.push_str(&format!("\n{}", next(run, style)));
+    out += states::section(&survey, style);
+    out += notes::section(&survey, &judged, style);
+    out += space() + next(run);
     out
 }
 
 /// The figures of one place: its ladder and its curves.
-fn figures_of(survey: &Survey<'_>, style: &Style) -> String {
+fn figures_of(survey: &Survey<'_>, style: &Style) -> Page {
     let observations: Vec<&Observation> = survey.experiments.iter().flat_map(|e| &e.observations).collect();
     let mut out = ladder::ladder(survey, style);
     // Details draw the same curves, with their points.
     if !style.verbose {
-        out.push_str(&brief(&observations, &survey.run.machine, style));
-        out.push_str(&traffic(survey.run, &observations, style));
+        out += brief(&observations, &survey.run.machine, style);
+        out += traffic(survey.run, &observations, style);
     }
     out
 }
@@ -107,19 +106,16 @@ fn has_several_nodes(run: &Run) -> bool {
 }
 
 /// What to look at next, and what was shown.
-fn next(run: &Run, style: &Style) -> String {
+fn next(run: &Run) -> Page {
     let gutter = " ".repeat(states::GUTTER);
     let views = format!("tiermark show {} | -v", run_view_options(" | "));
     let explain = "tiermark explain: what limits, what costs, what is wrong";
     let matrix = "tiermark matrix: the memory of each node, seen from the cpus of each node";
-    let matrix = if has_several_nodes(run) {
-        labelled("", &hanging(&gutter, matrix, Ink::Plain, style), style)
-    } else {
-        String::new()
-    };
+    let matrix =
+        if has_several_nodes(run) { labelled("", paragraph(&gutter, matrix, Ink::Plain)) } else { Page::new() };
     let which = format!("{} by tiermark {}", run.id, run.tool.version);
-    labelled("Next", &hanging(&gutter, explain, Ink::Plain, style), style)
-        + &matrix
-        + &labelled("", &hanging(&gutter, &views, Ink::Plain, style), style)
-        + &labelled("Run", &hanging(&gutter, &which, Ink::Plain, style), style)
+    labelled("Next", paragraph(&gutter, explain, Ink::Plain))
+        + matrix
+        + labelled("", paragraph(&gutter, &views, Ink::Plain))
+        + labelled("Run", paragraph(&gutter, &which, Ink::Plain))
 }

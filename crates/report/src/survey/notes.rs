@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{Check, CheckResult, Drift, Grade, Reason, Refusal, Run, StateKind, Warning};
+use tiermark_page::{Ink, Page, Style, paragraph, space, unit_name};
 
 use super::figures::{Figure, Survey};
 use super::ladder::{is_shared_tier, now_text, shown, with_unit};
@@ -11,10 +12,7 @@ use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
 use crate::check::said;
 use crate::ladder::row_name;
-use crate::number::unit_name;
 use crate::order::{distinct, grouped};
-use crate::style::{Ink, Style};
-use crate::text::hanging;
 
 /// More notes are not read.
 const MOST: usize = 5;
@@ -34,7 +32,7 @@ fn note(text: impl Into<String>, todo: impl Into<String>) -> Note {
 }
 
 /// The section; empty without notes. What weighs most comes first.
-pub(crate) fn section(survey: &Survey<'_>, judged: &Check, style: &Style) -> String {
+pub(crate) fn section(survey: &Survey<'_>, judged: &Check, style: &Style) -> Page {
     let notes: Vec<Note> = expectations(survey, judged, style)
         .into_iter()
         .chain(refused(survey.run))
@@ -44,21 +42,21 @@ pub(crate) fn section(survey: &Survey<'_>, judged: &Check, style: &Style) -> Str
         .chain(drift(survey.run))
         .collect();
     if notes.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let arrow = style.glyph("→", "->");
     let prefix = format!("{}{} ", " ".repeat(GUTTER), style.glyph("•", "*"));
     let listed = if style.verbose { notes.len() } else { MOST };
-    let mut out = String::new();
+    let mut out = Page::new();
     for Note { text, todo } in notes.iter().take(listed) {
         let todo = if todo.is_empty() { String::new() } else { format!(" {arrow}\u{a0}{todo}") };
-        out.push_str(&hanging(&prefix, &format!("{text}.{todo}"), Ink::Plain, style));
+        out += paragraph(&prefix, format!("{text}.{todo}"), Ink::Plain);
     }
     if notes.len() > listed {
         let more = format!("{} more: tiermark show -v", notes.len() - listed);
-        out.push_str(&hanging(&prefix, &more, Ink::Plain, style));
+        out += paragraph(&prefix, &more, Ink::Plain);
     }
-    format!("\n{}", labelled("Notes", &out, style))
+    space() + labelled("Notes", out)
 }
 
 /// A few names, and how many there are.

@@ -4,12 +4,9 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{Grade, Observation, Run};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, median, paragraph, percent};
 
 use super::figures::{Figure, of_run};
-use crate::number::{median, percent};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
 
 /// One of the two is named alone where its spread is at least so many times the other's.
 const CLEARLY: f64 = 2.0;
@@ -138,24 +135,24 @@ fn spread_of(figure: &Figure<'_>) -> Option<Spread> {
 }
 
 /// What differs, figure by figure; empty where every figure is trusted and precise, or no document says.
-pub(crate) fn table(run: &Run, style: &Style) -> String {
+pub(crate) fn table(run: &Run, style: &Style) -> Page {
     let figures = of_run(run);
     let mut rows: Vec<(String, Spread)> =
         figures.iter().filter_map(|figure| Some((figure.name(), spread_of(figure)?))).collect();
     if rows.is_empty() {
-        return String::new();
+        return Page::new();
     }
     rows.sort_by_key(|(_, spread)| spread.differ);
     let mut table = Table::new().column("figure", Align::Left).column("what differs", Align::Left);
     for (name, spread) in &rows {
         table.row(vec![Cell::new(name), Cell::new(spread.words())]);
     }
-    let mut out = heading("How visits differ: standard deviations of their medians, by place in memory", style);
-    out.push_str(&table.render(style));
+    let mut out = heading("How visits differ: standard deviations of their medians, by place in memory");
+    out += table;
     if matches!(rows[0].1.differ, Differ::Places | Differ::Both) {
         let arrow = style.glyph("→", "->");
         let todo = "where places differ, run again: each run allocates other places in memory";
-        out.push_str(&hanging(&format!("  {arrow} "), todo, Ink::Plain, style));
+        out += paragraph(&format!("  {arrow} "), todo, Ink::Plain);
     }
     out
 }

@@ -1,14 +1,13 @@
 //! The line that answers whether the machine is all right.
 
 use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Unit, count_of};
+use tiermark_page::{Ink, Page, Style, paragraph};
 
 use super::figures::{Figure, Survey};
 use super::states::{self, labelled};
 use super::words;
 use crate::check::{found, said};
 use crate::ladder::row_name;
-use crate::style::{Ink, Style};
-use crate::text::{hanging, spoken, wrap};
 
 /// The most important result of a run.
 pub(crate) enum Outcome {
@@ -144,7 +143,7 @@ fn counts(survey: &Survey<'_>) -> String {
 }
 
 /// The RESULT line.
-pub(crate) fn result(survey: &Survey<'_>, judged: &Check, style: &Style) -> String {
+pub(crate) fn result(survey: &Survey<'_>, judged: &Check, style: &Style) -> Page {
     let (text, ink) = match outcome(survey, judged, style) {
         Outcome::Wrong(text) => (text, Ink::Warn),
         Outcome::AsExpected(text) => (text, Ink::Good),
@@ -153,12 +152,8 @@ pub(crate) fn result(survey: &Survey<'_>, judged: &Check, style: &Style) -> Stri
     rest.extend(states::cpus_move(survey.run).then(|| "Cpus move: see States".to_owned()));
     rest.retain(|part| !part.is_empty());
     let line = [text.clone()].into_iter().chain((!rest.is_empty()).then(|| rest.join(". "))).collect::<Vec<_>>();
-    let body = hanging(&" ".repeat(states::GUTTER), &line.join("; "), Ink::Plain, style);
-    // The outcome is painted where it stands whole in the first line.
-    let first = spoken(&text, style);
-    let whole = wrap(&first, style.columns().saturating_sub(states::GUTTER)).len() == 1;
-    let painted = if whole { body.replacen(&first, &style.paint(ink, &first), 1) } else { body };
-    labelled("RESULT", &painted, style)
+    let body = paragraph(&" ".repeat(states::GUTTER), line.join("; "), Ink::Plain).opened_by(&text, ink);
+    labelled("RESULT", body)
 }
 
 /// Whether a figure is a time.

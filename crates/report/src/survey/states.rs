@@ -3,16 +3,13 @@
 use std::collections::HashMap;
 
 use tiermark_model::{Grade, Labels, Observation, Run, State, StateKind, Unit};
+use tiermark_page::{Align, Cell, Page, Style, Table, beside, heading, nanoseconds, space};
 
 use super::figures::{Figure, Survey};
 use super::ladder::rate;
 use super::words;
 use crate::ladder::{OPS, SPANS};
-use crate::number::nanoseconds;
 use crate::order::first;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{behind, hanging};
 
 /// Columns of the labels at the left of the sections.
 pub(crate) const GUTTER: usize = 8;
@@ -53,10 +50,10 @@ pub(crate) fn cpus_move(run: &Run) -> bool {
 }
 
 /// The section of the report; empty where no state was seen.
-pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
+pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> Page {
     let states = states(survey.run);
     if states.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().indent(GUTTER).column("probably (may overlap)", Align::Left);
     table = table.column("of the time", Align::Right).column("lasts", Align::Left);
@@ -66,33 +63,17 @@ pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
             Cell::new(words::share(state.share)),
             Cell::new(words::stays(state)),
         ]);
-    }
-    // A page has its tables whole.
-    let fits = !style.markup && table.fits(style);
-    let text = table.render(style);
-    let mut lines = text.lines();
-    let mut out = String::new();
-    out.extend(lines.next().map(|head| format!("{head}\n")));
-    // Where a state has a line of its own, the figures in it stand below it; else they follow the table, with its name.
-    let mut later = String::new();
-    for state in &states {
-        out.extend(lines.next().filter(|_| fits).map(|line| format!("{line}\n")));
         let figures = meanwhile(survey, &state.state, style);
-        if !figures.is_empty() && fits {
-            let prefix = format!("{}then ", " ".repeat(GUTTER + 2));
-            out.push_str(&hanging(&prefix, &figures, Ink::Dim, style));
-        } else if !figures.is_empty() {
-            let name = words::state(&state.state, &survey.run.machine);
-            later.push_str(&hanging(&" ".repeat(GUTTER), &format!("{name}: {figures}"), Ink::Dim, style));
+        if !figures.is_empty() {
+            table.remark("then ", &figures);
         }
     }
-    let out = if fits { out } else { text + &later };
-    format!("\n{}", labelled("States", &out, style))
+    space() + labelled("States", table.into())
 }
 
-/// Puts a label into the gutter of a text that is indented by it.
-pub(crate) fn labelled(label: &str, text: &str, style: &Style) -> String {
-    behind(label, text, GUTTER, style)
+/// Puts a label beside a page that is indented by the gutter.
+pub(crate) fn labelled(label: &str, page: Page) -> Page {
+    beside(label, GUTTER, page)
 }
 
 /// The figures of a state that differ from the ladder: `all cores: DRAM write 37.0, copy 47.7 GB/s`.
@@ -129,10 +110,10 @@ fn then(figure: &Figure<'_>, kind: &StateKind) -> Option<f64> {
 }
 
 /// States with all that is known of them, for the long view.
-pub(crate) fn table(run: &Run, style: &Style) -> String {
+pub(crate) fn table(run: &Run) -> Page {
     let states = states(run);
     if states.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let mut table = Table::new().column("probably (may overlap)", Align::Left).column("of the|time", Align::Right);
     table = table.column("visits", Align::Right).column("lasts", Align::Left).column("ping|ns", Align::Right);
@@ -145,7 +126,7 @@ pub(crate) fn table(run: &Run, style: &Style) -> String {
             Cell::new(state.ping_ns.map(nanoseconds).unwrap_or_default()),
         ]);
     }
-    crate::text::heading("States of the machine during the run", style) + &table.render(style)
+    heading("States of the machine during the run") + table
 }
 
 /// The steps of a run with their names in words: that of the first figure that rests on a step, else its labels.

@@ -1,13 +1,10 @@
 //! The course of a run: round trips between cpus, and the speed of the visits as a share of each figure.
 
 use tiermark_model::{Grade, Observation, Run, State, Unit, Visit};
+use tiermark_page::{Ink, Page, Plot, PointAbout, ROWS, Series, heading, nanoseconds, paragraph, plot_over};
 
 use super::figures::{Figure, of_run};
 use super::words;
-use crate::number::nanoseconds;
-use crate::plot::{Plot, PointAbout, ROWS, Series, plot_over};
-use crate::style::{Ink, Style};
-use crate::text::{hanging, heading};
 
 /// Points of a curve at most: more are no wider than a line.
 const POINTS: usize = 120;
@@ -17,22 +14,22 @@ const FIGURES: usize = 5;
 const VISITS: usize = 5;
 
 /// The view; empty where no visit was kept.
-pub(super) fn timeline(run: &Run, style: &Style) -> String {
-    let out = pings(run, style) + &figures(run, style);
+pub(super) fn timeline(run: &Run) -> Page {
+    let out = pings(run) + figures(run);
     if out.is_empty() {
         return out;
     }
-    let mut changes = String::new();
+    let mut changes = Page::new();
     for change in run.experiments.iter().flat_map(|e| &e.drift) {
         let Some(at) = change.at_seconds else { continue };
         let text = format!("at {at:.1} s {} changed by {:+.1} %", change.step, 100.0 * change.change);
-        changes.push_str(&hanging("  ", &text, Ink::Plain, style));
+        changes += paragraph("  ", &text, Ink::Plain);
     }
-    out + &changes
+    out + changes
 }
 
 /// The slowest round trip between the cpus of a step, visit by visit. It rises when the host moves the cpus apart.
-fn pings(run: &Run, style: &Style) -> String {
+fn pings(run: &Run) -> Page {
     let visits = run.observations().flat_map(|o| &o.visits.list);
     let slowest = |visit: &Visit| {
         let pings = visit.before.iter().chain(&visit.after).copied().filter(|ns| ns.is_finite());
@@ -43,7 +40,7 @@ fn pings(run: &Run, style: &Style) -> String {
     if states.len() > 1 {
         name_states(&mut series[0], &states);
     }
-    let drawing = drawn(&series, "ns", true, style);
+    let drawing = drawn(&series, "ns", true);
     if drawing.is_empty() {
         return drawing;
     }
@@ -53,7 +50,7 @@ fn pings(run: &Run, style: &Style) -> String {
         let one = |(ns, name): &(f64, String)| format!("about {} ns: {name}", nanoseconds(*ns));
         key = format!("{key}; {}", states.iter().map(one).collect::<Vec<_>>().join("; "));
     }
-    heading("Round trips between cpus during the run (ns)", style) + &drawing + &hanging("  ", &key, Ink::Dim, style)
+    heading("Round trips between cpus during the run (ns)") + drawing + paragraph("  ", &key, Ink::Dim)
 }
 
 /// The states of the cpus that round trips identify, with their median round trip, the shortest first.
@@ -75,7 +72,7 @@ fn name_states(series: &mut Series, states: &[(f64, String)]) {
 }
 
 /// The speed of the visits to some figures: 100 % is the figure.
-fn figures(run: &Run, style: &Style) -> String {
+fn figures(run: &Run) -> Page {
     let mut series: Vec<Series> = Vec::new();
     // Times first: each tier has one, and a rate of a tier changes with it.
     let mut all = of_run(run);
@@ -87,14 +84,14 @@ fn figures(run: &Run, style: &Style) -> String {
             series.push(bucketed(name, points));
         }
     }
-    let drawing = drawn(&series, "%", false, style);
+    let drawing = drawn(&series, "%", false);
     if drawing.is_empty() {
         return drawing;
     }
     let key = "100 % is the figure; other work, the host or a lower core clock slows visits below it";
-    heading("Speed of the visits during the run, as a share of each figure (%)", style)
-        + &drawing
-        + &hanging("  ", key, Ink::Dim, style)
+    heading("Speed of the visits during the run, as a share of each figure (%)")
+        + drawing
+        + paragraph("  ", key, Ink::Dim)
 }
 
 /// When each visit was, and the speed of its median window as a share of the figure's.
@@ -139,13 +136,12 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-fn drawn(series: &[Series], unit: &str, log_y: bool, style: &Style) -> String {
+fn drawn(series: &[Series], unit: &str, log_y: bool) -> Page {
     if series.iter().all(|one| one.points.len() < 2) {
-        return String::new();
+        return Page::new();
     }
-    // In a text the heading has the unit.
-    let unit = if style.markup { unit } else { "" };
-    plot_over(&Plot { unit, log_y, series, marks: &[], level: None, rows: ROWS }, "s", style)
+    let (unit, series) = (unit.to_owned(), series.to_vec());
+    plot_over(Plot { unit, unit_in_heading: true, log_y, series, rows: ROWS, ..Plot::default() }, "s")
 }
 
 #[cfg(test)]

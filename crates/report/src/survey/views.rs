@@ -1,6 +1,7 @@
 //! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
 
 use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run, Verdict};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph, space};
 
 use super::figures::{Figure, Steps};
 use super::ladder::with_unit;
@@ -11,9 +12,6 @@ use crate::findings::tails;
 use crate::header::header;
 use crate::ladder::{Shown, row_name};
 use crate::parts::{RunSection, parts};
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
 
 /// What `show` has of a run beside its report.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub struct RunView {
     pub about: &'static str,
     /// What is said where there is nothing to show.
     nothing: &'static str,
-    body: fn(&Run, &Style) -> String,
+    body: fn(&Run, &Style) -> Page,
 }
 
 /// Every view: options, help, the line of the report that names them, and the tests that go through all follow from its row.
@@ -33,7 +31,7 @@ pub static RUN_VIEWS: [RunView; 5] = [
         name: "why",
         about: "Show why figures are not trusted and what would help, and the states of the machine",
         nothing: "",
-        body: |run, style| format!("\n{}", why(run, style)),
+        body: |run, style| space() + why(run, style),
     },
     RunView {
         name: "curves",
@@ -51,7 +49,7 @@ pub static RUN_VIEWS: [RunView; 5] = [
         name: "over-time",
         about: "Show round trips between cpus and the speed of visits during the run",
         nothing: "This run kept no visits.",
-        body: timeline,
+        body: |run, _| timeline(run),
     },
     RunView {
         name: "kernels",
@@ -62,14 +60,14 @@ pub static RUN_VIEWS: [RunView; 5] = [
 ];
 
 /// Renders one view of a run, under the run's own header.
-pub fn run_view(run: &Run, view: &RunView, style: &Style) -> String {
-    let head = if super::is_survey(run) { super::head(run, style) } else { header(run, style) };
+pub fn run_view(run: &Run, view: &RunView, style: &Style) -> Page {
+    let head = if super::is_survey(run) { super::head(run) } else { header(run) };
     let body = view_body(run, view, style);
-    head + &if body.is_empty() { format!("\n{}", hanging("", view.nothing, Ink::Plain, style)) } else { body }
+    head + if body.is_empty() { space() + paragraph("", view.nothing, Ink::Plain) } else { body }
 }
 
 /// A view without the run's header; empty where it has nothing to show.
-pub(crate) fn view_body(run: &Run, view: &RunView, style: &Style) -> String {
+pub(crate) fn view_body(run: &Run, view: &RunView, style: &Style) -> Page {
     (view.body)(run, style)
 }
 
@@ -78,18 +76,18 @@ pub fn run_view_options(between: &str) -> String {
     RUN_VIEWS.iter().map(|view| format!("--{}", view.name)).collect::<Vec<_>>().join(between)
 }
 
-fn curves_of(run: &Run, style: &Style) -> String {
+fn curves_of(run: &Run, style: &Style) -> Page {
     // Points of different places are on different curves.
     let parts = parts(run);
     let of_part = |(at, part): (usize, &RunSection<'_>)| {
         let observations: Vec<&Observation> = part.experiments.iter().flat_map(|e| &e.observations).collect();
         let curves = curves::large(&observations, &run.machine, style);
-        if curves.is_empty() { curves } else { part.head(at + 1, parts.len(), style) + &curves }
+        if curves.is_empty() { curves } else { part.head(at + 1, parts.len()) + curves }
     };
     parts.iter().enumerate().map(of_part).collect()
 }
 
-fn tails_of(run: &Run, style: &Style) -> String {
+fn tails_of(run: &Run, style: &Style) -> Page {
     // A quantile describes the run, disturbance included: it bounds nothing.
     let described = |f: &Finding| Finding {
         verdict: if f.verdict.grade == Grade::Bound { Verdict::trusted() } else { f.verdict.clone() },
@@ -102,14 +100,14 @@ fn tails_of(run: &Run, style: &Style) -> String {
     }
     let text = "Each number is a quantile over blocks. A block is the mean of some consecutive accesses, so a single slow access \
                 takes longer than these numbers show. Disturbed blocks are included.";
-    out + &hanging("  ", text, Ink::Dim, style)
+    out + paragraph("  ", text, Ink::Dim)
 }
 
 /// The rates that name the kernel behind them.
-fn kernels_of<'a>(run: &'a Run, style: &Style) -> String {
+fn kernels_of<'a>(run: &'a Run, style: &Style) -> Page {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("kernel", Align::Left).column("to default", Align::Right).column("default", Align::Left);
-    let mut rivals = String::new();
+    let mut rivals = Page::new();
     let of_rates = |f: &&Finding| f.metric == Quantity::Bandwidth && f.labels.get(Labels::KERNEL).is_some();
     let of_part = |part: RunSection<'a>| {
         let steps = Steps::of(&part.experiments);
@@ -129,17 +127,16 @@ fn kernels_of<'a>(run: &'a Run, style: &Style) -> String {
             Cell::new(ratio.filter(|_| !is_default).map(|r| format!("{r:.2}{}", style.times())).unwrap_or_default()),
             Cell::new(if is_default { "the same".to_owned() } else { default.unwrap_or_default() }),
         ]);
-        rivals.push_str(&all_rivals(&figure, style));
+        rivals += all_rivals(&figure);
     }
     if table.is_empty() {
-        return String::new();
+        return Page::new();
     }
     let key = "to default: the rate divided by that of the default kernel at the same moments. The figures use another kernel than \
                the default where it is more than 3 % faster.";
-    let mut out =
-        heading("Kernels behind the figures", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style);
+    let mut out = heading("Kernels behind the figures") + table + paragraph("  ", key, Ink::Dim);
     if style.verbose && !rivals.is_empty() {
-        out.push_str(&(heading("All kernels, by their rate over the default's", style) + &rivals));
+        out += heading("All kernels, by their rate over the default's") + rivals;
     }
     out
 }
@@ -157,12 +154,12 @@ fn ratio(o: &Observation, kernel: &str) -> Option<f64> {
     rival.ratio.filter(|ratio| ratio.is_finite())
 }
 
-fn all_rivals(figure: &Figure<'_>, style: &Style) -> String {
-    let Some(o) = figure.seen.filter(|o| o.rivals.len() > 1) else { return String::new() };
+fn all_rivals(figure: &Figure<'_>) -> Page {
+    let Some(o) = figure.seen.filter(|o| o.rivals.len() > 1) else { return Page::new() };
     let said = |kernel: String| {
         let ratio = ratio(o, &kernel).map_or_else(|| "disturbed".to_owned(), |r| format!("{r:.2}"));
         format!("{kernel} {ratio}")
     };
     let all: Vec<String> = o.rivals.iter().map(|rival| said(rival.kernel.to_string())).collect();
-    hanging("  ", &format!("{}: {}", name(figure), all.join(", ")), Ink::Plain, style)
+    paragraph("  ", format!("{}: {}", name(figure), all.join(", ")), Ink::Plain)
 }

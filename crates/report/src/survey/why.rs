@@ -1,15 +1,12 @@
 //! `show --why`: one line for each figure that is not trusted, by reason, with its numbers and what would help.
 
 use tiermark_model::{Grade, Reason, Run};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph, percent};
 
 use super::figures::{Figure, of_run};
 use super::ladder::{now_text, plain, unit_of, with_unit};
 use super::states;
 use super::words::Why;
-use crate::number::percent;
-use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
 
 /// The reason that a figure is listed under; `None` where it is trusted.
 fn reason_of(figure: &Figure<'_>) -> Option<Why> {
@@ -24,7 +21,7 @@ fn reason_of(figure: &Figure<'_>) -> Option<Why> {
 }
 
 /// The view.
-pub(crate) fn why(run: &Run, style: &Style) -> String {
+pub(crate) fn why(run: &Run, style: &Style) -> Page {
     let figures = of_run(run);
     let mut groups: Vec<(Why, Vec<Figure<'_>>)> = Vec::new();
     for figure in &figures {
@@ -42,10 +39,10 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
         (all, 0) => format!("All {all} figures are trusted."),
         (all, some) => format!("{some} of {all} figures are not trusted."),
     };
-    let mut out = hanging("", &title, Ink::Plain, style);
+    let mut out = paragraph("", &title, Ink::Plain);
     for (why, group) in &groups {
-        out.push_str(&heading(why.title(), style));
-        out.push_str(&match why {
+        out += heading(why.title());
+        out += match why {
             Why::Withheld
             | Why::Unmeasured
             | Why::InDoubt
@@ -53,15 +50,15 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
             | Why::NotSettled
             | Why::NotSustained
             | Why::Otherwise => reasons(group, style),
-            Why::BelowRecord => records(group, style) + &further(*why, group, style),
+            Why::BelowRecord => records(group, style) + further(*why, group),
             Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => {
-                edges(group, style) + &further(*why, group, style)
+                edges(group, style) + further(*why, group)
             }
-        });
+        };
         let arrow = style.glyph("→", "->");
-        out.push_str(&hanging(&format!("  {arrow} "), &help(*why, group, run), Ink::Plain, style));
+        out += paragraph(&format!("  {arrow} "), help(*why, group, run), Ink::Plain);
     }
-    out + &super::places(run, style) + &states::table(run, style)
+    out + super::places(run, style) + states::table(run)
 }
 
 /// What would help a group: the cures of what refused its steps, where these are known.
@@ -78,7 +75,7 @@ fn help(why: Why, group: &[Figure<'_>], run: &Run) -> String {
 }
 
 /// Figures with their reasons in words.
-fn reasons(group: &[Figure<'_>], style: &Style) -> String {
+fn reasons(group: &[Figure<'_>], style: &Style) -> Page {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("reason", Align::Left);
     for figure in group {
@@ -86,22 +83,22 @@ fn reasons(group: &[Figure<'_>], style: &Style) -> String {
         let texts: Vec<String> = figure.finding.verdict.reasons.iter().map(text).collect();
         table.row(vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style)), Cell::new(texts.join("; "))]);
     }
-    table.render(style)
+    table.into()
 }
 
 /// The reasons of figures beside the one that they are listed under.
-fn further(why: Why, group: &[Figure<'_>], style: &Style) -> String {
+fn further(why: Why, group: &[Figure<'_>]) -> Page {
     let line = |figure: &Figure<'_>| {
         let others = figure.finding.verdict.reasons.iter().filter(|reason| Why::of_bound(reason) != why);
         let others: Vec<String> = others.map(ToString::to_string).collect();
         let text = format!("{} also: {}", figure.name(), others.join("; "));
-        (!others.is_empty()).then(|| hanging("  ", &text, Ink::Plain, style))
+        (!others.is_empty()).then(|| paragraph("  ", &text, Ink::Plain))
     };
     group.iter().filter_map(line).collect()
 }
 
 /// Figures beside the best that the machine has shown.
-fn records(group: &[Figure<'_>], style: &Style) -> String {
+fn records(group: &[Figure<'_>], style: &Style) -> Page {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("record", Align::Right).column("off", Align::Right).column("of", Align::Left);
     for figure in group {
@@ -118,11 +115,11 @@ fn records(group: &[Figure<'_>], style: &Style) -> String {
         }
         table.row(cells);
     }
-    table.render(style)
+    table.into()
 }
 
 /// Figures with what was seen of their edge.
-fn edges(group: &[Figure<'_>], style: &Style) -> String {
+fn edges(group: &[Figure<'_>], style: &Style) -> Page {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("windows|near|best", Align::Right).column("visits", Align::Right);
     table = table.column("reached|best", Align::Right).column("now (p10 to p90)", Align::Left);
@@ -139,7 +136,7 @@ fn edges(group: &[Figure<'_>], style: &Style) -> String {
             Cell::new(now_text(figure, "", style).unwrap_or_default()),
         ]);
     }
-    table.render(style)
+    table.into()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Names of states and reasons, and their cures: the one place for these words.
 
 use tiermark_model::{Machine, Reason, ReasonCode, Run, State, StateKind};
-
-use crate::number::percent;
+use tiermark_page::percent;
 
 /// A share of the time that is all of it but for rounding.
 const NEARLY_ALL: f64 = 0.9999;

@@ -1,25 +1,21 @@
 //! The traffic of a step by socket, node, channel and link.
 
 use tiermark_model::{BoxPlace, LinkTraffic, Traffic, TrafficSum};
+use tiermark_page::{Align, Cell, Page, Style, Table, heading, percent, rate};
 
 use super::{MOST_LONGER, Row, fullest, named};
-use crate::number::{percent, rate};
-use crate::style::Style;
-use crate::table::{Align, Cell, Table};
-use crate::text::heading;
 
 /// The steps whose places are worth a look: the one that moved most, and the one with the fullest link.
-pub(super) fn places(rows: &[&Row<'_>], style: &Style) -> String {
+pub(super) fn places(rows: &[&Row<'_>], style: &Style) -> Page {
     let moved = |row: &Row<'_>| row.traffic.amplification().unwrap_or(0.0) * row.rate;
     let busiest = rows.iter().max_by(|a, b| moved(a).total_cmp(&moved(b)));
     let link = |row: &Row<'_>| fullest(&row.traffic.counted).unwrap_or(0.0);
     let linked = rows.iter().filter(|row| link(row) > 0.0).max_by(|a, b| link(a).total_cmp(&link(b)));
     let memory = busiest.map(|row| {
-        heading(&format!("Memory by place, in the step that moved most: {}", named(row)), style) + &memory(row, style)
+        heading(&format!("Memory by place, in the step that moved most: {}", named(row))) + memory(row, style)
     });
-    let links = linked.map(|row| {
-        heading(&format!("Links, in the step with the fullest one: {}", named(row)), style) + &links(row, style)
-    });
+    let links = linked
+        .map(|row| heading(&format!("Links, in the step with the fullest one: {}", named(row))) + links(row, style));
     memory.into_iter().chain(links).collect()
 }
 
@@ -38,7 +34,7 @@ fn share(row: &Row<'_>, share: Option<f64>, style: &Style) -> Cell {
 }
 
 /// Sockets, nodes where a socket has several, and the boxes of each.
-fn memory(row: &Row<'_>, style: &Style) -> String {
+fn memory(row: &Row<'_>, style: &Style) -> Page {
     let counted = &row.traffic.counted;
     let unit = style.rate_unit();
     let mut table = Table::new().column("", Align::Left);
@@ -62,11 +58,11 @@ fn memory(row: &Row<'_>, style: &Style) -> String {
         let sum = TrafficSum { read: own.read, write: own.write, total: Some(own.total) };
         add(name(&own.place), sum, own.utilisation());
     }
-    table.render(style)
+    table.into()
 }
 
 /// Both ways of each link.
-fn links(row: &Row<'_>, style: &Style) -> String {
+fn links(row: &Row<'_>, style: &Style) -> Page {
     let counted: &Traffic = &row.traffic.counted;
     let unit = style.rate_unit();
     let mut table = Table::new().column("", Align::Left);
@@ -80,7 +76,7 @@ fn links(row: &Row<'_>, style: &Style) -> String {
         [Cell::new(name(&link.place))].into_iter().chain(rates).chain(shares).collect()
     };
     counted.links.iter().for_each(|link| table.row(line(link)));
-    table.render(style)
+    table.into()
 }
 
 /// `socket 0 uncore_imc_3`.

@@ -8,9 +8,8 @@ mod summary;
 mod traffic;
 
 use tiermark_model::{WatchSample, WatchStalls, WatchSwap};
+use tiermark_page::{Ink, Page, Style, right};
 
-use crate::style::Style;
-use crate::text::right;
 pub use active::watch_time;
 pub use alarm::{watch_alarm, watch_alert_value};
 pub use csv::{watch_csv, watch_csv_columns};
@@ -62,14 +61,14 @@ fn fitting(sample: &WatchSample, style: &Style) -> Vec<&'static Column> {
 }
 
 /// The line that says that no number is of a real machine.
-pub fn watch_simulated(name: &str, style: &Style) -> String {
-    crate::header::simulated(name, style)
+pub fn watch_simulated(name: &str) -> Page {
+    crate::header::simulated(name)
 }
 
 /// The heading of the text lines of a sample and those after it.
 pub fn watch_heading(first: &WatchSample, style: &Style) -> String {
     let line = fitting(first, style).iter().map(|(head, width, _)| right(head, *width)).collect::<Vec<_>>().join(" ");
-    style.paint(crate::style::Ink::Head, &line)
+    style.paint(Ink::Head, &line)
 }
 
 /// A sample in one line.

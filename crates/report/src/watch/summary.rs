@@ -2,13 +2,10 @@
 
 use tiermark_model::messages::placed as says;
 use tiermark_model::{WatchKind, WatchLife, WatchLifeFigure};
+use tiermark_page::{Align, Cell, Ink, Page, Style, Table, paragraph, seconds};
 
 use super::active::time;
 use super::{short, watch_simulated};
-use crate::number::seconds;
-use crate::style::Style;
-use crate::table::{Align, Cell, Table};
-use crate::text::hanging;
 
 /// A row: its words, its number in a sample, and what that measures.
 type Row = (&'static str, &'static str, WatchKind);
@@ -76,7 +73,7 @@ pub struct WatchedCommand<'a> {
 
 /// Renders the summary of a command's life: what the whole system did meanwhile. Numbers that were always 0 are named
 /// in one line.
-pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Style) -> String {
+pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Style) -> Page {
     let cpu = watched.cpu_seconds.map_or_else(String::new, |used| format!(", {} of cpu time", seconds(used)));
     let head =
         format!("{}: {}{cpu}, {} samples of the system", watched.command, seconds(watched.seconds), watched.samples);
@@ -101,15 +98,15 @@ pub fn watch_summary(watched: &WatchedCommand<'_>, life: &WatchLife, style: &Sty
             }
         }
     }
-    let simulated = watched.simulated.map_or_else(String::new, |name| watch_simulated(name, style));
-    let mut out = simulated + &hanging("", &head, crate::style::Ink::Head, style) + &table.render(style);
+    let simulated = watched.simulated.map_or_else(Page::new, watch_simulated);
+    let mut out = simulated + paragraph("", &head, Ink::Head) + table;
     if life.of("traffic.total_bytes").is_some() {
         let note = format!("Memory traffic: {}", says::watch_counts_unchecked());
-        out.push_str(&hanging("", &note, crate::style::Ink::Dim, style));
+        out += paragraph("", &note, Ink::Dim);
     }
     for (what, words) in [("Always 0", zero), ("Not reported by this system", unknown)] {
         if !words.is_empty() {
-            out.push_str(&hanging("", &format!("{what}: {}", words.join("; ")), crate::style::Ink::Dim, style));
+            out += paragraph("", format!("{what}: {}", words.join("; ")), Ink::Dim);
         }
     }
     out

@@ -4,6 +4,7 @@ use tiermark_model::{
 };
 
 use super::*;
+use tiermark_page::terminal;
 
 fn sample() -> WatchSample {
     let some = WatchStall { now: Some(12.5), avg10: 3.0, avg60: Some(1.0), avg300: Some(0.5) };
@@ -84,7 +85,7 @@ fn a_summary_has_means_ends_and_totals() {
     life.add(&sample());
     let watched =
         WatchedCommand { command: "make -j8", simulated: None, seconds: 2.1, cpu_seconds: Some(1.5), samples: 2 };
-    let text = watch_summary(&watched, &life, &Style::default());
+    let text = terminal(&watch_summary(&watched, &life, &Style::default()), &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "make -j8: 2.1 s, 1.5 s of cpu time, 2 samples of the system",
@@ -151,7 +152,7 @@ fn a_summary_begins_with_the_traffic() {
     let mut life = WatchLife::default();
     life.add(&counted());
     let watched = WatchedCommand { command: "x", simulated: None, seconds: 2.0, cpu_seconds: None, samples: 1 };
-    let text = watch_summary(&watched, &life, &Style::default());
+    let text = terminal(&watch_summary(&watched, &life, &Style::default()), &Style::default());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("total memory traffic 25 GB/s 25 GB/s 25 GB/s 50 GB busiest channel 52.1 %"), "{text}");
 }
@@ -205,7 +206,7 @@ fn measurements_have_columns_of_their_own() {
     let mut life = WatchLife::default();
     life.add(&sample);
     let watched = WatchedCommand { command: "make", simulated: None, seconds: 2.0, cpu_seconds: None, samples: 1 };
-    let summary = words(&watch_summary(&watched, &life, &Style::default()));
+    let summary = words(&terminal(&watch_summary(&watched, &life, &Style::default()), &Style::default()));
     assert!(summary.contains("DRAM bandwidth 9.87 GB/s 9.87 GB/s 9.87 GB/s –"), "{summary}");
     assert!(summary.contains("DRAM latency 131 ns 131 ns 131 ns –"), "{summary}");
     for row in [
@@ -224,7 +225,10 @@ fn measurements_have_columns_of_their_own() {
     assert_eq!(lines.each_ref().map(|line| line.chars().count()), [56, 56], "{lines:?}");
     assert!(lines[0].ends_with("DRAM") && lines[1].ends_with("131"), "{lines:?}");
     let simulated = WatchedCommand { simulated: Some("synth:cores=2"), ..watched };
-    assert!(watch_summary(&simulated, &life, &Style::default()).starts_with("! SIMULATED machine 'synth:cores=2'"));
+    assert!(
+        terminal(&watch_summary(&simulated, &life, &Style::default()), &Style::default())
+            .starts_with("! SIMULATED machine 'synth:cores=2'")
+    );
     let exposed = watch_exposition(&sample);
     for line in [
         "tiermark_watch_active_dram_latency_now_seconds 0.000000131",

@@ -6,6 +6,7 @@ use tiermark_engine::{Host, Lab, Probe, nearest_memory_node};
 use tiermark_model::{
     Bytes, CpuId, Effort, Exit, Experiment, IdSet, Machine, PageKind, Quantity, Refusal, Request, Scope,
 };
+use tiermark_page::terminal;
 use tiermark_probes::latency::LatencyParams;
 use tiermark_report::{ContinuousRow, Level};
 
@@ -59,7 +60,7 @@ pub(super) fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let rows: Vec<ContinuousRow> =
         sizes.iter().zip(levels).filter_map(|(size, levels)| row(*size, levels, &visits)).collect();
     let setup = format!("cpu {cpu}, {pages}");
-    print(&tiermark_report::continuous(&rows, &setup, &style(&args.view)))?;
+    print(&terminal(&tiermark_report::continuous(&rows, &setup, &style(&args.view)), &style(&args.view)))?;
     if rows.is_empty() {
         let refused: Vec<&Refusal> = visits.plan.refused.iter().collect();
         crate::output::complain_once(refused);

@@ -11,6 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tiermark_machine::files::ProcessStat;
 use tiermark_machine::{ProcessTime, Root};
 use tiermark_model::{Exit, WatchLife};
+use tiermark_page::terminal;
 use tiermark_report::WatchedCommand;
 
 use super::curve::OnCurve;
@@ -69,7 +70,7 @@ pub(super) fn run(
     if !args.quiet {
         let simulated = simulated.as_deref();
         let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };
-        tell(tiermark_report::watch_summary(&watched, &life, &plain(args)).trim_end());
+        tell(terminal(&tiermark_report::watch_summary(&watched, &life, &plain(args)), &plain(args)).trim_end());
         if !taker.about_counters.is_empty() && life.of("traffic.total_bytes").is_none() {
             tell("Memory traffic is not counted: `tiermark list counters` says why");
         }
@@ -81,8 +82,8 @@ pub(super) fn run(
 }
 
 /// The style of standard error, which has no colours here: what it prints passes the filter of messages.
-pub(super) fn plain(args: &WatchArgs) -> tiermark_report::Style {
-    tiermark_report::Style { color: false, ..style(&args.view) }
+pub(super) fn plain(args: &WatchArgs) -> tiermark_page::Style {
+    tiermark_page::Style { color: false, ..style(&args.view) }
 }
 
 /// A command under way.

@@ -6,6 +6,7 @@ use tiermark_model::{
     CounterSourceId, Machine, Note, PLACED_SCHEMA, Placed, PlacedAxis, PlacedCurves, PlacedPoint, PlacedTime, Run,
     Traffic, WatchSample,
 };
+use tiermark_page::terminal;
 use tiermark_report::Sheet;
 
 use super::child::plain;
@@ -119,7 +120,10 @@ impl OnCurve {
             notes: self.notes,
         };
         if !args.quiet {
-            tell(format_args!("\n{}", tiermark_report::placed(&placed, &plain(args)).trim_end()));
+            tell(format_args!(
+                "\n{}",
+                terminal(&tiermark_report::placed(&placed, &plain(args)), &plain(args)).trim_end()
+            ));
         }
         if let Some(json) = self.json {
             json.write(&document(PLACED_SCHEMA, &placed)?)?;

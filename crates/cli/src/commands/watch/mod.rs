@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use tiermark_machine::Root;
 use tiermark_model::{Document, Exit, WATCH_SCHEMA, WatchSample};
+use tiermark_page::terminal;
 
 use crate::args::watch::WatchArgs;
 use crate::args::{Simulation, View};
@@ -179,7 +180,7 @@ impl<'a> Printer<'a> {
         self.lines += 1;
         if let Some(name) = sample.simulated.as_deref().filter(|_| first && !self.args.json) {
             let style = style(self.view);
-            let said = tiermark_report::watch_simulated(name, &style);
+            let said = terminal(&tiermark_report::watch_simulated(name), &style);
             // CSV and nothing have no place for it.
             if self.args.quiet || self.args.csv { tell(said.trim_end()) } else { print(said.trim_end())? }
         }

@@ -3,7 +3,7 @@
 use crate::style::Style;
 
 /// Values as shades: as many steps of one ratio as there are shades.
-pub(crate) struct Shades {
+pub(super) struct Shades {
     low: f64,
     step: f64,
     glyphs: [&'static str; 5],
@@ -11,20 +11,20 @@ pub(crate) struct Shades {
 
 impl Shades {
     /// The shades of some values; `None` unless there are two that differ. Only numbers above 0 count.
-    pub(crate) fn of(values: impl Iterator<Item = f64>, style: &Style) -> Option<Self> {
+    pub(super) fn of(values: impl Iterator<Item = f64>, style: &Style) -> Option<Self> {
         let sound = values.filter(|v| v.is_finite() && *v > 0.0);
         let (low, high) = sound.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
         (high > low).then(|| Self::between(low, high, style))
     }
 
     /// The shades between two values.
-    pub(crate) fn between(low: f64, high: f64, style: &Style) -> Self {
+    pub(super) fn between(low: f64, high: f64, style: &Style) -> Self {
         let glyphs = if style.unicode { ["·", "░", "▒", "▓", "█"] } else { [".", ":", "+", "*", "#"] };
         Self { low, step: (high / low).ln() / glyphs.len() as f64, glyphs }
     }
 
     /// The shade of a value; a blank for what is no number above 0.
-    pub(crate) fn glyph(&self, value: f64) -> &'static str {
+    pub(super) fn glyph(&self, value: f64) -> &'static str {
         if !(value > 0.0 && value.is_finite()) {
             return " ";
         }
@@ -33,7 +33,7 @@ impl Shades {
     }
 
     /// The shades with the values that each goes up to: `· to 50, ░ to 75`.
-    pub(crate) fn key(&self, text: impl Fn(f64) -> String) -> String {
+    pub(super) fn key(&self, text: impl Fn(f64) -> String) -> String {
         let upto = |index: usize| text(self.low * (self.step * (index + 1) as f64).exp());
         let one = |(index, glyph): (usize, &&str)| format!("{glyph} to {}", upto(index));
         self.glyphs.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")

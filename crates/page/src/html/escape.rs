@@ -1,7 +1,8 @@
 //! Text and data that cannot become markup.
 
 /// A text between tags or in a quoted attribute.
-pub(super) fn text(text: &str) -> String {
+#[must_use]
+pub fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

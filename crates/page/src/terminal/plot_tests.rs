@@ -1,4 +1,6 @@
 use super::*;
+use crate::plot::{ROWS, plot_over};
+use crate::terminal::terminal;
 use proptest::prelude::*;
 
 const KIB: f64 = 1024.0;
@@ -14,23 +16,31 @@ fn ladder() -> Series {
 
 #[test]
 fn a_latency_ladder_looks_like_one() {
-    let marks = [(32.0 * KIB, "L1".to_owned()), (1024.0 * KIB, "L2".to_owned())];
-    let drawing = Plot { unit: "ns", log_y: true, series: &[ladder()], marks: &marks, level: None, rows: ROWS };
+    let marks = vec![(32.0 * KIB, "L1".to_owned()), (1024.0 * KIB, "L2".to_owned())];
+    let drawing = Plot { unit: "ns".into(), log_y: true, series: vec![ladder()], marks, rows: ROWS, ..Plot::default() };
     insta::assert_snapshot!(plot(&drawing, &Style { width: 60, ..Style::default() }));
-    let two = [
+    let two = vec![
         ladder(),
         Series { name: "stride:64".into(), points: vec![(4.0 * KIB, 1.4), (65536.0 * KIB, 3.0)], ..Series::default() },
     ];
-    let drawing = Plot { unit: "ns", log_y: true, series: &two, marks: &[], level: None, rows: ROWS };
+    let drawing = Plot { unit: "ns".into(), log_y: true, series: two, rows: ROWS, ..Plot::default() };
     insta::assert_snapshot!(plot(&drawing, &Style { width: 60, unicode: false, ..Style::default() }));
 }
 
 #[test]
 fn a_loaded_curve_turns_back_where_it_is_overloaded() {
     let points = vec![(0.0, 95.0), (60.0, 98.0), (120.0, 104.0), (160.0, 118.0), (190.0, 240.0), (180.0, 300.0)];
-    let series = [Series { name: "read".into(), points, ..Series::default() }];
-    let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[], level: None, rows: ROWS };
-    insta::assert_snapshot!(plot_over(&drawing, "GB/s", &Style { width: 60, ..Style::default() }));
+    let series = vec![Series { name: "read".into(), points, ..Series::default() }];
+    let drawing = Plot { unit: "ns".into(), series, rows: ROWS, ..Plot::default() };
+    insta::assert_snapshot!(terminal(&plot_over(drawing, "GB/s"), &Style { width: 60, ..Style::default() }));
+}
+
+/// The scale of one curve.
+fn scale(points: Vec<(f64, f64)>, abscissa: Abscissa, log_y: bool, columns: usize) -> Scale {
+    let x_unit = (abscissa == Abscissa::Linear).then(String::new);
+    let series = vec![Series { points, ..Series::default() }];
+    let plot = Plot { x_unit, log_y, series, rows: ROWS, ..Plot::default() };
+    Scale::new(&plot, &plot.drawable(), columns).unwrap()
 }
 
 #[test]
@@ -38,8 +48,8 @@ fn the_top_of_every_axis_has_its_number_and_no_room_is_lost() {
     for (least, most) in [(162.0, 175.0), (0.9, 151.0), (40.0, 43.3), (3.0, 806.0), (0.0, 20.2), (1.33, 85.0)] {
         for log_y in [true, false] {
             for abscissa in [Abscissa::Size, Abscissa::Linear] {
-                let points = vec![vec![(4.0, f64::max(least, 0.5)), (64.0, most)]];
-                let scale = Scale::new(&points, abscissa, log_y, (60, ROWS)).unwrap();
+                let points = vec![(4.0, f64::max(least, 0.5)), (64.0, most)];
+                let scale = scale(points, abscissa, log_y, 60);
                 let ticks = scale.y_ticks();
                 let (top, row) = *ticks.iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
                 assert!(row == 0 && top >= most && ticks.len() >= 2, "{least} {most} {log_y}: {ticks:?}");
@@ -52,19 +62,18 @@ fn the_top_of_every_axis_has_its_number_and_no_room_is_lost() {
 
 #[test]
 fn a_loaded_latency_that_hardly_rises_is_no_flat_line() {
-    let points = vec![vec![(0.0, 162.0), (20.0, 164.0), (40.0, 175.0)]];
-    let scale = Scale::new(&points, Abscissa::Linear, false, (60, ROWS)).unwrap();
+    let axis = |points: Vec<(f64, f64)>| scale(points, Abscissa::Linear, false, 60);
+    let scale = axis(vec![(0.0, 162.0), (20.0, 164.0), (40.0, 175.0)]);
     assert!(scale.dot(0.0, 162.0).1 >= scale.dot(40.0, 175.0).1 + 12, "{:?}", scale.y);
     // What is within a tenth stays within about half of the height.
-    let noise = vec![vec![(0.0, 100.0), (20.0, 100.5), (40.0, 100.2)]];
-    let scale = Scale::new(&noise, Abscissa::Linear, false, (60, ROWS)).unwrap();
+    let scale = axis(vec![(0.0, 100.0), (20.0, 100.5), (40.0, 100.2)]);
     assert!(scale.dot(0.0, 100.0).1.abs_diff(scale.dot(20.0, 100.5).1) <= 3, "{:?}", scale.y);
 }
 
 #[test]
 fn rising_values_never_draw_falling_lines() {
-    let drawn = drawable(&ladder().points, true);
-    let scale = Scale::new(std::slice::from_ref(&drawn), Abscissa::Size, true, (50, ROWS)).unwrap();
+    let drawn = ladder().points;
+    let scale = scale(drawn.clone(), Abscissa::Size, true, 50);
     let rows: Vec<usize> = drawn.iter().map(|&(x, y)| scale.dot(x, y).1).collect();
     assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
     assert!(rows[0] > rows[6] + 20, "the ladder fills the height: {rows:?}");
@@ -79,23 +88,14 @@ proptest! {
         columns in 40usize..140, log_y: bool, unicode: bool
     ) {
         let style = Style { width: columns, unicode, ..Style::default() };
-        let series = [Series { name: "a".into(), points: points.clone(), ..Series::default() }, Series { name: "b".into(), points, ..Series::default() }];
-        let drawing = Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())], level: Some((1.0, "target".into())), rows: ROWS };
-        let shown = plot(&drawing, &style) + &plot_over(&drawing, "GB/s", &style);
+        let one = |name: &str| Series { name: name.into(), points: points.clone(), ..Series::default() };
+        let (unit, marks, level) = ("ns".into(), vec![(KIB, "L1".into())], Some((1.0, "target".into())));
+        let series = vec![one("a"), one("b")];
+        let drawing = Plot { unit, log_y, series, marks, level, rows: ROWS, ..Plot::default() };
+        let shown = crate::plot::plot(drawing.clone()) + plot_over(drawing, "GB/s");
+        let shown = terminal(&shown, &style);
         for line in shown.lines() {
             prop_assert!(width(line) <= columns, "{line}");
         }
     }
-}
-
-/// A currency comes from a price file.
-#[test]
-fn a_unit_of_a_document_is_no_markup() {
-    let points = vec![(1.0, 2.0), (2.0, 3.0)];
-    let one = |name: &str| Series { name: name.to_owned(), points: points.clone(), ..Series::default() };
-    let series = [one("a"), one("b")];
-    let plot = Plot { unit: "EUR\n\u{1}x", log_y: false, series: &series, marks: &[], level: None, rows: ROWS };
-    let out = plot_over(&plot, "tenants\n\u{3}y", &Style { markup: true, ..Style::default() });
-    let marked = out.lines().filter(|line| line.starts_with(|c: char| c.is_control())).count();
-    assert_eq!(marked, 1, "only the chart itself: {out:?}");
 }

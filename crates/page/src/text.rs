@@ -1,14 +1,13 @@
-//! Text in columns: cleaning, width, wrapping, bullets, sections.
+//! Text in columns: cleaning, width, wrapping.
 
 use tiermark_model::{GIB, format_gbs};
 use unicode_width::UnicodeWidthStr;
 
-use crate::markup;
-use crate::style::{Ink, RateUnit, Style};
+use crate::style::{RateUnit, Style};
 
 /// A document may come from anywhere: control characters, and those that turn the direction of text round, must not reach a terminal
 /// or a page.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => ' ',
@@ -21,7 +20,7 @@ pub(crate) fn clean(text: &str) -> String {
 }
 
 /// A text of a document in this style: clean, its rates in the style's unit, and in ASCII if the style says so.
-pub(crate) fn spoken(text: &str, style: &Style) -> String {
+pub fn spoken(text: &str, style: &Style) -> String {
     let text = clean(text);
     let text = match style.rate_unit {
         RateUnit::Si => text,
@@ -72,7 +71,7 @@ fn iec_number(word: &str) -> Option<(String, String, String)> {
 
 /// The text without anything beyond ASCII: signs as people type them, the rest as question marks. The space that does not break
 /// stays, since it is one only until lines are broken.
-fn ascii(text: &str) -> String {
+pub(crate) fn ascii(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -98,17 +97,17 @@ fn ascii(text: &str) -> String {
 }
 
 /// Columns a text without escape sequences takes.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
 /// Fills up with spaces on the right.
-pub(crate) fn left(text: &str, columns: usize) -> String {
+pub fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// Fills up with spaces on the left.
-pub(crate) fn right(text: &str, columns: usize) -> String {
+pub fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
@@ -157,18 +156,8 @@ fn fold(text: &str, columns: usize, breakable: impl Fn(&str) -> bool) -> Vec<Str
 const GLUE: char = '\u{a0}';
 
 /// A text that stays on one line.
-pub(crate) fn glued(text: &str) -> String {
+pub fn glued(text: &str) -> String {
     text.replace(' ', "\u{a0}")
-}
-
-/// Joins items so that lines break between them; only items longer than half a line break inside.
-pub(crate) fn items(items: &[String], style: &Style) -> String {
-    let glued = items
-        .iter()
-        .filter(|item| !item.is_empty())
-        .map(|item| if width(item) <= style.columns() / 2 { glued(item) } else { item.clone() });
-    // The separator stays with the item before it.
-    glued.collect::<Vec<_>>().join(if style.unicode { "\u{a0}· " } else { ", " })
 }
 
 /// A text in this style that breaks where its reader has no more room.
@@ -176,82 +165,8 @@ pub(crate) fn flowing(text: &str, style: &Style) -> String {
     spoken(text, style).replace(GLUE, " ")
 }
 
-/// Wraps a text behind a first prefix; further lines are indented to the same column.
-pub(crate) fn hanging(prefix: &str, text: &str, ink: Ink, style: &Style) -> String {
-    railed(prefix, &" ".repeat(width(prefix)), text, ink, style)
-}
-
-/// Wraps a text behind a first prefix; further lines have a prefix of their own, of the same width.
-pub(crate) fn railed(prefix: &str, rail: &str, text: &str, ink: Ink, style: &Style) -> String {
-    if style.markup {
-        return markup::text(prefix, &flowing(text, style), ink);
-    }
-    let mut out = String::new();
-    let columns = style.columns().saturating_sub(width(prefix)).max(20);
-    for (i, line) in wrap(&spoken(text, style), columns).iter().enumerate() {
-        let lead = if i == 0 { prefix } else { rail };
-        out.push_str(style.paint(ink, format!("{lead}{line}").trim_end()).as_str());
-        out.push('\n');
-    }
-    out
-}
-
 /// Columns of the labels at the left of a section.
-pub(crate) const GUTTER: usize = 12;
-
-/// A line with a label in the gutter; an empty label continues the section above.
-pub(crate) fn labelled(label: &str, text: &str, style: &Style) -> String {
-    behind(label, &hanging(&" ".repeat(GUTTER), text, Ink::Plain, style), GUTTER, style)
-}
-
-/// Puts a label into the gutter of lines that are indented by it.
-pub(crate) fn behind(label: &str, lines: &str, gutter: usize, style: &Style) -> String {
-    if style.markup {
-        return markup::labelled(label, lines);
-    }
-    let rest = lines.strip_prefix(&" ".repeat(gutter)).unwrap_or(lines);
-    format!("{}{}{rest}", style.paint(Ink::Head, label), " ".repeat(gutter.saturating_sub(width(label))))
-}
-
-/// A line across, of the style's width.
-pub(crate) fn rule(style: &Style) -> String {
-    if style.markup {
-        return markup::rule();
-    }
-    format!("{}\n", style.paint(Ink::Dim, &style.glyph("━", "=").repeat(style.columns())))
-}
-
-/// A heading behind an empty line.
-pub(crate) fn heading(text: &str, style: &Style) -> String {
-    if style.markup {
-        return markup::heading(&spoken(text, style));
-    }
-    let mut out = String::from("\n");
-    for line in wrap(&spoken(text, style), style.columns()) {
-        out.push_str(&style.paint(Ink::Head, &line));
-        out.push('\n');
-    }
-    out
-}
-
-/// A bullet with what and why, and below it the cure.
-pub(crate) fn bullet(mark: &str, ink: Ink, text: &str, cure: Option<&str>, style: &Style) -> String {
-    let mut out = String::new();
-    if style.markup {
-        out.push_str(&markup::text(&format!("  {mark} "), &flowing(text, style), ink));
-    }
-    let lines = if style.markup { Vec::new() } else { wrap(&spoken(text, style), style.columns().saturating_sub(4)) };
-    for (i, line) in lines.iter().enumerate() {
-        let lead = if i == 0 { format!("  {} ", style.paint(ink, mark)) } else { "    ".to_owned() };
-        out.push_str(format!("{lead}{line}").trim_end());
-        out.push('\n');
-    }
-    if let Some(cure) = cure.filter(|c| !c.is_empty()) {
-        let arrow = style.glyph("→", "->");
-        out.push_str(&hanging(&format!("    {arrow} "), cure, Ink::Plain, style));
-    }
-    out
-}
+pub const GUTTER: usize = 12;
 
 #[cfg(test)]
 mod tests {
@@ -295,12 +210,6 @@ mod tests {
         assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(wrap("see /sys/devices/system/node now", 10), ["see", "/sys/devices/system/node", "now"]);
         assert_eq!(wrap("", 5), [""]);
-    }
-
-    #[test]
-    fn escape_sequences_of_a_document_do_not_reach_the_terminal() {
-        let shown = bullet("!", Ink::Warn, "a\u{1b}[2Jb\r\nc", None, &Style::default());
-        assert_eq!(shown, "  ! a\u{fffd}[2Jb\u{fffd} c\n");
     }
 
     proptest! {

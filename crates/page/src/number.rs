@@ -1,12 +1,49 @@
 //! Numbers for people: value, interval, unit.
 
+use std::fmt;
+
 use tiermark_model::{Bytes, Grade, Interval, Unit, Verdict, format_gbs, format_ns};
 
+use crate::legend::Sign;
 use crate::style::{Ink, RateUnit, Style, grade_ink};
 use crate::table::Cell;
 
+/// A number as people read it, and the sign that it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Number {
+    text: String,
+    /// That of its interval, or of what is known about.
+    pub sign: Option<Sign>,
+}
+
+impl Number {
+    /// A number that is known about.
+    #[must_use]
+    pub fn about(text: &str) -> Self {
+        Self { text: format!("~{text}"), sign: Some(Sign::About) }
+    }
+
+    /// The same with a text before and behind it.
+    #[must_use]
+    pub fn between(self, before: &str, after: &str) -> Self {
+        Self { text: format!("{before}{}{after}", self.text), ..self }
+    }
+}
+
+impl From<String> for Number {
+    fn from(text: String) -> Self {
+        Self { text, sign: None }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 /// The median; `None` of nothing.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let half = sorted.len() / 2;
@@ -15,7 +52,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// A rate in the style's unit, without the unit.
-pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
+pub fn rate(bytes_per_second: f64, style: &Style) -> String {
     style.in_rate_units(|style| {
         let scaled = bytes_per_second / style.axis().0;
         // format_gbs divides by 10⁹.
@@ -24,7 +61,7 @@ pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
 }
 
 /// A time in ns, without the unit.
-pub(crate) fn nanoseconds(ns: f64) -> String {
+pub fn nanoseconds(ns: f64) -> String {
     sane(ns, format_ns(ns))
 }
 
@@ -40,27 +77,27 @@ fn sane(value: f64, text: String) -> String {
 }
 
 /// A share as a percentage.
-pub(crate) fn percent(ratio: f64) -> String {
+pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let digits = usize::from(percent.abs() < 10.0);
     sane(percent, format!("{percent:.digits$} %"))
 }
 
 /// A share of what was to be done, as a percentage: whole only where nothing lacks. From 99 % on, what lacks is what counts.
-pub(crate) fn achieved(ratio: f64) -> String {
+pub fn achieved(ratio: f64) -> String {
     // What is a hundredth of a percent in decimals may be a little less in binary.
     let hundredths = (ratio * 1e4 + 1e-6).floor().min(9999.0);
     if (0.99..1.0).contains(&ratio) { format!("{:.2} %", hundredths / 100.0) } else { percent(ratio) }
 }
 
 /// A frequency in GHz or MHz, with its unit.
-pub(crate) fn hertz(hz: f64) -> String {
+pub fn hertz(hz: f64) -> String {
     let (scale, unit, digits) = if hz >= 1e9 { (1e9, "GHz", 3) } else { (1e6, "MHz", 0) };
     sane(hz / scale, format!("{:.digits$} {unit}", hz / scale))
 }
 
 /// Seconds as people say them.
-pub(crate) fn seconds(s: f64) -> String {
+pub fn seconds(s: f64) -> String {
     if !s.is_finite() {
         "?".to_owned()
     } else if s < 0.1 {
@@ -75,33 +112,33 @@ pub(crate) fn seconds(s: f64) -> String {
 }
 
 /// A size that was measured or rounded, so without needless digits.
-pub(crate) fn size(bytes: f64) -> String {
+pub fn size(bytes: f64) -> String {
     if (0.0..9e18).contains(&bytes) { Bytes(bytes.round() as u64).to_string() } else { "?".to_owned() }
 }
 
 /// A size read off a curve: two significant digits, more than the steps of a curve resolve.
-pub(crate) fn measured_size(bytes: f64) -> String {
+pub fn measured_size(bytes: f64) -> Number {
     if !(0.0..9e18).contains(&bytes) {
-        return "?".to_owned();
+        return "?".to_owned().into();
     }
     let scales = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (scale, unit) = scales.into_iter().find(|(scale, _)| bytes >= *scale as f64).unwrap_or((1, "B"));
     let value = bytes / scale as f64;
-    match value {
+    Number::about(&match value {
         // A number that rounds up to the next power of ten has no decimal.
-        v if v < 9.95 => format!("~{v:.1} {unit}"),
-        v if v < 99.5 => format!("~{v:.0} {unit}"),
-        v => format!("~{:.0} {unit}", (v / 10.0).round() * 10.0),
-    }
+        v if v < 9.95 => format!("{v:.1} {unit}"),
+        v if v < 99.5 => format!("{v:.0} {unit}"),
+        v => format!("{:.0} {unit}", (v / 10.0).round() * 10.0),
+    })
 }
 
 /// Size in short for axes and heads: `32K`, `1.5M`.
-pub(crate) fn short_size(bytes: f64) -> String {
+pub fn short_size(bytes: f64) -> String {
     size(bytes).replace(" KiB", "K").replace(" MiB", "M").replace(" GiB", "G").replace(" TiB", "T").replace(" B", "")
 }
 
 /// A value in its unit's scale, without the unit.
-pub(crate) fn value(value: f64, unit: Unit, style: &Style) -> String {
+pub fn value(value: f64, unit: Unit, style: &Style) -> String {
     match unit {
         Unit::Ns => nanoseconds(value),
         Unit::BytesPerSecond => rate(value, style),
@@ -114,7 +151,7 @@ pub(crate) fn value(value: f64, unit: Unit, style: &Style) -> String {
 }
 
 /// The name of a unit's scale, empty where the value carries it.
-pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
+pub fn unit_name(unit: Unit, style: &Style) -> &'static str {
     match unit {
         Unit::Ns => "ns",
         Unit::BytesPerSecond => style.rate_unit(),
@@ -125,7 +162,7 @@ pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
 }
 
 /// The unit that a time is shown with where one view reaches from ns to s: its ns, and its name.
-pub(crate) fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
+pub fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
     match ns {
         ns if ns < 1e3 => (1.0, "ns"),
         ns if ns < 1e6 => (1e3, style.glyph("µs", "us")),
@@ -137,45 +174,49 @@ pub(crate) fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
 /// `155.2 ±0.4`: the value with the wider side of its interval, or alone where it has none.
 ///
 /// Both get the same decimals: one more than the value alone would have where the interval is too narrow to show.
-pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> String {
+pub fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> Number {
     if unit == Unit::BytesPerSecond && style.rate_unit == RateUnit::Both {
-        return style.in_rate_units(|style| with_interval(of, interval, unit, style));
+        let one = |rate_unit| with_interval(of, interval, unit, &style.with_rates_in(rate_unit));
+        let text = style.in_rate_units(|style| one(style.rate_unit).text);
+        return Number { text, ..one(RateUnit::Si) };
     }
     let shown = value(of, unit, style);
     // The interval of a median is not symmetric.
     let half = interval.map(|i| (i.high - of).max(of - i.low)).filter(|half| half.is_finite() && *half >= 0.0);
-    let (Some(half), true) = (half, of.is_finite()) else { return shown };
+    let (Some(half), true) = (half, of.is_finite()) else { return shown.into() };
     // With a ± the number could seem to go below zero: both ends are shown instead.
     if let Some(i) = interval.filter(|_| half > of && matches!(unit, Unit::Ns | Unit::BytesPerSecond)) {
         let dash = style.glyph("–", "-");
         let low = if i.low > 0.0 { value(i.low, unit, style) } else { "0".to_owned() };
-        return format!("{shown} ({low}{dash}{})", value(i.high, unit, style));
+        let text = format!("{shown} ({low}{dash}{})", value(i.high, unit, style));
+        return Number { text, sign: Some(Sign::Ends) };
     }
     let sign = style.glyph("±", "+-");
+    let number = |text: String| Number { text, sign: Some(Sign::Interval) };
     let scale = match unit {
         Unit::Ns | Unit::Cycles | Unit::BytesPerCycle => 1.0,
         Unit::BytesPerSecond => style.axis().0,
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
-            return format!("{shown} {sign}{}", value(half, unit, style));
+            return number(format!("{shown} {sign}{}", value(half, unit, style)));
         }
     };
     let (of, half) = (of / scale, half / scale);
     if of.abs() >= 1e7 || half >= 1e7 {
-        return format!("{shown} {sign}{half:.1e}");
+        return number(format!("{shown} {sign}{half:.1e}"));
     }
     let decimals = shown.split_once('.').map_or(0, |(_, d)| d.len());
     let more = decimals + 1;
-    if half >= 0.5 * 0.1f64.powi(decimals as i32) || half == 0.0 {
+    number(if half >= 0.5 * 0.1f64.powi(decimals as i32) || half == 0.0 {
         format!("{shown} {sign}{half:.decimals$}")
     } else if half >= 0.5 * 0.1f64.powi(more as i32) {
         format!("{of:.more$} {sign}{half:.more$}")
     } else {
         format!("{shown} {sign}<{:.more$}", 0.1f64.powi(more as i32))
-    }
+    })
 }
 
 /// The sign before a bound; `None` where it has no direction of its own.
-pub(crate) fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
+pub fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
     match unit {
         Unit::Ns | Unit::Cycles => Some(style.glyph("≤", "<=")),
         Unit::BytesPerSecond | Unit::BytesPerCycle => Some(style.glyph("≥", ">=")),
@@ -186,7 +227,10 @@ pub(crate) fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
 /// A number with the mark of its grade behind it, where that is not trusted; one column is kept free for the mark.
 ///
 /// A bound says which way: at most so long, at least so much.
-pub(crate) fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
+pub fn graded(number: Option<impl Into<Number>>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
+    let number: Option<Number> = number.map(Into::into);
+    let sign = number.as_ref().and_then(|number| number.sign);
+    let text = number.map(|number| number.text);
     // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
     let is_marked = text.is_some() || verdict.grade > Grade::Suspect;
     let grade = if is_marked { verdict.grade } else { Grade::Trusted };
@@ -196,14 +240,15 @@ pub(crate) fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style:
         None if grade == Grade::Invalid => return Cell::inked(format!("{} ", style.absent()), grade_ink(grade)),
         text => text.unwrap_or_else(|| style.absent().to_owned()),
     };
-    match grade {
+    let cell = match grade {
         Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),
         Grade::Bound => match bound_sign(unit, style) {
             Some(sign) => Cell::inked(format!("{sign}{text} "), Ink::Plain),
             None => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
         },
         grade => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
-    }
+    };
+    cell.with_sign(sign)
 }
 
 #[cfg(test)]
@@ -214,27 +259,30 @@ mod tests {
     fn values_carry_their_interval_with_the_same_decimals() {
         let style = Style::default();
         let interval = |low, high| Some(Interval { low, high, level: 0.95 });
-        assert_eq!(with_interval(155.2e9, interval(154.9e9, 155.6e9), Unit::BytesPerSecond, &style), "155.2 ±0.4");
-        assert_eq!(with_interval(84.31, interval(84.0, 84.5), Unit::Ns, &style), "84.3 ±0.3");
-        assert_eq!(with_interval(1.434, interval(1.43, 1.44), Unit::Ns, &style), "1.43 ±0.01");
-        assert_eq!(with_interval(1.4286, interval(1.427, 1.430), Unit::Ns, &style), "1.429 ±0.002");
-        assert_eq!(with_interval(112.4, interval(112.1, 112.6), Unit::Ns, &style), "112.4 ±0.3");
-        assert_eq!(with_interval(112.4, interval(112.399, 112.401), Unit::Ns, &style), "112 ±<0.1");
+        assert_eq!(with_interval(155.2e9, interval(154.9e9, 155.6e9), Unit::BytesPerSecond, &style).text, "155.2 ±0.4");
+        assert_eq!(with_interval(84.31, interval(84.0, 84.5), Unit::Ns, &style).text, "84.3 ±0.3");
+        assert_eq!(with_interval(1.434, interval(1.43, 1.44), Unit::Ns, &style).text, "1.43 ±0.01");
+        assert_eq!(with_interval(1.4286, interval(1.427, 1.430), Unit::Ns, &style).text, "1.429 ±0.002");
+        assert_eq!(with_interval(112.4, interval(112.1, 112.6), Unit::Ns, &style).text, "112.4 ±0.3");
+        assert_eq!(with_interval(112.4, interval(112.399, 112.401), Unit::Ns, &style).text, "112 ±<0.1");
         assert_eq!(hertz(2.1e9), "2.100 GHz");
         // Two allocations that differ: nothing here may read as a time below zero.
-        assert_eq!(with_interval(29.1, interval(11.0, 90.0), Unit::Ns, &style), "29.1 (11.0–90.0)");
-        assert_eq!(with_interval(29.1, interval(-40.0, 90.0), Unit::Ns, &style), "29.1 (0–90.0)");
-        assert_eq!(with_interval(84.31, None, Unit::Ns, &style), "84.3");
-        assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
+        assert_eq!(with_interval(29.1, interval(11.0, 90.0), Unit::Ns, &style).text, "29.1 (11.0–90.0)");
+        assert_eq!(with_interval(29.1, interval(-40.0, 90.0), Unit::Ns, &style).text, "29.1 (0–90.0)");
+        assert_eq!(with_interval(84.31, None, Unit::Ns, &style).text, "84.3");
+        assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style).text, "?");
         let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..style };
-        assert_eq!(with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii), "100.0 +-1.0");
+        assert_eq!(
+            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii).text,
+            "100.0 +-1.0"
+        );
         let both = style.with_rates_in(RateUnit::Both);
         assert_eq!(rate(107.4e9, &both), "107.4 (100.0)");
         assert_eq!(
-            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &both),
+            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &both).text,
             "107.4 ±1.1 (100.0 ±1.0)"
         );
-        assert_eq!(with_interval(84.31, None, Unit::Ns, &both), "84.3");
+        assert_eq!(with_interval(84.31, None, Unit::Ns, &both).text, "84.3");
     }
 
     #[test]
@@ -266,7 +314,7 @@ mod tests {
             (506.0 * 1_048_576.0, "~510 MiB"),
             (f64::NAN, "?"),
         ] {
-            assert_eq!(measured_size(bytes), shown);
+            assert_eq!(measured_size(bytes).text, shown);
         }
     }
 

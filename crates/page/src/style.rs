@@ -28,25 +28,29 @@ pub struct Style {
     pub rate_unit: RateUnit,
     /// Whether rules, curve points and details are written too.
     pub verbose: bool,
-    /// Whether structure is marked instead of laid out: for pages, see [`crate::html`].
-    pub markup: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 80, color: false, unicode: true, rate_unit: RateUnit::Si, verbose: false, markup: false }
+        Self { width: 80, color: false, unicode: true, rate_unit: RateUnit::Si, verbose: false }
     }
 }
 
 /// The part a piece of text plays; colours follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Ink {
+pub enum Ink {
+    /// Running text.
     #[default]
     Plain,
+    /// Titles.
     Head,
+    /// What explains.
     Dim,
+    /// What is as it should be.
     Good,
+    /// What is in doubt.
     Warn,
+    /// What is wrong.
     Bad,
     /// A series of a plot.
     Series(usize),
@@ -54,12 +58,12 @@ pub(crate) enum Ink {
 
 impl Style {
     /// The columns text is laid out for: longer lines than 120 read badly, fewer than 40 cannot hold a table.
-    pub(crate) fn columns(&self) -> usize {
+    pub fn columns(&self) -> usize {
         self.width.clamp(40, 120)
     }
 
     /// Paints a text for its part.
-    pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
+    pub fn paint(&self, ink: Ink, text: &str) -> String {
         if !self.color || ink == Ink::Plain || text.is_empty() {
             return text.to_owned();
         }
@@ -78,12 +82,12 @@ impl Style {
     }
 
     /// Chooses between a glyph and its ASCII stand-in.
-    pub(crate) fn glyph(&self, glyph: &'static str, ascii: &'static str) -> &'static str {
+    pub fn glyph(&self, glyph: &'static str, ascii: &'static str) -> &'static str {
         if self.unicode { glyph } else { ascii }
     }
 
     /// The mark of a grade, one column wide.
-    pub(crate) fn mark(&self, grade: Grade) -> &'static str {
+    pub fn mark(&self, grade: Grade) -> &'static str {
         match grade {
             Grade::Trusted => self.glyph("✔", "+"),
             Grade::Bound => "*",
@@ -93,17 +97,17 @@ impl Style {
     }
 
     /// Text in place of a missing number.
-    pub(crate) fn absent(&self) -> &'static str {
+    pub fn absent(&self) -> &'static str {
         self.glyph("–", "-")
     }
 
     /// The times sign.
-    pub(crate) fn times(&self) -> &'static str {
+    pub fn times(&self) -> &'static str {
         self.glyph("×", "x")
     }
 
     /// Unit beside a rate, or above a column of rates.
-    pub(crate) fn rate_unit(&self) -> &'static str {
+    pub fn rate_unit(&self) -> &'static str {
         match self.rate_unit {
             RateUnit::Si => "GB/s",
             RateUnit::Iec => "GiB/s",
@@ -112,17 +116,17 @@ impl Style {
     }
 
     /// Bytes per second in one unit of a plot's axis, and the name of that unit.
-    pub(crate) fn axis(&self) -> (f64, &'static str) {
+    pub fn axis(&self) -> (f64, &'static str) {
         if self.rate_unit == RateUnit::Iec { ((1u64 << 30) as f64, "GiB/s") } else { (1e9, "GB/s") }
     }
 
     /// This style with rates in one unit.
-    pub(crate) fn with_rates_in(&self, rate_unit: RateUnit) -> Self {
+    pub fn with_rates_in(&self, rate_unit: RateUnit) -> Self {
         Self { rate_unit, ..*self }
     }
 
     /// A text with a rate: `write` gives it in one unit, for both units `40.8 (38.0)`.
-    pub(crate) fn in_rate_units(&self, write: impl Fn(&Self) -> String) -> String {
+    pub fn in_rate_units(&self, write: impl Fn(&Self) -> String) -> String {
         match self.rate_unit {
             RateUnit::Si | RateUnit::Iec => write(self),
             RateUnit::Both => {
@@ -134,7 +138,7 @@ impl Style {
 }
 
 /// The ink of a grade.
-pub(crate) fn grade_ink(grade: Grade) -> Ink {
+pub fn grade_ink(grade: Grade) -> Ink {
     match grade {
         Grade::Trusted => Ink::Good,
         Grade::Bound => Ink::Plain,

@@ -1,9 +1,9 @@
 //! Round numbers for axes.
 
-use super::Abscissa;
+use crate::plot::Abscissa;
 
 /// The lowest round value that no point is above: finer than the ticks between, so that little of the height is lost.
-pub(super) fn ceiling(value: f64) -> f64 {
+pub(crate) fn ceiling(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let round = [1.0, 1.2, 1.5, 1.8, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0].iter().map(|m| m * decade);
     round.into_iter().find(|v| *v >= value * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
@@ -11,7 +11,7 @@ pub(super) fn ceiling(value: f64) -> f64 {
 
 /// The ends of a linear axis of values. It begins at zero, where a share of the height is a share of the value, unless a curve of
 /// one quantity over another would be a flat line there.
-pub(super) fn linear(least: f64, most: f64, abscissa: Abscissa) -> (f64, f64) {
+pub(crate) fn linear(least: f64, most: f64, abscissa: Abscissa) -> (f64, f64) {
     if most <= 0.0 {
         return (0.0, 1.0);
     }
@@ -24,7 +24,7 @@ pub(super) fn linear(least: f64, most: f64, abscissa: Abscissa) -> (f64, f64) {
 }
 
 /// The round step between the ticks of a linear axis that loses least of its height, and how many of them there are.
-pub(super) fn steps(low: f64, high: f64) -> (f64, usize) {
+pub(crate) fn steps(low: f64, high: f64) -> (f64, usize) {
     let decade = 10f64.powf((high - low).log10().floor());
     let round = [0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|m| m * decade);
     let count = |step: f64| ((high / step - 1e-9).ceil() - (low / step + 1e-9).floor()) as usize;
@@ -35,14 +35,14 @@ pub(super) fn steps(low: f64, high: f64) -> (f64, usize) {
 }
 
 /// 0.30000000000000004 is not a number anybody wants to read: six digits are.
-pub(super) fn tidy(value: f64) -> f64 {
+pub(crate) fn tidy(value: f64) -> f64 {
     let scale = 10f64.powi(5 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
     let rounded = (value * scale).round() / scale;
     if rounded.is_finite() { rounded } else { value }
 }
 
 /// The next of 1, 2, 5 × 10ⁿ.
-pub(super) fn nice(step: f64) -> f64 {
+pub(crate) fn nice(step: f64) -> f64 {
     let decade = 10f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0].iter().map(|m| m * decade).find(|s| *s >= step).unwrap_or(10.0 * decade)
 }

@@ -1,6 +1,6 @@
 //! The dots of a plot: braille, or stars in ASCII.
 
-use super::letter;
+use crate::plot::letter;
 use crate::style::{Ink, Style};
 
 /// What stands for a series where something is of none.

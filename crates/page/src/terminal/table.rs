@@ -1,161 +1,66 @@
 //! Tables that always fit: flexible columns wrap, and what still does not fit goes to a second block below.
 
-use crate::markup::{self, Grid};
-use crate::style::{Ink, RateUnit, Style};
-use crate::text::{clean, left, right, spoken, width, wrap_hard};
+use crate::block::Fit;
+use crate::number::value;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Table};
+use crate::text::{left, right, width, wrap_hard};
 
-/// On which side a column is flush.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
-/// One cell.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) ink: Ink,
-    /// The value that colours the cell on a page, among those of its table.
-    pub(crate) heat: Option<f64>,
-}
-
-impl Cell {
-    pub(crate) fn new(text: impl AsRef<str>) -> Self {
-        Self::inked(text, Ink::Plain)
-    }
-
-    pub(crate) fn inked(text: impl AsRef<str>, ink: Ink) -> Self {
-        Self { text: clean(text.as_ref()), ink, heat: None }
-    }
-
-    /// The same with more text behind it.
-    pub(crate) fn followed_by(mut self, text: &str) -> Self {
-        self.text.push_str(text);
-        self
-    }
-
-    /// The same, coloured by a value on a page.
-    pub(crate) fn heated(self, heat: Option<f64>) -> Self {
-        Self { heat, ..self }
-    }
-}
-
-struct Column {
-    /// Lines of the head.
-    head: Vec<String>,
-    align: Align,
-}
-
-/// A table under construction.
-pub(crate) struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
-    indent: usize,
-    gap: usize,
-    /// Whether texts wrap where there is no room for all columns.
-    wraps: bool,
-    /// Columns that name the rows: they open every block.
-    names: usize,
-    /// Headings over several columns: the first, how many, and the text.
-    over: Vec<(usize, usize, String)>,
-}
+use super::paragraph;
+use super::shades::Shades;
 
 /// A column that wraps keeps at least this many columns, unless it never had as many.
 const NARROWEST: usize = 12;
 
+/// The table as lines, with what stands beside and below it.
+pub(super) fn table(table: &Table, style: &Style) -> String {
+    let mut table = table.in_style(style);
+    let key = table.shade(style);
+    let is_whole = table.fits(Fit::Whole, style);
+    let mut out = table.lines(is_whole, style);
+    if let Some((label, gutter)) = &table.label {
+        out = super::labelled(label, *gutter, &out, style);
+    }
+    for text in table.remarks_below().filter(|_| !is_whole) {
+        out.push_str(&paragraph(&" ".repeat(table.indent), &text, Ink::Dim, style));
+    }
+    out + &key.map_or_else(String::new, |key| paragraph("  ", &key, Ink::Dim, style))
+}
+
+/// Whether a table has room.
+pub(super) fn fits(table: &Table, fit: Fit, style: &Style) -> bool {
+    table.in_style(style).fits(fit, style)
+}
+
 impl Table {
-    /// A table with two spaces before it and between its columns.
-    pub(crate) fn new() -> Self {
-        Self { columns: Vec::new(), rows: Vec::new(), indent: 2, gap: 2, wraps: true, names: 1, over: Vec::new() }
-    }
-
-    /// Leaves every text whole: what has no room goes below, with the names of its rows.
-    pub(crate) fn whole(mut self) -> Self {
-        self.wraps = false;
-        self
-    }
-
-    /// Sets how many columns name the rows.
-    pub(crate) fn named_by(mut self, columns: usize) -> Self {
-        self.names = columns;
-        self
-    }
-
-    /// Sets the spaces between columns.
-    pub(crate) fn gap(mut self, gap: usize) -> Self {
-        self.gap = gap;
-        self
-    }
-
-    /// Sets the spaces before the table.
-    pub(crate) fn indent(mut self, indent: usize) -> Self {
-        self.indent = indent;
-        self
-    }
-
-    /// Adds a column; `|` in the head starts a new line.
-    pub(crate) fn column(mut self, head: &str, align: Align) -> Self {
-        self.columns.push(Column { head: head.split('|').map(clean).collect(), align });
-        self
-    }
-
-    /// Adds columns under a heading of their own.
-    pub(crate) fn columns_under(mut self, heading: &str, heads: &[&str], align: Align) -> Self {
-        self.over.push((self.columns.len(), heads.len(), clean(heading)));
-        heads.iter().fold(self, |table, head| table.column(head, align))
-    }
-
-    /// Adds a row; missing cells are empty.
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
-        self.rows.push(cells);
-    }
-
-    /// Whether it has no row.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// The table as lines.
-    pub(crate) fn render(&self, style: &Style) -> String {
-        if style.markup {
-            markup::table(&self.spoken(style).grid())
-        } else if style.unicode && style.rate_unit == RateUnit::Si {
-            self.lines(style)
-        } else {
-            self.spoken(style).lines(style)
+    /// Writes shades behind the values that colour cells; what the shades mean.
+    fn shade(&mut self, style: &Style) -> Option<String> {
+        let unit = self.shaded?;
+        let shades = Shades::of(self.cells().filter_map(|cell| cell.heat), style)?;
+        let names = self.names;
+        for cell in self.rows.iter_mut().flat_map(|row| row.iter_mut().skip(names)) {
+            cell.text.push_str(cell.heat.map_or(" ", |heat| shades.glyph(heat)));
         }
+        Some(format!("shades: {}", shades.key(|heat| value(heat, unit, style))))
     }
 
-    fn grid(self) -> Grid {
-        let columns = self.columns.into_iter().map(|c| (c.head.join(" ").trim().to_owned(), c.align)).collect();
-        Grid { columns, over: self.over, names: self.names, rows: self.rows }
-    }
-
-    /// Whether all columns have room side by side, without a wrapped text.
-    pub(crate) fn fits(&self, style: &Style) -> bool {
-        // A page scrolls.
-        if style.markup {
-            return true;
+    fn fits(&self, fit: Fit, style: &Style) -> bool {
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(|c| self.natural(c)).collect();
+        let gaps = self.gap * self.columns.len().saturating_sub(1);
+        if fit == Fit::Uncut {
+            let budget = self.budget(style);
+            self.shrink(&mut widths, budget);
+            return self.blocks(&widths, budget).len() == 1;
         }
-        let spoken = self.spoken(style);
-        let widths = (0..spoken.columns.len()).map(|c| spoken.natural(c));
-        self.indent + widths.sum::<usize>() + self.gap * self.columns.len().saturating_sub(1) <= style.columns()
+        self.indent + widths.iter().sum::<usize>() + gaps <= style.columns()
     }
 
-    /// The same in the signs and units of a style.
-    fn spoken(&self, style: &Style) -> Self {
-        let said = |text: &String| spoken(text, style);
-        let column = |c: &Column| Column { head: c.head.iter().map(said).collect(), align: c.align };
-        let cell = |c: &Cell| Cell { text: said(&c.text), ..c.clone() };
-        let columns = self.columns.iter().map(column).collect();
-        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-        let over = self.over.iter().map(|(first, count, text)| (*first, *count, said(text))).collect();
-        Self { columns, rows, indent: self.indent, gap: self.gap, wraps: self.wraps, names: self.names, over }
+    fn budget(&self, style: &Style) -> usize {
+        style.columns().saturating_sub(self.indent).max(NARROWEST)
     }
 
-    fn lines(&self, style: &Style) -> String {
-        let budget = style.columns().saturating_sub(self.indent).max(NARROWEST);
+    fn lines(&self, is_whole: bool, style: &Style) -> String {
+        let budget = self.budget(style);
         let mut widths: Vec<usize> = (0..self.columns.len()).map(|c| self.natural(c)).collect();
         self.shrink(&mut widths, budget);
         let mut out = String::new();
@@ -163,7 +68,7 @@ impl Table {
             if i > 0 {
                 out.push('\n');
             }
-            self.render_block(block, &widths, style, &mut out);
+            self.write_block(block, &widths, is_whole, style, &mut out);
         }
         out
     }
@@ -231,7 +136,30 @@ impl Table {
         line
     }
 
-    fn render_block(&self, block: &[usize], widths: &[usize], style: &Style, out: &mut String) {
+    fn write_block(&self, block: &[usize], widths: &[usize], is_whole: bool, style: &Style, out: &mut String) {
+        self.write_head(block, widths, style, out);
+        for (at, row) in self.rows.iter().enumerate() {
+            let wrapped: Vec<(Vec<String>, Ink)> = block
+                .iter()
+                .map(|&c| (c, row.get(c).cloned().unwrap_or_default()))
+                .map(|(c, cell)| {
+                    let fits = width(&cell.text) <= widths[c];
+                    (if fits { vec![cell.text] } else { wrap_hard(&cell.text, widths[c]) }, cell.ink)
+                })
+                .collect();
+            for line in 0..wrapped.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0) {
+                let cells: Vec<(String, Ink)> =
+                    wrapped.iter().map(|(lines, ink)| (lines.get(line).cloned().unwrap_or_default(), *ink)).collect();
+                self.line(block, widths, &cells, style, out);
+            }
+            for remark in self.remarks.iter().filter(|remark| is_whole && remark.row == at) {
+                let prefix = format!("{}{}", " ".repeat(self.indent + 2), remark.lead);
+                out.push_str(&paragraph(&prefix, &remark.text, Ink::Dim, style));
+            }
+        }
+    }
+
+    fn write_head(&self, block: &[usize], widths: &[usize], style: &Style, out: &mut String) {
         let height = block.iter().map(|&c| self.columns[c].head.len()).max().unwrap_or(0);
         let height = if self.over.is_empty() { height } else { height.max(2) };
         let heads = |c: usize, line: usize| {
@@ -250,23 +178,6 @@ impl Table {
                 let text = self.over_line(plain.trim_end(), block, widths, style);
                 out.push_str(&format!("{}\n", style.paint(Ink::Dim, text.trim_end())));
             } else if cells.iter().any(|(text, _)| !text.is_empty()) {
-                self.line(block, widths, &cells, style, out);
-            }
-        }
-        for row in &self.rows {
-            let wrapped: Vec<(Vec<String>, Ink)> = block
-                .iter()
-                .map(|&c| row.get(c).cloned().unwrap_or_default())
-                .zip(block)
-                .map(|(cell, &c)| {
-                    let lines =
-                        if width(&cell.text) <= widths[c] { vec![cell.text] } else { wrap_hard(&cell.text, widths[c]) };
-                    (lines, cell.ink)
-                })
-                .collect();
-            for line in 0..wrapped.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0) {
-                let cells: Vec<(String, Ink)> =
-                    wrapped.iter().map(|(lines, ink)| (lines.get(line).cloned().unwrap_or_default(), *ink)).collect();
                 self.line(block, widths, &cells, style, out);
             }
         }
@@ -295,6 +206,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Cell;
 
     fn sample() -> Table {
         let mut table = Table::new().column("tier", Align::Left).column("read|GB/s", Align::Right);
@@ -310,7 +222,7 @@ mod tests {
 
     #[test]
     fn texts_wrap_and_numbers_stay_flush() {
-        let shown = sample().render(&Style { width: 40, ..Style::default() });
+        let shown = table(&sample(), &Style { width: 40, ..Style::default() });
         insta::assert_snapshot!(shown, @r"
                  read
           tier   GB/s  note
@@ -327,7 +239,7 @@ mod tests {
             table = table.column(&format!("kernel{n}"), Align::Right);
         }
         table.row((0..13).map(|n| Cell::new(format!("v{n}"))).collect());
-        let shown = table.render(&Style { width: 60, ..Style::default() });
+        let shown = super::table(&table, &Style { width: 60, ..Style::default() });
         assert!(shown.lines().all(|l| width(l) <= 60), "{shown}");
         assert_eq!(shown.matches("size").count(), 3, "{shown}");
         assert!((0..13).all(|n| shown.contains(&format!("v{n}"))), "{shown}");

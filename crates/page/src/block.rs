@@ -1,0 +1,348 @@
+//! What a page consists of.
+
+use std::ops::{Add, AddAssign};
+
+use crate::legend::{Legend, Sign};
+use crate::map::PairMap;
+use crate::plot::Plot;
+use crate::style::{Ink, Style};
+use crate::table::Table;
+use crate::text::{GUTTER, flowing, glued, spoken, width};
+
+/// A list of blocks, in the order in which they are read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Page {
+    blocks: Vec<Block>,
+}
+
+/// A piece of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// An empty line. Two of them, or one above a heading, are one.
+    Space,
+    /// A line across, between the parts of a run.
+    Rule,
+    /// The title of what follows.
+    Heading(String),
+    /// A paragraph, or an item of a list.
+    Paragraph(Paragraph),
+    /// A table.
+    Table(Table),
+    /// Curves.
+    Plot(Plot),
+    /// A value for each pair of many items.
+    Map(PairMap),
+    /// Lines that are shown as they are.
+    Raw(String, Ink),
+    /// A command of a shell, to be copied.
+    Command(String),
+    /// A paragraph that explains the signs that are in use on the page before it.
+    Legend(Legend),
+    /// The same in several ways, the one that needs most room first: the first that fits is shown, else the last.
+    Fitting(Vec<Page>, Fit),
+    /// Shown where a [`Block::Fitting`] before it had no room for a way that lacks nothing.
+    IfNarrow(Page),
+    /// What a terminal shows, and what a browser shows in its place.
+    Variants {
+        /// In characters.
+        terminal: Page,
+        /// Where there is room, and curves are drawn.
+        browser: Page,
+    },
+}
+
+/// When a way to show something fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// Its tables are not cut into blocks, but texts in them may wrap.
+    Uncut,
+    /// All columns of its tables stand side by side, and no text wraps.
+    Whole,
+    /// The same; of the ways, only the first so many lack nothing, see [`Block::IfNarrow`].
+    WholeOrLess(usize),
+}
+
+/// A paragraph.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Paragraph {
+    /// What stands at its left, and the columns that are free for it.
+    pub(crate) label: Option<(String, usize)>,
+    /// Indentation and bullet.
+    pub prefix: String,
+    /// What stands before its other lines.
+    pub(crate) rail: String,
+    /// What it says.
+    pub text: Words,
+    /// The part that it plays.
+    pub ink: Ink,
+    /// Whether the ink is that of the bullet alone.
+    pub(crate) only_mark: bool,
+    /// The sign that its number has.
+    pub(crate) sign: Option<Sign>,
+    /// How the text begins, and an ink for it: used where it stands in the first line.
+    pub(crate) opening: Option<(String, Ink)>,
+}
+
+/// The text of a paragraph.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Words {
+    /// Running text.
+    Text(String),
+    /// Items behind a text: lines break between them.
+    Items(String, Vec<String>),
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl From<&str> for Words {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<&String> for Words {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
+impl From<&Self> for Words {
+    fn from(words: &Self) -> Self {
+        words.clone()
+    }
+}
+
+impl From<String> for Words {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl Words {
+    /// The text for a width; only items longer than half a line break inside.
+    pub(crate) fn text(&self, style: &Style) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Items(lead, items) => {
+                let short = |item: &String| width(item) <= style.columns() / 2;
+                let items = items.iter().filter(|item| !item.is_empty());
+                let items = items.map(|item| if short(item) { glued(item) } else { item.clone() });
+                // The separator stays with the item before it.
+                let items: Vec<String> = items.collect();
+                format!("{lead}{}", items.join(if style.unicode { "\u{a0}· " } else { ", " }))
+            }
+        }
+    }
+
+    /// The text in one line, in a style.
+    #[must_use]
+    pub fn flowing(&self, style: &Style) -> String {
+        flowing(&self.text(style), style)
+    }
+}
+
+/// Items of a paragraph behind a text.
+#[must_use]
+pub fn items_of(lead: &str, items: &[String]) -> Words {
+    Words::Items(lead.to_owned(), items.to_vec())
+}
+
+/// Items of a paragraph.
+#[must_use]
+pub fn items(items: &[String]) -> Words {
+    items_of("", items)
+}
+
+impl Page {
+    /// An empty page.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether it has nothing to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// What it consists of.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Its blocks, to be taken apart.
+    #[must_use]
+    pub fn into_blocks(self) -> Vec<Block> {
+        self.blocks
+    }
+
+    /// The same with the sign of a number in its first paragraph.
+    #[must_use]
+    pub fn with_sign(mut self, sign: Option<Sign>) -> Self {
+        if let Some(Block::Paragraph(first)) = self.blocks.first_mut() {
+            first.sign = sign;
+        }
+        self
+    }
+
+    /// The same with another beginning of its first paragraph: used where the text stands whole in the first line.
+    #[must_use]
+    pub fn opened_by(mut self, text: &str, ink: Ink) -> Self {
+        if let Some(Block::Paragraph(first)) = self.blocks.first_mut() {
+            first.opening = Some((text.to_owned(), ink));
+        }
+        self
+    }
+}
+
+impl From<Vec<Block>> for Page {
+    fn from(blocks: Vec<Block>) -> Self {
+        Self { blocks }
+    }
+}
+
+impl From<Block> for Page {
+    fn from(block: Block) -> Self {
+        Self { blocks: vec![block] }
+    }
+}
+
+impl From<Table> for Page {
+    fn from(table: Table) -> Self {
+        Block::Table(table).into()
+    }
+}
+
+impl<T: Into<Page>> Add<T> for Table {
+    type Output = Page;
+
+    fn add(self, more: T) -> Page {
+        Page::from(self) + more
+    }
+}
+
+impl<T: Into<Self>> Add<T> for Page {
+    type Output = Self;
+
+    fn add(mut self, more: T) -> Self {
+        self += more;
+        self
+    }
+}
+
+impl<T: Into<Self>> AddAssign<T> for Page {
+    fn add_assign(&mut self, more: T) {
+        self.blocks.extend(more.into().blocks);
+    }
+}
+
+impl<T: Into<Self>> Extend<T> for Page {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, pages: I) {
+        pages.into_iter().for_each(|page| *self += page);
+    }
+}
+
+impl<T: Into<Self>> FromIterator<T> for Page {
+    fn from_iter<I: IntoIterator<Item = T>>(pages: I) -> Self {
+        let mut page = Self::new();
+        page.extend(pages);
+        page
+    }
+}
+
+/// An empty line.
+#[must_use]
+pub fn space() -> Page {
+    Block::Space.into()
+}
+
+/// A line across.
+#[must_use]
+pub fn rule() -> Page {
+    Block::Rule.into()
+}
+
+/// A title, below an empty line.
+#[must_use]
+pub fn heading(text: &str) -> Page {
+    Block::Heading(text.to_owned()).into()
+}
+
+/// Lines that are shown as they are.
+#[must_use]
+pub fn raw(lines: &str, ink: Ink) -> Page {
+    Block::Raw(lines.to_owned(), ink).into()
+}
+
+/// A command of a shell, on as many lines as it takes.
+#[must_use]
+pub fn command(command: &str) -> Page {
+    Block::Command(command.to_owned()).into()
+}
+
+/// A text behind a prefix; further lines are indented to the same column.
+pub fn paragraph(prefix: &str, text: impl Into<Words>, ink: Ink) -> Page {
+    railed(prefix, &" ".repeat(width(prefix)), text, ink)
+}
+
+/// A text behind a prefix; further lines have a prefix of their own, of the same width.
+pub fn railed(prefix: &str, rail: &str, text: impl Into<Words>, ink: Ink) -> Page {
+    let (prefix, rail, text) = (prefix.to_owned(), rail.to_owned(), text.into());
+    Block::Paragraph(Paragraph { prefix, rail, text, ink, ..Paragraph::default() }).into()
+}
+
+/// A paragraph with a label in the gutter; an empty label continues the section above.
+pub fn labelled(label: &str, text: impl Into<Words>) -> Page {
+    beside(label, GUTTER, paragraph(&" ".repeat(GUTTER), text, Ink::Plain))
+}
+
+/// Puts a label beside the first block of a page, which is indented by the columns of the gutter.
+#[must_use]
+pub fn beside(label: &str, gutter: usize, mut page: Page) -> Page {
+    let label = (!label.is_empty()).then(|| (label.to_owned(), gutter));
+    match page.blocks.first_mut() {
+        Some(Block::Paragraph(first)) => first.label = label,
+        Some(Block::Table(first)) => first.label = label,
+        _ => {}
+    }
+    page
+}
+
+/// An item with what and why, and below it the cure.
+#[must_use]
+pub fn bullet(mark: &str, ink: Ink, text: &str, cure: Option<&str>) -> Page {
+    let (prefix, rail) = (format!("  {mark} "), "    ".to_owned());
+    let item = Paragraph { prefix, rail, text: text.into(), ink, only_mark: true, ..Paragraph::default() };
+    let mut page: Page = Block::Paragraph(item).into();
+    page.extend(cure.filter(|cure| !cure.is_empty()).map(|cure| paragraph("    → ", cure, Ink::Plain)));
+    page
+}
+
+/// The first of some pages that fits, else the last.
+#[must_use]
+pub fn fitting(pages: Vec<Page>, fit: Fit) -> Page {
+    Block::Fitting(pages, fit).into()
+}
+
+/// What is shown where something was left out because a page is narrow.
+#[must_use]
+pub fn if_narrow(page: Page) -> Page {
+    Block::IfNarrow(page).into()
+}
+
+/// What a terminal shows, and what a browser shows in its place.
+#[must_use]
+pub fn variants(terminal: Page, browser: Page) -> Page {
+    if terminal == browser { terminal } else { Block::Variants { terminal, browser }.into() }
+}
+
+/// A text as a terminal writes it before its lines are broken.
+pub(crate) fn written(words: &Words, style: &Style) -> String {
+    spoken(&words.text(style), style)
+}

@@ -1,0 +1,318 @@
+//! A page as elements of HTML.
+
+mod chart;
+mod escape;
+mod map;
+
+use crate::block::{Block, Page, Paragraph};
+use crate::legend::Signs;
+use crate::map::PairMap;
+use crate::plot::Plot;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Column, Table};
+use crate::terminal::{bin_size, drawing, shaded};
+use crate::text::{flowing, spoken};
+use escape::json;
+pub use escape::text as escaped;
+use escape::text;
+
+/// What a part of a page is made of.
+struct Elements<'a> {
+    style: Style,
+    /// Names of elements begin with this.
+    id: &'a str,
+    out: String,
+    /// The signs in use so far.
+    signs: Signs,
+    /// Lines that are shown as they are, until something else comes.
+    lines: String,
+    /// The heading that the next table or chart is under.
+    title: String,
+    /// Whether a section is open.
+    open: bool,
+    charts: usize,
+}
+
+/// The elements of a page; their names begin with `id`.
+#[must_use]
+pub fn html(page: &Page, id: &str, style: &Style) -> String {
+    // What stands in characters, for readers without the script, is as wide as a page may be.
+    let style = Style { color: false, unicode: true, width: 120, ..*style };
+    let mut elements = Elements {
+        style,
+        id,
+        out: String::new(),
+        signs: Signs::default(),
+        lines: String::new(),
+        title: String::new(),
+        open: false,
+        charts: 0,
+    };
+    elements.page(page);
+    elements.end_lines();
+    elements.close();
+    elements.out
+}
+
+impl Elements<'_> {
+    fn page(&mut self, page: &Page) {
+        page.blocks().iter().for_each(|block| self.block(block));
+    }
+
+    fn block(&mut self, block: &Block) {
+        let style = self.style;
+        match block {
+            Block::Space if self.lines.is_empty() => return,
+            Block::Space => return self.lines.push('\n'),
+            Block::Raw(lines, _) => return self.lines.push_str(&format!("{lines}\n")),
+            Block::Command(command) => return self.lines.push_str(&format!("{command}\n")),
+            Block::Fitting(pages, _) => return pages.iter().take(1).for_each(|page| self.page(page)),
+            Block::Variants { browser, .. } => return self.page(browser),
+            // There is room.
+            Block::IfNarrow(_) => return,
+            _ => self.end_lines(),
+        }
+        match block {
+            Block::Heading(title) => self.section(&spoken(title, &style), "h3"),
+            Block::Rule => self.close(),
+            Block::Paragraph(p) => self.paragraph(p),
+            Block::Table(table) => self.table(&table.in_style(&style)),
+            Block::Plot(plot) => {
+                let drawn = Plot { unit_in_heading: false, ..plot.clone() };
+                self.chart("chart", &chart::json(plot, &style), &drawing(&drawn, &style));
+            }
+            Block::Map(map) => self.map(map),
+            Block::Legend(legend) => {
+                let text = legend.below(self.signs, &style);
+                self.paragraph(&Paragraph { text: text.into(), ..Paragraph::default() });
+            }
+            _ => {}
+        }
+    }
+
+    fn end_lines(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        if !lines.is_empty() {
+            self.out.push_str(&format!("<pre>{}</pre>\n", text(lines.trim_end())));
+        }
+    }
+
+    fn paragraph(&mut self, p: &Paragraph) {
+        let said = flowing(&p.text.text(&self.style), &self.style);
+        self.signs.add(p.sign);
+        match &p.label {
+            None if p.ink == Ink::Head => self.section(&format!("{}{said}", p.prefix.trim_start()), "h2"),
+            _ => self.out.push_str(&paragraph(p, &said)),
+        }
+    }
+
+    fn map(&mut self, map: &PairMap) {
+        let binned = map::covered(map);
+        self.section(&map.title(binned.size), "h3");
+        // Without its script a page has room for as many bins as a text.
+        let in_characters = bin_size(map);
+        let coarser = match in_characters > binned.size {
+            true => format!("  {}\n", map.title(in_characters)),
+            false => String::new(),
+        };
+        let (drawn, key) = shaded(map, &map.binned(in_characters.max(binned.size)), &self.style);
+        self.chart("map", &map::json(map, &binned), &format!("{coarser}{drawn}  {key}\n"));
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.open) {
+            self.out.push_str("</section>\n");
+        }
+    }
+
+    fn section(&mut self, title: &str, level: &str) {
+        self.close();
+        self.open = true;
+        title.clone_into(&mut self.title);
+        self.out.push_str(&format!("<section>\n<{level}>{}</{level}>\n", text(title)));
+    }
+
+    fn chart(&mut self, class: &str, data: &str, drawn: &str) {
+        self.charts += 1;
+        let (id, title) = (format!("{}-{class}-{}", self.id, self.charts), text(&self.title));
+        self.out.push_str(&format!(
+            "<figure class=\"{class}\" id=\"{id}\" aria-label=\"{title}\"><pre class=\"drawn\">{}</pre>\
+             <script type=\"application/json\">{}</script></figure>\n",
+            text(drawn.trim_end()),
+            json(data)
+        ));
+    }
+
+    fn table(&mut self, table: &Table) {
+        if let Some((label, _)) = &table.label {
+            let beside = Paragraph { label: Some((label.clone(), 0)), ..Paragraph::default() };
+            self.out.push_str(&paragraph(&beside, ""));
+        }
+        self.signs.add_table(table);
+        let title = if self.title.is_empty() { "Results" } else { &self.title };
+        let title = text(title);
+        let range = heat_range(table);
+        let class = if range.is_some() { " class=\"heat\"" } else { "" };
+        self.out.push_str(&format!(
+            "<div class=\"scroll\" role=\"region\" aria-label=\"{title}\" tabindex=\"0\">\
+             <table{class}><caption>{title}</caption>\n{}<tbody>\n",
+            head(table)
+        ));
+        for row in &table.rows {
+            self.out.push_str("<tr>");
+            for (at, column) in table.columns.iter().enumerate() {
+                let empty = Cell::default();
+                self.out.push_str(&cell(row.get(at).unwrap_or(&empty), column.align, at < table.names, range));
+            }
+            self.out.push_str("</tr>\n");
+        }
+        self.out.push_str("</tbody></table></div>\n");
+        for said in table.remarks_below() {
+            let prefix = " ".repeat(table.indent);
+            let said = spoken(&said, &self.style);
+            self.out.push_str(&paragraph(&Paragraph { prefix, ink: Ink::Dim, ..Paragraph::default() }, &said));
+        }
+    }
+}
+
+/// A paragraph that says a text.
+fn paragraph(p: &Paragraph, said: &str) -> String {
+    let depth = p.prefix.len() - p.prefix.trim_start().len();
+    // What goes on under a label stands beside it.
+    let deep = match depth {
+        0..=2 => "",
+        3..=7 => " deep",
+        _ => " under",
+    };
+    let class = format!("{}{}", ink_class(p.ink), if p.label.is_none() { deep } else { "" });
+    let mark = match p.prefix.trim() {
+        "" => String::new(),
+        mark => format!("<span class=\"mark\">{}</span> ", text(mark)),
+    };
+    match &p.label {
+        None => format!("<p class=\"{class}\">{mark}{}</p>\n", text(said)),
+        Some((label, _)) => {
+            format!("<p class=\"{class} labelled\"><b>{}</b> <span>{mark}{}</span></p>\n", text(label), text(said))
+        }
+    }
+}
+
+fn ink_class(ink: Ink) -> &'static str {
+    match ink {
+        Ink::Plain => "plain",
+        Ink::Head => "head",
+        Ink::Dim => "dim",
+        Ink::Good => "good",
+        Ink::Warn => "warn",
+        Ink::Bad => "bad",
+        Ink::Series(_) => "bar",
+    }
+}
+
+fn head(table: &Table) -> String {
+    let heads: Vec<String> = table.columns.iter().map(|c| c.head.join(" ").trim().to_owned()).collect();
+    if heads.iter().all(String::is_empty) {
+        return String::new();
+    }
+    let mut over = String::new();
+    let mut at = 0;
+    while at < heads.len() && !table.over.is_empty() {
+        let spanned = table.over.iter().find(|(first, count, _)| *first == at && *count > 0);
+        match spanned {
+            Some((_, count, title)) => {
+                over.push_str(&format!("<th colspan=\"{count}\" scope=\"colgroup\">{}</th>", text(title)));
+                at += count;
+            }
+            None => {
+                over.push_str("<td></td>");
+                at += 1;
+            }
+        }
+    }
+    let over = if over.is_empty() { over } else { format!("<tr class=\"over\">{over}</tr>\n") };
+    let column = |(head, column): (&String, &Column)| match head.as_str() {
+        "" => "<td></td>".to_owned(),
+        head => format!("<th scope=\"col\"{}>{}</th>", flush(column.align), text(head)),
+    };
+    let columns: String = heads.iter().zip(&table.columns).map(column).collect();
+    format!("<thead>\n{over}<tr>{columns}</tr>\n</thead>\n")
+}
+
+fn flush(align: Align) -> &'static str {
+    if align == Align::Right { " class=\"number\"" } else { "" }
+}
+
+/// The least and the greatest of the values that colour a table.
+fn heat_range(table: &Table) -> Option<(f64, f64)> {
+    let values = table.cells().filter_map(|cell| cell.heat).filter(|heat| heat.is_finite() && *heat > 0.0);
+    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(low, high), heat| (low.min(heat), high.max(heat)));
+    (low < high).then_some((low, high))
+}
+
+fn cell(cell: &Cell, align: Align, names: bool, range: Option<(f64, f64)>) -> String {
+    let shown = cell.text.trim();
+    // Where the value is between the least and the greatest: in factors, as latencies and rates are compared.
+    let heat = cell.heat.zip(range).filter(|(heat, _)| heat.is_finite() && *heat > 0.0);
+    let heat = heat.map_or_else(String::new, |(heat, (low, high))| {
+        format!(" style=\"--of:{:.2}\"", (heat / low).ln() / (high / low).ln())
+    });
+    let mut class = if align == Align::Right { vec!["number"] } else { Vec::new() };
+    if !matches!(cell.ink, Ink::Plain) {
+        class.push(ink_class(cell.ink));
+    }
+    if !heat.is_empty() {
+        class.push("hot");
+    }
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{}\"", class.join(" ")) };
+    let shown = marked(shown);
+    if names && !shown.is_empty() {
+        format!("<th scope=\"row\"{class}>{shown}</th>")
+    } else {
+        format!("<td{class}{heat}>{shown}</td>")
+    }
+}
+
+/// A cell's text, its mark with what the mark means.
+fn marked(shown: &str) -> String {
+    let marks = [('!', "suspect"), ('✘', "invalid"), ('*', "bound")];
+    let number = |rest: &str| rest.is_empty() || rest.contains(|c: char| c.is_ascii_digit());
+    let found = marks.iter().find_map(|(mark, grade)| Some((shown.strip_suffix(*mark)?, mark, grade)));
+    match found.filter(|(rest, ..)| number(rest)) {
+        Some((rest, mark, grade)) => format!("{}<abbr title=\"{grade}\">{mark}</abbr>", text(rest)),
+        None => text(shown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{heading, paragraph, raw};
+    use crate::plot::{ROWS, Series, plot_over};
+
+    #[test]
+    fn tables_have_captions_scopes_marks_and_colours_and_no_text_is_markup() {
+        let html = |page: &Page| html(page, "s", &Style::default());
+        let mut table =
+            Table::new().column("from", Align::Left).columns_under("<b>", &["node 0", "node 1"], Align::Right);
+        let hot = |text: &str, heat: f64| Cell::inked(text, Ink::Warn).heated(Some(heat));
+        table.row(vec![Cell::new("<script>"), hot("100!", 100.0), hot("400 ", 400.0)]);
+        let page = html(&(heading("a & b") + table));
+        assert!(page.contains("<caption>a &amp; b</caption>"), "{page}");
+        assert!(page.contains("<th scope=\"row\">&lt;script&gt;</th>"), "{page}");
+        assert!(page.contains("--of:0.00\">100<abbr title=\"suspect\">!</abbr></td>"), "{page}");
+        assert!(page.contains("--of:1.00\">400</td>") && page.contains("colspan=\"2\""), "{page}");
+        let injected = paragraph("", "\u{1}</p><script>alert(1)</script>", Ink::Plain) + raw("<b>raw</b>", Ink::Plain);
+        let page = html(&injected);
+        assert!(!page.contains("<script") && !page.contains("<b>raw"), "{page}");
+    }
+
+    /// A currency comes from a price file.
+    #[test]
+    fn a_unit_of_a_document_is_no_markup() {
+        let series = vec![Series { points: vec![(1.0, 2.0), (2.0, 3.0)], ..Series::default() }; 2];
+        let plot = Plot { unit: "EUR\n</script>x".into(), series, rows: ROWS, ..Plot::default() };
+        let page = html(&plot_over(plot, "tenants\n</pre>y"), "s", &Style::default());
+        assert_eq!(page.matches("</script>").count(), 1, "{page}");
+        assert_eq!(page.matches("</pre>").count(), 1, "{page}");
+    }
+}

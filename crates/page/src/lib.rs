@@ -1,0 +1,39 @@
+//! Pages as values: a [`Page`] is a list of blocks, and a backend decides how they look.
+//!
+//! Views add headings, paragraphs, tables, plots and maps to a page. [`terminal`] lays it out in columns, [`html`] makes
+//! elements of it for a browser, [`markdown`] writes it for wikis and pull requests. What depends on the room there is (wrapped lines, tables that are cut, plots in
+//! characters) is decided here and nowhere else.
+
+#![forbid(unsafe_code)]
+
+mod block;
+mod html;
+mod legend;
+mod map;
+mod markdown;
+mod number;
+mod plot;
+mod round;
+mod scale;
+mod style;
+mod table;
+mod terminal;
+mod text;
+
+pub use block::{
+    Block, Fit, Page, Paragraph, Words, beside, bullet, command, fitting, heading, if_narrow, items, items_of,
+    labelled, paragraph, railed, raw, rule, space, variants,
+};
+pub use html::{escaped, html};
+pub use legend::{Key, Legend, Sign};
+pub use map::PairMap;
+pub use markdown::{escaped_markdown, markdown};
+pub use number::{
+    Number, achieved, bound_sign, graded, hertz, measured_size, median, nanoseconds, percent, rate, seconds,
+    short_size, size, time_unit, unit_name, value, with_interval,
+};
+pub use plot::{Plot, PointAbout, ROWS, Series, letter, plot, plot_over};
+pub use style::{Ink, RateUnit, Style, grade_ink};
+pub use table::{Align, Cell, Table};
+pub use terminal::terminal;
+pub use text::{GUTTER, clean, glued, left, right, spoken, width, wrap};

@@ -1,0 +1,156 @@
+//! A page as Markdown, with the tables of GitHub.
+
+use crate::block::{Block, Page, Paragraph};
+use crate::legend::Signs;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Column, Table};
+use crate::terminal::{bin_size, drawing, shaded};
+use crate::text::{flowing, spoken};
+
+/// A page as Markdown.
+#[must_use]
+pub fn markdown(page: &Page, style: &Style) -> String {
+    let style = Style { color: false, ..*style };
+    let mut text = Text { style, out: String::new(), signs: Signs::default(), in_list: false };
+    text.page(page);
+    text.out
+}
+
+/// A text that Markdown shows as it is.
+#[must_use]
+pub fn escaped_markdown(text: &str, style: &Style) -> String {
+    let mut out = String::new();
+    for c in spoken(text, style).chars() {
+        if matches!(c, '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' | '@') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+struct Text {
+    style: Style,
+    out: String,
+    /// The signs in use so far.
+    signs: Signs,
+    /// Whether the block before was an item of a list.
+    in_list: bool,
+}
+
+impl Text {
+    fn page(&mut self, page: &Page) {
+        page.blocks().iter().for_each(|block| self.block(block));
+    }
+
+    fn block(&mut self, block: &Block) {
+        let style = self.style;
+        match block {
+            Block::Space => {}
+            Block::Rule => self.write("---\n", false),
+            Block::Heading(title) => self.write(&format!("## {}\n", self.text(title)), false),
+            Block::Paragraph(p) => self.paragraph(p),
+            Block::Table(table) => {
+                self.signs.add_table(table);
+                self.table(&table.in_style(&style));
+            }
+            Block::Plot(plot) => self.fenced(&drawing(plot, &style)),
+            Block::Map(map) => {
+                let binned = map.binned(bin_size(map));
+                self.write(&format!("## {}\n", self.text(&map.title(binned.size))), false);
+                let (drawn, key) = shaded(map, &binned, &style);
+                self.fenced(&format!("{drawn}{key}\n"));
+            }
+            Block::Raw(lines, _) | Block::Command(lines) => self.fenced(&format!("{lines}\n")),
+            Block::Legend(legend) => {
+                let text = legend.below(self.signs, &style);
+                self.write(&format!("{}\n", self.text(&flowing(&text, &style))), false);
+            }
+            // There is room.
+            Block::Fitting(pages, _) => pages.iter().take(1).for_each(|page| self.page(page)),
+            Block::IfNarrow(_) => {}
+            Block::Variants { terminal, .. } => self.page(terminal),
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        escaped_markdown(text, &self.style)
+    }
+
+    /// Blocks stand apart, but for the items of a list.
+    fn write(&mut self, lines: &str, is_item: bool) {
+        if !(self.out.is_empty() || self.in_list && is_item) {
+            self.out.push('\n');
+        }
+        self.in_list = is_item;
+        self.out.push_str(lines);
+    }
+
+    fn fenced(&mut self, lines: &str) {
+        self.write(&format!("```text\n{lines}```\n"), false);
+    }
+
+    fn paragraph(&mut self, p: &Paragraph) {
+        self.signs.add(p.sign);
+        let said = self.text(&p.text.flowing(&self.style));
+        let mark = p.prefix.trim();
+        let level = if self.out.is_empty() { "#" } else { "##" };
+        match (&p.label, mark) {
+            (Some((label, _)), _) => self.write(&format!("**{}** {said}\n", self.text(label)), false),
+            (None, _) if p.ink == Ink::Head => {
+                let said = format!("{level} {} {said}", self.text(mark));
+                self.write(&format!("{}\n", said.replacen("  ", " ", 1)), false);
+            }
+            (None, "") => self.write(&format!("{said}\n"), false),
+            (None, "•" | "*" | "-") => self.write(&format!("* {said}\n"), true),
+            // A cure belongs to the item before it.
+            (None, "→" | "->") if self.in_list => self.write(&format!("  * {mark} {said}\n"), true),
+            (None, mark) => self.write(&format!("* {} {said}\n", self.text(mark)), true),
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let over = |at: usize| table.over.iter().find(|(first, count, _)| (*first..first + count).contains(&at));
+        let head = |(at, column): (usize, &Column)| {
+            let head = column.head.iter().flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ");
+            self.text(&over(at).map_or_else(|| head.clone(), |(_, _, over)| format!("{over}: {head}")))
+        };
+        let heads = line(table.columns.iter().enumerate().map(head).collect());
+        let rule = table.columns.iter().map(|column| if column.align == Align::Right { "---:" } else { "---" });
+        let mut out = heads + &line(rule.map(str::to_owned).collect());
+        for row in &table.rows {
+            let cell = |at: usize| row.get(at).map_or_else(String::new, |cell| self.text(cell.text.trim()));
+            out.push_str(&line((0..table.columns.len()).map(cell).collect()));
+        }
+        self.write(&out, false);
+        for said in table.remarks_below() {
+            self.write(&format!("{}\n", self.text(&said)), false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{bullet, heading, labelled, paragraph, raw, space};
+    use crate::table::Cell;
+
+    #[test]
+    fn each_block_has_its_form() {
+        let mut table =
+            Table::new().column("tier", Align::Left).columns_under("one core", &["read|GB/s"], Align::Right);
+        table.row(vec![Cell::new("L1 | *"), Cell::new("9.1!")]);
+        let page = paragraph("", "a run", Ink::Head)
+            + heading("The <ladder>")
+            + table
+            + bullet("!", Ink::Warn, "what", Some("cure"))
+            + bullet("!", Ink::Warn, "more", None)
+            + space()
+            + labelled("nodes", "two")
+            + raw("as it is", Ink::Plain);
+        let wanted = "# a run\n\n## The \\<ladder\\>\n\n| tier | one core: read GB/s |\n| --- | ---: |\n| L1 \\| \\* | 9.1! |\n\n\
+                      * ! what\n  * → cure\n* ! more\n\n**nodes** two\n\n```text\nas it is\n```\n";
+        assert_eq!(markdown(&page, &Style::default()), wanted);
+    }
+}

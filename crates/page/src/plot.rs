@@ -1,0 +1,157 @@
+//! Curves as data.
+
+use serde::Serialize;
+
+use crate::block::{Block, Page};
+use crate::scale::Scale;
+
+/// One curve.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// Its name; empty where it is the only one.
+    pub name: String,
+    /// Size in bytes (or what else the x axis has), value in the axis's unit.
+    pub points: Vec<(f64, f64)>,
+    /// What a browser shows of each point beside its place, in the units of the axes; empty where nothing is known.
+    pub about: Vec<PointAbout>,
+    /// Whether the points are places by themselves, without a line between them.
+    pub scatter: bool,
+    /// Whether it is drawn before the others, so that their points cover its own.
+    pub behind: bool,
+}
+
+/// What is known of a point beside its place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PointAbout {
+    /// The lower end of its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// What a program got during the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now: Option<f64>,
+    /// The grade, where it is not trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grade: Option<String>,
+    /// Why it is not trusted, in a few words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// What the point is of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub of: String,
+}
+
+impl PointAbout {
+    /// A point that stands for several between two ends.
+    #[must_use]
+    pub fn between(low: f64, high: f64, of: String) -> Self {
+        Self { low: Some(rounded(low)), high: Some(rounded(high)), of, ..Self::default() }
+    }
+
+    /// The same with the ends of an interval and what a program got, in units of the axis.
+    #[must_use]
+    pub fn reaching(self, ends: Option<(f64, f64)>, now: Option<f64>) -> Self {
+        let (low, high) = (ends.map(|(low, _)| rounded(low)), ends.map(|(_, high)| rounded(high)));
+        Self { low, high, now: now.map(rounded), ..self }
+    }
+
+    /// Adds to what the point is of.
+    pub fn add(&mut self, more: &str) {
+        if !self.of.is_empty() && !more.is_empty() {
+            self.of.push_str(", ");
+        }
+        self.of.push_str(more);
+    }
+
+    /// The same with a name.
+    #[must_use]
+    pub fn named(self, of: String) -> Self {
+        Self { of, ..self }
+    }
+}
+
+/// Five digits are more than any picture shows.
+pub(crate) fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+/// What the x axis is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Abscissa {
+    /// Sizes, on a logarithmic scale.
+    Size,
+    /// Anything from zero on, on a linear scale.
+    Linear,
+}
+
+/// What to draw.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plot {
+    /// Unit of the y axis.
+    pub unit: String,
+    /// Whether the heading above has the unit, so that lines of characters need not repeat it.
+    pub unit_in_heading: bool,
+    /// Logarithmic y: for latency, where tiers are factors apart. Linear for bandwidth, whose zero means something.
+    pub log_y: bool,
+    /// The curves.
+    pub series: Vec<Series>,
+    /// Names for places on the x axis (declared cache sizes, knees).
+    pub marks: Vec<(f64, String)>,
+    /// A value of y to compare with, and its name: drawn as a dotted line where it is near the curves.
+    pub level: Option<(f64, String)>,
+    /// Rows of a drawing in characters.
+    pub rows: usize,
+    /// The unit of a linear x axis from zero; `None` where the axis is of sizes.
+    pub x_unit: Option<String>,
+}
+
+/// Default rows of a drawing: 32 dots separate tiers, and two plots still fit one screen.
+pub const ROWS: usize = 8;
+
+impl Plot {
+    /// The points of each curve that can be drawn: over sizes in their order, over anything else in the order given, so that a
+    /// curve may turn back.
+    pub(crate) fn drawable(&self) -> Vec<Vec<(f64, f64)>> {
+        let is_size = self.x_unit.is_none();
+        let fits = |&&(x, y): &&(f64, f64)| {
+            let has_x = if is_size { x > 0.0 } else { x >= 0.0 };
+            x.is_finite() && y.is_finite() && has_x && (y > 0.0 || !self.log_y && y == 0.0)
+        };
+        let one = |series: &Series| {
+            let mut points: Vec<(f64, f64)> = series.points.iter().filter(fits).copied().collect();
+            if is_size {
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            points
+        };
+        self.series.iter().map(one).collect()
+    }
+
+    pub(crate) fn abscissa(&self) -> Abscissa {
+        if self.x_unit.is_none() { Abscissa::Size } else { Abscissa::Linear }
+    }
+
+    fn page(self) -> Page {
+        if Scale::new(&self, &self.drawable(), 0).is_some() { Block::Plot(self).into() } else { Page::new() }
+    }
+}
+
+/// Curves over size; empty when no point can be drawn.
+#[must_use]
+pub fn plot(plot: Plot) -> Page {
+    Plot { x_unit: None, ..plot }.page()
+}
+
+/// Curves over a linear axis from zero, whose unit stands at its end. Empty when no point can be drawn.
+#[must_use]
+pub fn plot_over(plot: Plot, x_unit: &str) -> Page {
+    Plot { x_unit: Some(x_unit.to_owned()), ..plot }.page()
+}
+
+/// The letter that marks a series where it ends: colour is never the only signal.
+#[must_use]
+pub fn letter(series: usize) -> char {
+    char::from(b'a' + (series % 26) as u8)
+}

@@ -1,0 +1,51 @@
+//! What is known of a point of a plot beside its place.
+
+use tiermark_model::{Finding, Grade, Interval, Observation, Verdict};
+use tiermark_page::PointAbout;
+
+use crate::reasons::kinds;
+
+/// The grade and its reasons; nothing of a trusted number.
+fn graded(verdict: &Verdict) -> PointAbout {
+    if verdict.grade == Grade::Trusted {
+        return PointAbout::default();
+    }
+    PointAbout { grade: Some(verdict.grade.to_string()), why: kinds(verdict), ..PointAbout::default() }
+}
+
+fn ends(interval: Option<Interval>, scale: f64) -> Option<(f64, f64)> {
+    interval.map(|interval| (interval.low / scale, interval.high / scale))
+}
+
+/// What is known of an observation, in units of the axis.
+pub(crate) fn observed(o: &Observation, scale: f64) -> PointAbout {
+    graded(&o.verdict).reaching(ends(o.interval, scale), o.now.map(|now| now.median / scale))
+}
+
+/// What is known of a finding, in units of the axis.
+pub(crate) fn found(f: &Finding, scale: f64) -> PointAbout {
+    graded(&f.verdict).reaching(ends(f.interval, scale), None)
+}
+
+/// A point that is drawn as doubtful or not, and what it is of.
+pub(crate) fn doubtful(doubtful: bool, of: String) -> PointAbout {
+    let grade = doubtful.then(|| Grade::Suspect.to_string());
+    PointAbout { grade, of, ..PointAbout::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::{Labels, Metric, Reason};
+
+    use super::*;
+
+    #[test]
+    fn a_point_that_is_not_trusted_says_why() {
+        let mut seen = Observation::new("a", Labels::new(), Metric::Latency);
+        assert_eq!(observed(&seen, 1.0), PointAbout::default());
+        seen.verdict.bound(Reason::NotSharp { share: 0.01 });
+        seen.verdict.bound(Reason::NotReproduced { reached: 1 });
+        let about = observed(&seen, 1.0);
+        assert_eq!((about.grade.as_deref(), about.why.as_str()), (Some("bound"), "not sharp, not reached again"));
+    }
+}
