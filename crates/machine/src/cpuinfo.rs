@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, CpuModel, DisputedFact, IdSet};
+use tiermark_model::{CpuId, CpuModel, DisputedFact, IdSet, KIB};
 
 use crate::arm;
 use crate::cpus::CPU_DIR;
@@ -17,6 +17,8 @@ pub(crate) struct CpuInfo {
     pub(crate) sockets: BTreeMap<CpuId, u32>,
     /// `core id` of each processor that has one.
     pub(crate) cores: BTreeMap<CpuId, u32>,
+    /// `cache size` of the first processor: on Intel's that of its last level, on AMD's that of L2.
+    pub(crate) cache_bytes: Option<u64>,
     /// The first processor's identity.
     pub(crate) model: CpuModel,
     /// The core of each processor on Arm.
@@ -94,6 +96,9 @@ fn parse(text: &str) -> CpuInfo {
             fields.entry(key).or_insert(value);
         }
     }
+    info.cache_bytes = fields
+        .get("cache size")
+        .and_then(|size| size.strip_suffix("KB")?.trim_end().parse::<u64>().ok()?.checked_mul(KIB));
     info.model = model(&fields);
     info.cores_on_arm = cores;
     info

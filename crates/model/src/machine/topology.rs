@@ -141,6 +141,14 @@ impl Machine {
         total(reached.filter_map(|c| c.bytes)).min(MOST_CACHE_BYTES)
     }
 
+    /// As [`Self::reachable_cache_bytes`]; `None` where a cpu's last cache may be larger than all that is known: it is listed without a
+    /// size, or no third level is listed. The system caches of many Arm servers, and those that a hypervisor hides, are listed nowhere.
+    pub fn all_cache_bytes(&self, cpus: &IdSet) -> Option<u64> {
+        let last = |cpu| self.data_caches().filter(|c| c.cpus.contains(cpu)).max_by_key(|c| c.level);
+        let is_known = |cpu| last(cpu).is_some_and(|cache| cache.level >= 3 && cache.bytes.is_some());
+        cpus.iter().all(is_known).then(|| self.reachable_cache_bytes(cpus))
+    }
+
     /// The given cpus ordered so that every physical core comes before any SMT sibling; cores in machine order.
     pub fn cores_first(&self, cpus: &IdSet) -> Vec<CpuId> {
         // The rank is taken among the given cpus: if only the second sibling of a core is allowed, it is that core's first.
