@@ -119,7 +119,7 @@ fn of_text(text: SystemText, machine: &Machine) -> Option<String> {
         SystemText::Kernel => system.kernel.clone(),
         SystemText::Bios => system.bios.clone(),
         SystemText::Microcode => machine.cpu_model.microcode.clone(),
-        SystemText::HugePages => system.thp.clone(),
+        SystemText::HugePages => system.thp_mode().map(str::to_owned),
         SystemText::Governor => system.governor.clone(),
     }
 }

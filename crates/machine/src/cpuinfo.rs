@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_model::messages::machine as messages;
 use tiermark_model::{CpuId, CpuModel, DisputedFact, IdSet, KIB};
 
 use crate::arm;
@@ -68,7 +69,11 @@ const MOST_FIELDS: usize = 1024;
 
 /// Reads `/proc/cpuinfo`; all fields are empty if the file does not exist.
 pub(crate) fn read(reader: &Reader<'_>) -> CpuInfo {
-    reader.lines("proc/cpuinfo").map(|text| parse(&text)).unwrap_or_default()
+    let text = reader.lines("proc/cpuinfo").unwrap_or_default();
+    if !text.contains(':') {
+        reader.refuse(messages::file_without("/proc/cpuinfo", "processor"));
+    }
+    parse(&text)
 }
 
 fn parse(text: &str) -> CpuInfo {

@@ -113,13 +113,29 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuT
     }
 }
 
+/// The kernel's package id of each cpu; of threads that share a core, the id that more cpus of the machine have: no core is in two
+/// packages.
+fn packages(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, i64> {
+    let own = |place: &CpuTopology| place.package.unwrap_or(-1);
+    let mut holders: BTreeMap<i64, usize> = BTreeMap::new();
+    places.values().for_each(|place| *holders.entry(own(place)).or_default() += 1);
+    let of = |place: &CpuTopology| {
+        let threads = place.siblings.iter().flat_map(IdSet::iter).filter_map(|cpu| places.get(&cpu));
+        let ids = threads.filter(|thread| thread.siblings == place.siblings).map(own);
+        // Its own id wins a draw.
+        ids.max_by_key(|id| (holders[id], *id == own(place))).unwrap_or_else(|| own(place))
+    };
+    places.iter().map(|(id, place)| (*id, of(place))).collect()
+}
+
 /// The socket of each cpu: the kernel's package id if these differ between packages, else packages are numbered.
 ///
 /// On s390 all ids are -1, and some Itanium boards repeat ids: only the sets of siblings differ there.
 fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
+    let packages = packages(places);
     let mut groups: BTreeMap<i64, HashSet<Option<&IdSet>>> = BTreeMap::new();
-    for place in places.values() {
-        groups.entry(place.package.unwrap_or(-1)).or_default().insert(place.package_cpus.as_ref());
+    for (id, place) in places {
+        groups.entry(packages[id]).or_default().insert(place.package_cpus.as_ref());
     }
     // Sets that overlap are damage, not packages.
     let is_apart = |sets: &HashSet<Option<&IdSet>>| {
@@ -134,7 +150,7 @@ fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
     places
         .iter()
         .map(|(&id, place)| {
-            let package = place.package.unwrap_or(-1);
+            let package = packages[&id];
             if let (true, Ok(socket)) = (trusted, u32::try_from(package)) {
                 return (id, socket);
             }
@@ -183,8 +199,11 @@ fn dispute_packages(
             reader.contradict(fact, (NUMBER, &number), ("/proc/cpuinfo", &other));
         })
     };
-    // One of each is enough: a wrong number contradicts the sets of all its neighbours.
-    let _ = (places.iter().find_map(dispute), places.iter().find_map(by_cpuinfo));
+    // One of each is enough: a wrong number contradicts the sets of all its neighbours. It is named before these.
+    let packages = packages(places);
+    let is_wrong = |(id, place): &(&CpuId, &CpuTopology)| place.package.is_some_and(|own| own != packages[id]);
+    let mut wrong_first = places.iter().filter(is_wrong).chain(places.iter());
+    let _ = (wrong_first.find_map(dispute), places.iter().find_map(by_cpuinfo));
 }
 
 fn of_cpus(cpus: &IdSet) -> String {

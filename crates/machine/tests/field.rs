@@ -331,3 +331,41 @@ fn no_more_memory_is_available_than_there_is() {
     let [used, set_aside] = said(&m, DisputedFact::AvailableMemory).unwrap();
     assert!(used == "16 GiB" && set_aside.starts_with("85.8"), "{used} {set_aside}");
 }
+
+#[test]
+fn swap_that_no_file_lists_is_that_of_meminfo() {
+    let with = |swaps: Option<&str>, meminfo: &str| {
+        let meminfo = format!("MemTotal: 16777216 kB\n{meminfo}");
+        let swaps = swaps.map(|text| ("proc/swaps", text));
+        changed(&swaps.into_iter().chain([("proc/meminfo", meminfo.as_str())]).collect::<Vec<_>>())
+    };
+    let (head, area) = ("Filename Type Size Used Priority", "/dev/sda2 partition 1000000 0 -2");
+    let listed = format!("{head}\n{area}");
+    let unlisted = with(None, "SwapTotal: 8000 kB\nSwapFree: 1000 kB");
+    assert_eq!(unlisted.system.swap_sums(), Some((8000 << 10, 7000 << 10)));
+    assert_eq!(with(None, "").system.swap_sums(), None, "nobody says");
+    assert_eq!(with(Some(head), "").system.swap_sums(), Some((0, 0)));
+    let other = with(Some(&listed), "SwapTotal: 0 kB\nSwapFree: 0 kB");
+    assert_eq!(said(&other, DisputedFact::Swap), Some(["976.56 MiB", "0 B"]));
+    assert_eq!(said(&with(Some(&listed), "SwapTotal: 1000000 kB"), DisputedFact::Swap), None);
+}
+
+#[test]
+fn files_of_every_kernel_that_say_nothing_are_not_seen() {
+    let not_seen = |files: &[(&str, &str)]| -> Vec<String> {
+        let m = changed(files);
+        m.unseen.into_iter().filter(|refusal| refusal.what.starts_with("/proc/")).map(|refusal| refusal.what).collect()
+    };
+    assert_eq!(not_seen(&[]), Vec::<String>::new());
+    assert_eq!(not_seen(&[("proc/meminfo", ""), ("proc/cpuinfo", "")]), ["/proc/cpuinfo", "/proc/meminfo"]);
+}
+
+#[test]
+fn a_thread_is_in_the_package_of_its_core() {
+    let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+    files.insert("sys/devices/system/cpu/cpu5/topology/physical_package_id".into(), "2\n".into());
+    let m = discover(&Root::from_files("test", files), &LiveFacts::default()).unwrap();
+    assert_eq!((m.sockets(), m.core_count(), m.cpu(5).unwrap().socket), (ids("0-1"), 8, 1));
+    let views = said(&m, DisputedFact::Package { cpu: 5 }).unwrap();
+    assert_eq!(views, ["that of cpus 4-7,12-15", "that of cpus 5"]);
+}

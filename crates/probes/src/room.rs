@@ -71,7 +71,7 @@ pub(crate) fn dram_bytes_over(
     let wanted = DRAM_FACTOR.saturating_mul(caches).max(floor);
     let rule = format!("{DRAM_FACTOR} x {} of caches in reach, at least {}{why}", Bytes(caches), Bytes(floor));
     let cap = memory_cap_over(machine, on, scope);
-    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), cap, caches.max(4 * MIB))?;
+    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), cap, machine.least_dram_bytes(cpus))?;
     let side = side_cache_bytes(machine, on);
     if bytes.saturating_mul(cpus.len() as u64) >= side.saturating_mul(2) {
         return Ok((bytes, rule));
@@ -95,23 +95,23 @@ pub(crate) fn behind_cache_bytes(
     let filled = (seconds * FILLED_IN_A_SECOND) as u64;
     let time = (filled.saturating_mul(cpus.len() as u64), format!("what is filled in {seconds:.0} s, --max-time"));
     let cap = memory_cap_over(machine, on, scope).min(time);
-    footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), cap, all)
+    footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), cap, all.saturating_mul(2))
 }
 
 /// Footprint of each thread, from what all threads want together, up to a limit.
 ///
 /// # Errors
-/// A [`Refusal`] if the limit is not even twice the caches.
+/// A [`Refusal`] if the limit is below the least that caches do not answer for.
 fn footprint(
     name: &str,
     cpus: &IdSet,
     (wanted, rule): (u64, &str),
     (cap, why): (u64, String),
-    caches: u64,
+    least: u64,
 ) -> Result<(u64, String), Refusal> {
     let total = wanted.min(cap);
-    if total < caches.saturating_mul(2) {
-        return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(caches)));
+    if total < least {
+        return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(least / 2)));
     }
     let threads = cpus.len().max(1) as u64;
     // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed. Many threads may have

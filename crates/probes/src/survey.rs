@@ -112,8 +112,8 @@ pub fn warnings(machine: &Machine) -> Vec<Warning> {
     if system.damon_running == Some(true) {
         warnings.push(says::damon());
     }
-    if system.thp.as_deref() == Some("never") {
-        warnings.push(says::thp_never());
+    if system.thp_mode() == Some("never") {
+        warnings.push(says::thp_never(&system.thp_file()));
     }
     // The share of cpus that may be busy before a quiet machine is no longer assumed.
     const BUSY: f64 = 0.1;

@@ -63,6 +63,8 @@ pub enum DisputedFact {
     Memory,
     /// The memory of the machine, and that of its modules.
     Modules,
+    /// The bytes of all swap areas.
+    Swap,
     /// The memory that is available, which cannot be more than there is.
     AvailableMemory,
 }
@@ -78,7 +80,12 @@ impl DisputedFact {
             | Self::CacheCpus { .. }
             | Self::Package { .. }
             | Self::Modules => true,
-            Self::OnlineCpus | Self::AllowedCpus | Self::AllowedNodes | Self::Memory | Self::AvailableMemory => false,
+            Self::OnlineCpus
+            | Self::AllowedCpus
+            | Self::AllowedNodes
+            | Self::Memory
+            | Self::AvailableMemory
+            | Self::Swap => false,
         }
     }
 }
@@ -95,6 +102,7 @@ impl fmt::Display for DisputedFact {
             Self::Package { cpu } => write!(f, "package of cpu {cpu}"),
             Self::Memory => write!(f, "memory of the machine"),
             Self::Modules => write!(f, "memory of the machine and of its modules"),
+            Self::Swap => write!(f, "swap"),
             Self::AvailableMemory => write!(f, "available memory"),
         }
     }

@@ -15,6 +15,10 @@ messages! {
     Refusal file_unreadable(path: &str, error: &str):
         "{path}", "{error}", "";
 
+    /// A file of every kernel that is missing, is empty, or lacks what it always has.
+    Refusal file_without(path: &str, what: &str):
+        "{path}", "the file is missing, or has no {what}", "mount /proc, or capture the machine again: tiermark machine --capture";
+
     /// A file whose text the kernel would not write there; `text` is its beginning.
     Refusal file_malformed(path: &str, text: &str, problem: &str):
         "{path}", "'{text}' {problem}", { TREATED_AS_ABSENT };

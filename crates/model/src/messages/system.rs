@@ -23,9 +23,8 @@ messages! {
         "stop DAMON for the run, if you started it";
 
     /// Transparent huge pages that are off.
-    Warning thp_never():
-        "transparent huge pages are off", "DRAM figures include page walks",
-        "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+    Warning thp_never(file: &str):
+        "transparent huge pages are off", "DRAM figures include page walks", "as root: echo madvise > {file}";
 
     /// A load average that says that others are at work.
     Warning load_average(load: f64, cpus: usize):

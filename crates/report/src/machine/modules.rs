@@ -18,7 +18,12 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> String {
         let (filled, empty): (Vec<&Dimm>, Vec<&Dimm>) = dimms.iter().partition(|d| d.populated);
         let bytes: u64 = filled.iter().filter_map(|d| d.bytes).fold(0, u64::saturating_add);
         let invented = if machine.system.hypervisor.is_some() { ", by the hypervisor's word" } else { "" };
-        let text = format!("{} of {} slots filled, {}{invented}", filled.len(), dimms.len(), Bytes(bytes));
+        let sum = match filled.iter().filter(|d| d.bytes.is_none()).count() {
+            0 => format!(", {}", Bytes(bytes)),
+            unknown if unknown == filled.len() => ", sizes not reported".to_owned(),
+            unknown => format!(", {} and {unknown} of unknown size", Bytes(bytes)),
+        };
+        let text = format!("{} of {} slots filled{sum}{invented}", filled.len(), dimms.len());
         out.push_str(&labelled("modules", &text, style));
         for (kind, group) in &kinds_of_modules(dimms) {
             out.push_str(&labelled("", &format!("{} {} {kind}", group.len(), style.times()), style));
