@@ -369,3 +369,38 @@ fn a_thread_is_in_the_package_of_its_core() {
     let views = said(&m, DisputedFact::Package { cpu: 5 }).unwrap();
     assert_eq!(views, ["that of cpus 4-7,12-15", "that of cpus 5"]);
 }
+
+#[test]
+fn distances_that_no_nodes_can_have_are_named() {
+    let of = |rows: [&str; 2]| {
+        let path = |node| format!("sys/devices/system/node/node{node}/distance");
+        let m = changed(&[(path(0).as_str(), rows[0]), (path(1).as_str(), rows[1])]);
+        let found = m.contradictions.iter().find(|found| matches!(found.fact, DisputedFact::Distance { .. }));
+        found.map(|found| format!("{}: {} {}", found.fact, found.used.says, found.set_aside.says))
+    };
+    assert_eq!(of(["10 21", "21 10"]), None);
+    assert_eq!(of(["0 20", "20 0"]).as_deref(), Some("distance of node 0 to node 0: 0 10"));
+    assert_eq!(of(["10 21", "31 10"]).as_deref(), Some("distance of node 0 to node 1: 21 31"));
+    assert_eq!(of(["10 255", "255 10"]).as_deref(), Some("distance of node 0 to node 1: 255 less than 255"));
+    assert_eq!(of(["10 10", "10 10"]).as_deref(), Some("distance of node 0 to node 1: 10 more than 10"));
+}
+
+#[test]
+fn an_arm_processor_that_cpuinfo_leaves_out_has_the_name_of_its_register() {
+    let midr = "0x00000000413fd0c1";
+    let dirs = (0..2).map(|cpu| format!("sys/devices/system/cpu/cpu{cpu}"));
+    let files = dirs.flat_map(|dir| {
+        [(format!("{dir}/regs/identification/midr_el1"), midr), (format!("{dir}/topology/core_id"), "0")]
+    });
+    let m = discover(&Root::from_files("test", files), &LiveFacts::default()).unwrap();
+    let model = m.cpu_model;
+    assert_eq!((model.name.as_deref(), model.vendor.as_deref()), (Some("Neoverse-N1"), Some("Arm")));
+    assert_eq!((model.model, model.arch.as_deref()), (Some(0xd0c), Some("aarch64")));
+}
+
+#[test]
+fn a_mark_before_a_text_is_no_part_of_it() {
+    let m = changed(&[("sys/devices/system/cpu/cpu1/cache/index2/size", "\u{feff}1024K")]);
+    assert_eq!(m.cache_of(1, 2).unwrap().bytes, Some(MIB));
+    assert!(!m.unseen.iter().any(|refusal| refusal.what.contains("index2")), "{:?}", m.unseen);
+}

@@ -65,6 +65,13 @@ pub enum DisputedFact {
     Modules,
     /// The bytes of all swap areas.
     Swap,
+    /// The distance between two nodes, or of one to itself.
+    Distance {
+        /// The node whose row states it.
+        from: NodeId,
+        /// The other node.
+        to: NodeId,
+    },
     /// The memory that is available, which cannot be more than there is.
     AvailableMemory,
 }
@@ -85,7 +92,8 @@ impl DisputedFact {
             | Self::AllowedNodes
             | Self::Memory
             | Self::AvailableMemory
-            | Self::Swap => false,
+            | Self::Swap
+            | Self::Distance { .. } => false,
         }
     }
 }
@@ -103,6 +111,7 @@ impl fmt::Display for DisputedFact {
             Self::Memory => write!(f, "memory of the machine"),
             Self::Modules => write!(f, "memory of the machine and of its modules"),
             Self::Swap => write!(f, "swap"),
+            Self::Distance { from, to } => write!(f, "distance of node {from} to node {to}"),
             Self::AvailableMemory => write!(f, "available memory"),
         }
     }

@@ -126,10 +126,14 @@ fn turbo(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn smt(input: &CheckInput<'_>) -> CheckResult {
+    let threads = input.machine.cpus.iter().map(|cpu| cpu.smt_rank + 1).max().unwrap_or(1);
     match input.machine.system.smt_control.as_deref() {
         None => CheckResult::not_reported(),
-        Some("on") if input.machine.cpus.iter().any(|cpu| cpu.smt_rank > 0) => {
+        Some("on") if threads > 1 => {
             CheckResult::note("on", "to switch it off: echo off > /sys/devices/system/cpu/smt/control")
+        }
+        Some(state) if threads > 1 => {
+            CheckResult::note(format!("{threads} threads a core, although the kernel's switch says '{state}'"), "")
         }
         Some("on") => CheckResult::ok("on, and no core has two threads here"),
         Some(state) => CheckResult::ok(match state {

@@ -83,7 +83,13 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
     let some: Vec<String> = sizes
         .iter()
         .filter(|pool| pool.total > 0)
-        .map(|pool| format!("{} of {} free of {}", pool.free, pool.total, Bytes(pool.page_bytes)))
+        .map(|pool| {
+            let promised = match promised(input, pool) {
+                0 => String::new(),
+                pages => format!(", {pages} of them promised to programs"),
+            };
+            format!("{} of {} free of {}{promised}", pool.free, pool.total, Bytes(pool.page_bytes))
+        })
         .collect();
     match (sizes.is_empty(), some.is_empty()) {
         (true, _) => input.none("proc/sys/vm/nr_hugepages"),
@@ -213,6 +219,12 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
     let cures: Vec<String> = unused.iter().map(|pool| given_back(input, pool)).collect();
     let value = format!("{value}; {} are in reserved huge pages that nothing uses", Bytes(held));
     CheckResult::problem(value, format!("give reserved huge pages back: {}; or measure with --pages", cures.join("; ")))
+}
+
+/// Free pages that programs mapped and did not touch yet: nobody else can have them.
+fn promised(input: &CheckInput<'_>, pool: &HugePool) -> u64 {
+    let dir = format!("sys/kernel/mm/hugepages/hugepages-{}kB", pool.page_bytes >> 10);
+    input.root.value::<u64>(&format!("{dir}/resv_hugepages")).unwrap_or_default().min(pool.free)
 }
 
 /// The command that leaves a pool the pages that are in use. The shorter one is of the default size.

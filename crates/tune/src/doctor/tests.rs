@@ -92,7 +92,7 @@ fn each_setting_has_its_verdict() {
         ("turbo", &[("sys/devices/system/cpu/intel_pstate/no_turbo", "1")], Ok),
         ("turbo", &[("sys/devices/system/cpu/cpufreq/boost", "1")], Note),
         ("SMT", &[("sys/devices/system/cpu/smt/control", "on")], Note),
-        ("SMT", &[("sys/devices/system/cpu/smt/control", "off")], Ok),
+        ("SMT", &[("sys/devices/system/cpu/smt/control", "off")], Note),
         ("isolated cpus", &[("sys/devices/system/cpu/isolated", "")], Ok),
         ("isolated cpus", &[("sys/devices/system/cpu/isolated", "2-3")], Note),
         ("tickless cpus", &[("sys/devices/system/cpu/nohz_full", "(null)")], Ok),

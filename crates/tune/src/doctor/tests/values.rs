@@ -123,3 +123,19 @@ fn channels_that_nobody_can_fill_have_no_module_to_buy() {
     });
     assert_eq!((app_direct.health, app_direct.value.as_str()), (Health::Ok, "8 of 8 slots filled"));
 }
+
+#[test]
+fn free_huge_pages_that_are_promised_are_named() {
+    let pool = "sys/devices/system/node/node0/hugepages/hugepages-2048kB";
+    let (nr, free) = (format!("{pool}/nr_hugepages"), format!("{pool}/free_hugepages"));
+    let resv = ("sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "6");
+    let row = examined(&[(nr.as_str(), "8"), (free.as_str(), "7"), resv], None)["huge pages, reserved"].clone();
+    assert_eq!(row.value, "7 of 8 free of 2 MiB, 6 of them promised to programs");
+}
+
+#[test]
+fn threads_of_a_core_are_seen_whatever_the_switch_says() {
+    let row = examined(&[("sys/devices/system/cpu/smt/control", "notsupported")], None)["SMT"].clone();
+    assert_eq!(row.health, Health::Note);
+    assert_eq!(row.value, "2 threads a core, although the kernel's switch says 'notsupported'");
+}
