@@ -178,8 +178,7 @@ fn node_size(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
 }
 
 fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Option<u32>) -> At {
-    let found = machine.real_peak();
-    let number = found.and_then(|peak| number(peak.channels.as_ref()?));
+    let number = machine.memory_channels().as_ref().and_then(number);
     At::whole(number.map(|number| Range::exactly(f64::from(number))).ok_or_else(says::channels_unknown))
 }
 

@@ -106,6 +106,9 @@ pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) 
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
     let system = &machine.system;
     let mut warnings = side_caches(machine);
+    if machine.all_cache_bytes(&machine.allowed_cpus).is_none() {
+        warnings.push(says::last_cache_unknown());
+    }
     if system.ksm == Some(1) {
         warnings.push(says::ksm());
     }

@@ -98,6 +98,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sizes_that_nobody_states_are_no_0_bytes() {
+        let said = |sizes: &[Option<u64>]| {
+            let dimm = |bytes: &Option<u64>| Dimm { bytes: *bytes, populated: true, ..Dimm::default() };
+            let machine = Machine { dimms: sizes.iter().map(dimm).collect(), ..Machine::default() };
+            modules(&machine, &Style::default()).lines().next().unwrap_or_default().to_owned()
+        };
+        assert!(said(&[None, None]).ends_with("2 of 2 slots filled, sizes not reported"));
+        assert!(said(&[Some(1 << 30), None]).ends_with("2 of 2 slots filled, 1 GiB and 1 of unknown size"));
+        assert!(said(&[Some(1 << 30)]).ends_with("1 of 1 slots filled, 1 GiB"));
+    }
+
+    #[test]
     fn a_bank_tells_slots_of_one_name_apart() {
         let dimm = |locator: &str, bank: &str| Dimm {
             locator: Some(locator.into()),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_machine::dmi;
-use tiermark_model::{Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node};
+use tiermark_model::{Bytes, Dimm, IdSet, Machine, MemoryChannels, Node};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -94,20 +94,18 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     if let Err(none) = real(input) {
         return none;
     }
-    let channels = input.machine.real_peak().and_then(|peak| peak.channels);
+    if input.machine.disputes_packages() {
+        return CheckResult::not_here(
+            "the processors' are counted by packages, which are disputed: see facts of the machine",
+        );
+    }
+    let channels = input.machine.memory_channels();
     let Some(channels @ MemoryChannels { populated, most: Some(most) }) = channels else {
         return CheckResult::not_here("slot names or processor do not show the channels");
     };
     let filled = format!("{populated} of {most} channels filled");
     if populated >= most {
         return CheckResult::ok(filled);
-    }
-    // The processors' channels are counted by sockets.
-    let is_of_sockets = |fact: &DisputedFact| matches!(fact, DisputedFact::Package { .. });
-    if input.machine.contradictions.iter().any(|found| is_of_sockets(&found.fact)) {
-        return CheckResult::not_here(format!(
-            "{populated} filled; how many there are depends on the sockets, see below"
-        ));
     }
     let (taken, cure) = to_fill(&input.machine.dimms);
     let filled = format!("{filled}{taken}");

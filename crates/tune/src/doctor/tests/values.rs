@@ -139,3 +139,10 @@ fn threads_of_a_core_are_seen_whatever_the_switch_says() {
     assert_eq!(row.health, Health::Note);
     assert_eq!(row.value, "2 threads a core, although the kernel's switch says 'notsupported'");
 }
+
+#[test]
+fn sizes_of_two_kinds_of_modules_are_told_apart() {
+    let mixed = |machine: &mut Machine| machine.dimms[0].kind = Some("DDR3".to_owned());
+    let sizes = with_board(&[(3200.0, 32); 8], mixed)["module sizes"].value.clone();
+    assert_eq!(sizes, "32 GiB each (DDR3), 32 GiB each (DDR4)");
+}
