@@ -13,6 +13,9 @@ pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
 /// Ids above this are refused where nothing but a list names them: the largest `NR_CPUS` any kernel is built with.
 const MAX_BARE_CPUS: u32 = 8192;
 
+/// Threads of a core at most: POWER has eight.
+const MOST_THREADS: usize = 8;
+
 /// Online cpus and offline ones.
 pub(crate) struct CpuSets {
     pub(crate) online: IdSet,
@@ -113,17 +116,20 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuT
     }
 }
 
-/// The kernel's package id of each cpu; of threads that share a core, the id that more cpus of the machine have: no core is in two
-/// packages.
+/// The kernel's package id of each cpu; of threads that share a core, the id that most cpus with the same set of the package have: no
+/// core is in two packages.
 fn packages(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, i64> {
     let own = |place: &CpuTopology| place.package.unwrap_or(-1);
-    let mut holders: BTreeMap<i64, usize> = BTreeMap::new();
-    places.values().for_each(|place| *holders.entry(own(place)).or_default() += 1);
+    let mut holders: HashMap<(&IdSet, i64), usize> = HashMap::new();
+    for place in places.values() {
+        place.package_cpus.iter().for_each(|set| *holders.entry((set, own(place))).or_default() += 1);
+    }
     let of = |place: &CpuTopology| {
-        let threads = place.siblings.iter().flat_map(IdSet::iter).filter_map(|cpu| places.get(&cpu));
-        let ids = threads.filter(|thread| thread.siblings == place.siblings).map(own);
+        let core = place.siblings.iter().filter(|set| set.len() <= MOST_THREADS).flat_map(IdSet::iter);
+        let ids = core.filter_map(|cpu| places.get(&cpu)).map(own);
+        let count = |id: i64| holders.get(&(place.package_cpus.as_ref()?, id)).copied();
         // Its own id wins a draw.
-        ids.max_by_key(|id| (holders[id], *id == own(place))).unwrap_or_else(|| own(place))
+        ids.max_by_key(|id| (count(*id), *id == own(place))).unwrap_or_else(|| own(place))
     };
     places.iter().map(|(id, place)| (*id, of(place))).collect()
 }

@@ -362,12 +362,14 @@ fn files_of_every_kernel_that_say_nothing_are_not_seen() {
 
 #[test]
 fn a_thread_is_in_the_package_of_its_core() {
-    let mut files = Synth { sockets: 2, ..Synth::default() }.files();
-    files.insert("sys/devices/system/cpu/cpu5/topology/physical_package_id".into(), "2\n".into());
-    let m = discover(&Root::from_files("test", files), &LiveFacts::default()).unwrap();
-    assert_eq!((m.sockets(), m.core_count(), m.cpu(5).unwrap().socket), (ids("0-1"), 8, 1));
-    let views = said(&m, DisputedFact::Package { cpu: 5 }).unwrap();
-    assert_eq!(views, ["that of cpus 4-7,12-15", "that of cpus 5"]);
+    for (wrong, its_cpus) in [("2\n", "that of cpus 5"), ("0\n", "that of cpus 0-3,5,8-11")] {
+        let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+        files.insert("sys/devices/system/cpu/cpu5/topology/physical_package_id".into(), wrong.into());
+        let m = discover(&Root::from_files("test", files), &LiveFacts::default()).unwrap();
+        assert_eq!((m.sockets(), m.core_count(), m.cpu(5).unwrap().socket), (ids("0-1"), 8, 1));
+        let views = said(&m, DisputedFact::Package { cpu: 5 }).unwrap();
+        assert_eq!(views, ["that of cpus 4-7,12-15", its_cpus]);
+    }
 }
 
 #[test]

@@ -41,9 +41,9 @@ messages! {
             let kinds = [(corrected, "corrected", soft), (uncorrected, "not corrected", hard)];
             let said = kinds.into_iter().filter_map(|(count, kind, places)| match count? {
                 0 => Some(format!("0 {kind}")),
-                count => Some(format!("{count} {kind}: {}", listed(places))),
+                count => Some(format!("{count} {kind} ({})", listed(places))),
             });
-            said.collect::<Vec<_>>().join("; ")
+            said.collect::<Vec<_>>().join(", ")
         };
 
     /// What to do about modules with errors that could not be corrected, and with errors that were.

@@ -217,7 +217,7 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
     }
     let held = tiermark_model::total(unused.iter().map(HugePool::free_bytes));
     let cures: Vec<String> = unused.iter().map(|pool| given_back(input, pool)).collect();
-    let value = format!("{value}; {} are in reserved huge pages that nothing uses", Bytes(held));
+    let value = format!("{value}, {} more in reserved huge pages that nothing uses", Bytes(held));
     CheckResult::problem(value, format!("give reserved huge pages back: {}; or measure with --pages", cures.join("; ")))
 }
 

@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "memory modules",
         on_host: true,
-        why: "without them neither the theoretical peak nor an empty memory channel can be determined",
+        why: "they decide the theoretical peak, which channels are empty, and what a footprint of DRAM is made of",
         examine: modules,
     },
     Check {
@@ -64,7 +64,7 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
         let filled = format!("{populated} of {} slots filled{invented}", input.machine.dimms.len());
         if dmi::is_memory_mode(input.machine) {
             return CheckResult::note(
-                format!("{filled}; persistent memory in Memory Mode, of which DRAM is a cache"),
+                format!("{filled}, with persistent memory in Memory Mode: DRAM is its cache"),
                 "a footprint of DRAM beyond the sizes of the DRAM modules shows the persistent memory: --sizes, --max-mem",
             );
         }

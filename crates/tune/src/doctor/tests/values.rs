@@ -12,7 +12,7 @@ fn errors_of_memory_are_named_with_all_places_of_each_kind() {
         ("sys/devices/system/edac/mc/mc1/ue_count", "1"),
     ];
     let check = examined(&files, None)["memory errors"].clone();
-    assert_eq!(check.value, "12345 corrected: mc0/dimm3 (A4); 1 not corrected: mc1");
+    assert_eq!(check.value, "12345 corrected (mc0/dimm3 (A4)), 1 not corrected (mc1)");
     let cure = check.cure.unwrap();
     assert!(cure.starts_with("replace mc1;") && cure.contains("reseat or replace mc0/dimm3 (A4)"), "{cure}");
 }
@@ -29,7 +29,7 @@ fn memory_in_reserved_huge_pages_is_given_back_by_their_number() {
         (check.value, check.cure.unwrap())
     };
     let (value, cure) = of("6900", "Hugepagesize: 2048 kB");
-    assert!(value.ends_with("; 13.48 GiB are in reserved huge pages that nothing uses"), "{value}");
+    assert!(value.ends_with(", 13.48 GiB more in reserved huge pages that nothing uses"), "{value}");
     assert!(cure.contains("sysctl vm.nr_hugepages=100;"), "{cure}");
     let (_, cure) = of("6900", "Hugepagesize: 1048576 kB");
     assert!(cure.contains("echo 100 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"), "{cure}");
