@@ -53,7 +53,7 @@ pub(crate) fn facts(run: &Run) -> Vec<FactValue> {
         (Fact::Mitigations, mitigations(system)),
         (Fact::Governor, system.governor.clone()),
         (Fact::Idle, system.idle.as_ref().map(idle)),
-        (Fact::Thp, system.thp.clone()),
+        (Fact::Thp, system.thp_mode().map(str::to_owned)),
         (Fact::ThpDefrag, system.thp_defrag.clone()),
         (Fact::NumaBalancing, count(system.numa_balancing)),
         (Fact::Ksm, count(system.ksm)),

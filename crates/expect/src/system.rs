@@ -119,7 +119,7 @@ fn of_text(text: SystemText, machine: &Machine) -> Option<String> {
         SystemText::Kernel => system.kernel.clone(),
         SystemText::Bios => system.bios.clone(),
         SystemText::Microcode => machine.cpu_model.microcode.clone(),
-        SystemText::HugePages => system.thp.clone(),
+        SystemText::HugePages => system.thp_mode().map(str::to_owned),
         SystemText::Governor => system.governor.clone(),
     }
 }
@@ -178,8 +178,7 @@ fn node_size(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
 }
 
 fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Option<u32>) -> At {
-    let found = machine.real_peak();
-    let number = found.and_then(|peak| number(peak.channels.as_ref()?));
+    let number = machine.memory_channels().as_ref().and_then(number);
     At::whole(number.map(|number| Range::exactly(f64::from(number))).ok_or_else(says::channels_unknown))
 }
 

@@ -197,8 +197,8 @@ fn settings(run: &Run) -> Vec<Scene> {
         found.push(setting("numa-balancing", Fact::Steps, if is_balancing { moved } else { 0.0 }));
     }
     found.extend(swaps(run).into_iter().map(|(word, fact, value)| setting(word, fact, value)));
-    if let Some(thp) = &system.thp {
-        let is_off = thp == "never";
+    if system.thp_mode().is_some() {
+        let is_off = !system.has_thp();
         let count: usize = run.experiments.iter().filter(|_| is_off).map(fallen_back).sum();
         found.push(setting("thp", Fact::Steps, count as f64));
     }
@@ -220,7 +220,8 @@ fn swaps(run: &Run) -> Vec<(&'static str, Fact, f64)> {
     let mut found = Vec::new();
     // What is compressed in memory needs no device.
     let on_devices = system.swaps.iter().filter(|area| area.zram().is_none());
-    let used: f64 = on_devices.map(|area| area.used_bytes as f64).sum();
+    let unlisted = system.unlisted_swap.and_then(|swap| swap.used_bytes);
+    let used: f64 = on_devices.map(|area| area.used_bytes).chain(unlisted).map(|bytes| bytes as f64).sum();
     let memory = system.memory_bytes.filter(|bytes| *bytes > 0);
     found.extend(memory.map(|bytes| ("swap", Fact::ShareOfMemory, used / bytes as f64)));
     let reads_back = |reason: &Reason| {

@@ -134,7 +134,7 @@ impl Region {
             },
             layout: order.setup.layout,
             touch,
-            has_transparent: machine.system.thp.as_deref().is_some_and(|mode| mode != "never"),
+            has_transparent: machine.system.has_thp(),
             closes: matches!(&order.setup.policy, MemPolicy::File(memory) if memory.is_read_only()),
             notes,
             chain: Mutex::new(None),
@@ -310,15 +310,15 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
     {
         notes.push(says::thp_refused(&error.to_string()));
     }
-    if page == PageKind::Thp && machine.system.thp.as_deref() == Some("never") {
-        notes.push(says::thp_off());
+    if page == PageKind::Thp && machine.system.thp_mode() == Some("never") {
+        notes.push(says::thp_off(&machine.system.thp_file()));
     }
     // A precaution; a kernel without KSM refuses it and has nothing to merge with.
     let _ = mapping.advise(Advice::Unmergeable);
     // Reserved huge pages are never swapped; locking them would populate them at once, on this thread's node.
     if !matches!(page, PageKind::Huge(_))
         && let Err(error) = mapping.lock_on_fault()
-        && !machine.system.swaps.is_empty()
+        && machine.system.swap_sums().is_none_or(|(bytes, _)| bytes > 0)
     {
         notes.push(says::memory_not_locked(&error.to_string()));
     }

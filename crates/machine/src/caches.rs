@@ -3,17 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiermark_model::messages::machine as messages;
-use tiermark_model::{Bytes, Cache, CacheKind, Cpu, KIB};
+use tiermark_model::{Bytes, Cache, CacheKind, Cpu, IdSet, KIB};
 
+use crate::cpuinfo::CpuInfo;
 use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
 use crate::sharing::{CacheView, sharers};
 
 /// Caches that one cpu may have: three times as many as any is known to have.
 const MOST_OF_CPU: usize = 16;
+/// The level that the cores of a die share on nearly every server.
+const OUTER: u8 = 3;
+/// No cache is that large: a size above it is invented.
+const MOST_BYTES: u64 = 1 << 40;
 
 /// Reads every cache instance of the online cpus, once each, ordered by level, kind, first cpu.
-pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
+pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu], info: &CpuInfo) -> Vec<Cache> {
     let views: Vec<CacheView> = cpus.iter().flat_map(|cpu| views(reader, cpu)).collect();
     if views.is_empty() {
         reader.refuse(messages::caches_not_described(&format!("/{CPU_DIR}")));
@@ -42,8 +47,54 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
         // Which of the factors is wrong is not known: the ways, which nothing else needs, are left out. Real processors are described so.
         reader.refuse(messages::ways_unknown(level, ways, sets, line, Bytes(size)));
     }
+    settle_last(reader, cpus, &mut caches, info);
     caches.sort_by_key(|cache: &Cache| (cache.level, cache.kind, cache.cpus.first()));
     caches
+}
+
+/// The last level decides how much memory is beyond all caches. Where its size is not stated, or the level itself is missing, that of
+/// `/proc/cpuinfo` stands in; without it the reader learns that the size is not known.
+fn settle_last(reader: &Reader<'_>, cpus: &[Cpu], caches: &mut Vec<Cache>, info: &CpuInfo) {
+    let is_data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
+    let Some(last) = caches.iter().filter(is_data).map(|cache| cache.level).max() else { return };
+    let inner = caches.iter().filter(is_data).filter(|cache| cache.level < last).filter_map(|cache| cache.bytes).max();
+    // One that is smaller than a core's own caches, or larger than any, is invented.
+    let is_told = |cache: &Cache| cache.bytes.is_some_and(|bytes| Some(bytes) >= inner && bytes < MOST_BYTES);
+    let largest =
+        caches.iter().filter(is_data).filter_map(|cache| cache.bytes.filter(|bytes| *bytes < MOST_BYTES)).max();
+    let by_cpuinfo = info.cache_bytes.filter(|_| info.model.vendor.as_deref() == Some("GenuineIntel"));
+    let by_cpuinfo = by_cpuinfo.filter(|bytes| Some(*bytes) > largest && *bytes < MOST_BYTES);
+    if last < OUTER {
+        match by_cpuinfo {
+            Some(bytes) => caches.extend(of_dies(cpus, bytes)),
+            None => reader.refuse(messages::last_cache_not_described(last)),
+        }
+        return;
+    }
+    let untold: Vec<&mut Cache> =
+        caches.iter_mut().filter(|cache| cache.level == last && is_data(&&**cache) && !is_told(cache)).collect();
+    if !untold.is_empty() && by_cpuinfo.is_none() {
+        reader.refuse(messages::last_cache_size_unknown(last));
+    }
+    untold.into_iter().for_each(|cache| cache.bytes = by_cpuinfo);
+}
+
+/// The last cache that no directory describes: one for each die (else socket), as on nearly every server.
+fn of_dies(cpus: &[Cpu], bytes: u64) -> Vec<Cache> {
+    let mut dies: BTreeMap<(u32, Option<u32>), IdSet> = BTreeMap::new();
+    for cpu in cpus {
+        dies.entry((cpu.socket, cpu.die)).or_default().insert(cpu.id);
+    }
+    let cache = |cpus| Cache {
+        level: OUTER,
+        kind: CacheKind::Unified,
+        bytes: Some(bytes),
+        line_bytes: None,
+        ways: None,
+        sets: None,
+        cpus,
+    };
+    dies.into_values().map(cache).collect()
 }
 
 /// Whether these factors make up a size, which the kernel gives in whole KiB.

@@ -240,12 +240,19 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
         path: place.path.clone(),
         memory_limit: limit.as_ref().map(|limit| limit.bytes),
         limit_throttles: limit.as_ref().is_some_and(|limit| limit.throttles),
+        memory_kills: limit.as_ref().and_then(|limit| memory_kills(reader, place.version, limit.dir)),
         memory_throttled: throttled.map(|(times, _)| times),
         memory_used: limit.and_then(|limit| reader.number(&format!("{}/{usage}", limit.dir))),
         cpu_throttled: quota_dir.and_then(|dir| count(reader, &format!("{dir}/cpu.stat"), "nr_throttled")),
         cpu_quota: quota.map(|quota| quota.cpus),
         files,
     }
+}
+
+/// Processes that the kernel killed at the limit of a group, those of groups below it too.
+fn memory_kills(reader: &Reader<'_>, version: u32, dir: &str) -> Option<u64> {
+    let file = if version == 2 { "memory.events" } else { "memory.oom_control" };
+    count(reader, &format!("{dir}/{file}"), "oom_kill")
 }
 
 /// How often `memory.high` of a group along the path throttled, and the directory of that group: every such limit does,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, CpuModel, DisputedFact, IdSet};
+use tiermark_model::messages::machine as messages;
+use tiermark_model::{CpuId, CpuModel, DisputedFact, IdSet, KIB};
 
 use crate::arm;
 use crate::cpus::CPU_DIR;
@@ -17,6 +18,8 @@ pub(crate) struct CpuInfo {
     pub(crate) sockets: BTreeMap<CpuId, u32>,
     /// `core id` of each processor that has one.
     pub(crate) cores: BTreeMap<CpuId, u32>,
+    /// `cache size` of the first processor: on Intel's that of its last level, on AMD's that of L2.
+    pub(crate) cache_bytes: Option<u64>,
     /// The first processor's identity.
     pub(crate) model: CpuModel,
     /// The core of each processor on Arm.
@@ -54,6 +57,7 @@ impl CpuInfo {
             }
         }
         if distinct.len() < 2 {
+            self.name_by_register(reader, online);
             return BTreeMap::new();
         }
         self.model.name = Some(distinct.join(" + "));
@@ -61,12 +65,56 @@ impl CpuInfo {
     }
 }
 
+impl CpuInfo {
+    /// Takes the identity of an Arm processor that `/proc/cpuinfo` does not describe from the register of its first cpu.
+    fn name_by_register(&mut self, reader: &Reader<'_>, online: &IdSet) {
+        let Some(first) = online.first().filter(|_| self.model.model.is_none() && self.model.name.is_none()) else {
+            return;
+        };
+        let register = reader.word(&format!("{CPU_DIR}/cpu{first}/regs/identification/midr_el1"));
+        if let Some(core) = register.and_then(|text| ArmCore::of_register(&text)) {
+            self.model.vendor = core.implementer.map(arm_vendor);
+            self.model.model = core.part;
+            self.model.name = core.name();
+            // Only 64-bit kernels show the register.
+            self.model.arch = Some("aarch64".to_owned());
+        }
+    }
+}
+
+/// The implementer of an Arm core by name.
+fn arm_vendor(implementer: u32) -> String {
+    let known = arm::IMPLEMENTERS.iter().find(|(id, ..)| *id == implementer);
+    known.map_or_else(|| format!("implementer 0x{implementer:02x}"), |(_, name, _)| (*name).to_owned())
+}
+
+/// IBM's names of its machines by the numbers that s390 prints.
+const S390: &[(&str, &[&str])] = &[
+    ("z13", &["2964", "2965"]),
+    ("z14", &["3906", "3907"]),
+    ("z15", &["8561", "8562"]),
+    ("z16", &["3931", "3932"]),
+    ("z17", &["9175"]),
+];
+
+/// The name of an s390 machine, of `version = FF,  identification = 0133E8,  machine = 8561`.
+fn s390_name(fields: &BTreeMap<&str, &str>) -> Option<String> {
+    let mut processors = fields.iter().filter(|(key, _)| key.starts_with("processor ")).map(|(_, value)| value);
+    let number = processors.find_map(|value| value.rsplit_once("machine =")).map(|(_, number)| number.trim())?;
+    let name = S390.iter().find(|(_, numbers)| numbers.contains(&number));
+    Some(name.map_or_else(|| format!("IBM machine {number}"), |(name, _)| format!("IBM {name} (machine {number})")))
+}
+
 /// Different lines of one processor, and features of it, at most: x86 has 28 and some two hundred.
 const MOST_FIELDS: usize = 1024;
 
 /// Reads `/proc/cpuinfo`; all fields are empty if the file does not exist.
 pub(crate) fn read(reader: &Reader<'_>) -> CpuInfo {
-    reader.lines("proc/cpuinfo").map(|text| parse(&text)).unwrap_or_default()
+    let text = reader.lines("proc/cpuinfo").unwrap_or_default();
+    if !text.contains(':') {
+        reader.refuse(messages::file_without("/proc/cpuinfo", "processor"));
+    }
+    parse(&text)
 }
 
 fn parse(text: &str) -> CpuInfo {
@@ -94,6 +142,9 @@ fn parse(text: &str) -> CpuInfo {
             fields.entry(key).or_insert(value);
         }
     }
+    info.cache_bytes = fields
+        .get("cache size")
+        .and_then(|size| size.strip_suffix("KB")?.trim_end().parse::<u64>().ok()?.checked_mul(KIB));
     info.model = model(&fields);
     info.cores_on_arm = cores;
     info
@@ -139,7 +190,12 @@ fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
     let flags = flags.take(MOST_FIELDS);
     let mut model = CpuModel {
         vendor: owned("vendor_id").or(owned("vendor")),
-        name: owned("model name").or(owned("cpu")).or(owned("Hardware")),
+        // RISC-V names its core in "uarch".
+        name: owned("model name")
+            .or(owned("cpu"))
+            .or(owned("Hardware"))
+            .or(owned("uarch"))
+            .or_else(|| s390_name(fields)),
         family: decimal("cpu family"),
         model: decimal("model"),
         stepping: decimal("stepping"),
@@ -149,8 +205,7 @@ fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
     };
     if let Some(implementer) = hex("CPU implementer") {
         let known = arm::IMPLEMENTERS.iter().find(|(id, ..)| *id == implementer);
-        model.vendor =
-            Some(known.map_or_else(|| format!("implementer 0x{implementer:02x}"), |(_, name, _)| (*name).to_owned()));
+        model.vendor = Some(arm_vendor(implementer));
         model.model = hex("CPU part");
         model.stepping = hex("CPU variant")
             .zip(decimal("CPU revision"))
@@ -241,6 +296,13 @@ mod tests {
     fn other_architectures() {
         let s390 = parse("vendor_id       : IBM/S390\nprocessor 0: version = FF\nprocessor 1: version = FF\n");
         assert_eq!((s390.processors.to_string().as_str(), s390.model.arch.as_deref()), ("0-1", Some("s390x")));
+        let named = |text: &str| parse(text).model.name;
+        let z = |number: &str| {
+            named(&format!("processor 0: version = FF,  identification = 0133E8,  machine = {number}\n"))
+        };
+        assert_eq!(z("8561").as_deref(), Some("IBM z15 (machine 8561)"));
+        assert_eq!(z("1").as_deref(), Some("IBM machine 1"));
+        assert_eq!(named("processor\t: 0\nuarch\t\t: sifive,u74-mc\n").as_deref(), Some("sifive,u74-mc"));
         let power = |generation| parse(&format!("processor\t: 8\ncpu\t\t: POWER{generation}, altivec supported\n"));
         assert_eq!(power(7).model.arch.as_deref(), Some("ppc64"));
         let either = power(9);

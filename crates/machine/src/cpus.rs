@@ -13,6 +13,9 @@ pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
 /// Ids above this are refused where nothing but a list names them: the largest `NR_CPUS` any kernel is built with.
 const MAX_BARE_CPUS: u32 = 8192;
 
+/// Threads of a core at most: POWER has eight.
+const MOST_THREADS: usize = 8;
+
 /// Online cpus and offline ones.
 pub(crate) struct CpuSets {
     pub(crate) online: IdSet,
@@ -113,13 +116,32 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuT
     }
 }
 
+/// The kernel's package id of each cpu; of threads that share a core, the id that most cpus with the same set of the package have: no
+/// core is in two packages.
+fn packages(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, i64> {
+    let own = |place: &CpuTopology| place.package.unwrap_or(-1);
+    let mut holders: HashMap<(&IdSet, i64), usize> = HashMap::new();
+    for place in places.values() {
+        place.package_cpus.iter().for_each(|set| *holders.entry((set, own(place))).or_default() += 1);
+    }
+    let of = |place: &CpuTopology| {
+        let core = place.siblings.iter().filter(|set| set.len() <= MOST_THREADS).flat_map(IdSet::iter);
+        let ids = core.filter_map(|cpu| places.get(&cpu)).map(own);
+        let count = |id: i64| holders.get(&(place.package_cpus.as_ref()?, id)).copied();
+        // Its own id wins a draw.
+        ids.max_by_key(|id| (count(*id), *id == own(place))).unwrap_or_else(|| own(place))
+    };
+    places.iter().map(|(id, place)| (*id, of(place))).collect()
+}
+
 /// The socket of each cpu: the kernel's package id if these differ between packages, else packages are numbered.
 ///
 /// On s390 all ids are -1, and some Itanium boards repeat ids: only the sets of siblings differ there.
 fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
+    let packages = packages(places);
     let mut groups: BTreeMap<i64, HashSet<Option<&IdSet>>> = BTreeMap::new();
-    for place in places.values() {
-        groups.entry(place.package.unwrap_or(-1)).or_default().insert(place.package_cpus.as_ref());
+    for (id, place) in places {
+        groups.entry(packages[id]).or_default().insert(place.package_cpus.as_ref());
     }
     // Sets that overlap are damage, not packages.
     let is_apart = |sets: &HashSet<Option<&IdSet>>| {
@@ -134,7 +156,7 @@ fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
     places
         .iter()
         .map(|(&id, place)| {
-            let package = place.package.unwrap_or(-1);
+            let package = packages[&id];
             if let (true, Ok(socket)) = (trusted, u32::try_from(package)) {
                 return (id, socket);
             }
@@ -183,8 +205,11 @@ fn dispute_packages(
             reader.contradict(fact, (NUMBER, &number), ("/proc/cpuinfo", &other));
         })
     };
-    // One of each is enough: a wrong number contradicts the sets of all its neighbours.
-    let _ = (places.iter().find_map(dispute), places.iter().find_map(by_cpuinfo));
+    // One of each is enough: a wrong number contradicts the sets of all its neighbours. It is named before these.
+    let packages = packages(places);
+    let is_wrong = |(id, place): &(&CpuId, &CpuTopology)| place.package.is_some_and(|own| own != packages[id]);
+    let mut wrong_first = places.iter().filter(is_wrong).chain(places.iter());
+    let _ = (wrong_first.find_map(dispute), places.iter().find_map(by_cpuinfo));
 }
 
 fn of_cpus(cpus: &IdSet) -> String {

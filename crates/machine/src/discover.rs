@@ -43,7 +43,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let mut cpus = cpus::topology(&reader, &online, &info);
     let names = info.core_names(&reader, &online);
     cpus.iter_mut().for_each(|cpu| cpu.core_name = names.get(&cpu.id).cloned());
-    let caches = caches::read(&reader, &cpus);
+    let caches = caches::read(&reader, &cpus, &info);
     caches::assign_groups(&mut cpus, &caches);
     kinds::assign(&reader, &mut cpus, &caches);
     let nodes = nodes::read(&reader, &mut cpus);

@@ -12,6 +12,7 @@ mod capture;
 mod cgroup;
 mod compressed;
 mod core_limits;
+mod cpufreq;
 mod cpuinfo;
 mod cpus;
 mod discover;

@@ -34,6 +34,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
             cpu.node = Some(node.id);
         }
     }
+    dispute_distances(reader, &nodes);
     tiers(reader, &mut nodes);
     global_pools(reader, &mut nodes);
     nodes
@@ -134,6 +135,27 @@ fn distances(reader: &Reader<'_>, path: &str, ids: &IdSet) -> BTreeMap<NodeId, u
             reader.malformed(path, &text, "is not a row of distances");
             BTreeMap::new()
         }
+    }
+}
+
+/// Names the first distance that no two nodes can have: another than 10 of a node to itself, 10 or less or no way (255) between two, or
+/// another in the other direction.
+fn dispute_distances(reader: &Reader<'_>, nodes: &[Node]) {
+    const NO_WAY: u32 = 255;
+    let wrong = |from: &Node, to: NodeId, distance: u32| {
+        let back = nodes.iter().find(|node| node.id == to)?.distances.get(&from.id)?;
+        let (by, says) = match distance {
+            _ if to == from.id => ("the kernel's definition", LOCAL.to_string()),
+            NO_WAY => ("the kernel, which reaches both,", "less than 255".to_owned()),
+            0..=LOCAL => ("the kernel's definition", "more than 10".to_owned()),
+            _ => ("the row of the other node", back.to_string()),
+        };
+        (distance.to_string() != says).then_some((by, says))
+    };
+    let all = nodes.iter().flat_map(|from| from.distances.iter().map(move |(to, distance)| (from, *to, *distance)));
+    let found = { all }.find_map(|(from, to, distance)| Some((from.id, to, distance, wrong(from, to, distance)?)));
+    if let Some((from, to, distance, (by, says))) = found {
+        reader.contradict(DisputedFact::Distance { from, to }, ("its row", &distance), (by, &says));
     }
 }
 

@@ -1,15 +1,18 @@
 //! The state of the system: kernel, memory management, clock and tuning.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use tiermark_model::{CpuModel, IdSet, Idle, IdleState, Swap, System};
+use tiermark_model::messages::machine as messages;
+use tiermark_model::{
+    Bytes, CpuModel, DisputedFact, IdSet, Idle, IdleState, Swap, System, UnlistedSwap, total as total_of,
+};
 
 use crate::cpus::CPU_DIR;
 use crate::identity::Identity;
 use crate::live::LiveFacts;
 use crate::reader::Reader;
 use crate::swaps::swap_areas;
-use crate::{pages, virt};
+use crate::{cpufreq, pages, virt};
 
 const THP_DIR: &str = "sys/kernel/mm/transparent_hugepage";
 /// Named things that are listed, such as faults of processors, at most: some twenty are known.
@@ -25,6 +28,9 @@ pub(crate) const HOSTNAME: &str = "proc/sys/kernel/hostname";
 pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board: &Identity, online: &IdSet) -> System {
     let meminfo = reader.lines("proc/meminfo");
     let bytes = |name| meminfo.as_deref().and_then(|text| reader.kilobytes("proc/meminfo", text, name));
+    if bytes("MemTotal").is_none() {
+        reader.refuse(messages::file_without("/proc/meminfo", "MemTotal"));
+    }
     let uname = live.uname.as_ref();
     let signature = live.hypervisor.clone().or_else(|| pages::stated_hypervisor(reader));
     let clocksources: Vec<String> = reader
@@ -32,6 +38,17 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         .map(|text| text.split_whitespace().map(str::to_owned).collect())
         .unwrap_or_default();
     let (damon_running, damon_by) = damon(reader);
+    let total = bytes("SwapTotal");
+    let (swaps, unlisted_swap) = match swaps(reader) {
+        Some(swaps) => (swaps, None),
+        None => {
+            let used = total.zip(bytes("SwapFree")).map(|(total, free)| total.saturating_sub(free));
+            (Vec::new(), Some(UnlistedSwap { bytes: total, used_bytes: used }))
+        }
+    };
+    if unlisted_swap.is_none() {
+        dispute_swap(reader, &swaps, total);
+    }
     System {
         hostname: uname.map(|u| u.nodename.clone()).or_else(|| reader.word(HOSTNAME)),
         distribution: distribution(reader),
@@ -41,7 +58,7 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         hypervisor: virt::hypervisor(reader, cpu, board, &clocksources, signature.as_deref()),
         container: virt::container(reader),
         cgroup: None,
-        memory_bytes: bytes("MemTotal"),
+        memory_bytes: bytes("MemTotal").filter(|bytes| *bytes > 0),
         available_bytes: bytes("MemAvailable"),
         thp: reader.selected(&format!("{THP_DIR}/enabled")),
         thp_defrag: reader.selected(&format!("{THP_DIR}/defrag")),
@@ -51,9 +68,11 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         ksm: reader.number("sys/kernel/mm/ksm/run"),
         damon_running,
         damon_by,
-        swaps: swaps(reader),
+        swaps,
+        unlisted_swap,
         zswap: zswap(reader),
-        governor: governor(reader, online),
+        governor: cpufreq::governor(reader, online),
+        clock_limit: cpufreq::clock_limit(reader, online),
         smt_control: reader.word(&format!("{CPU_DIR}/smt/control")),
         clocksource: reader.word(&format!("{CLOCK_DIR}/current_clocksource")),
         clocksources,
@@ -101,11 +120,21 @@ fn damon(reader: &Reader<'_>) -> (Option<bool>, Vec<String>) {
     (known.then_some(!on.is_empty()), on)
 }
 
-fn swaps(reader: &Reader<'_>) -> Vec<Swap> {
+/// The areas; `None` where no file lists them.
+fn swaps(reader: &Reader<'_>) -> Option<Vec<Swap>> {
     let path = "proc/swaps";
-    let text = reader.lines(path).unwrap_or_default();
+    let text = reader.lines(path)?;
     let told = |line: &str| reader.malformed(path, line, "is not a swap area");
-    swap_areas(&text).filter_map(|area| area.map_err(told).ok()).take(MOST_SWAPS).collect()
+    Some(swap_areas(&text).filter_map(|area| area.map_err(told).ok()).take(MOST_SWAPS).collect())
+}
+
+/// Areas that `/proc/meminfo` does not count, or that it counts and nobody lists.
+fn dispute_swap(reader: &Reader<'_>, areas: &[Swap], total: Option<u64>) {
+    let listed = total_of(areas.iter().map(|area| area.bytes));
+    if let Some(total) = total.filter(|total| listed.abs_diff(*total) > listed.max(*total) / 10) {
+        let (listed, total) = (Bytes(listed), Bytes(total));
+        reader.contradict(DisputedFact::Swap, ("/proc/swaps", &listed), ("/proc/meminfo", &total));
+    }
 }
 
 fn zswap(reader: &Reader<'_>) -> Option<bool> {
@@ -119,19 +148,6 @@ fn zswap(reader: &Reader<'_>) -> Option<bool> {
             None
         }
     }
-}
-
-/// The governor of all frequency domains, or the list of those in use.
-fn governor(reader: &Reader<'_>, online: &IdSet) -> Option<String> {
-    let domains = reader.numbered(&format!("{CPU_DIR}/cpufreq"), "policy");
-    let paths: Vec<String> = if domains.is_empty() {
-        online.iter().map(|cpu| format!("{CPU_DIR}/cpu{cpu}/cpufreq")).collect()
-    } else {
-        domains.iter().map(|n| format!("{CPU_DIR}/cpufreq/policy{n}")).collect()
-    };
-    let names: BTreeSet<String> =
-        paths.iter().filter_map(|path| reader.word(&format!("{path}/scaling_governor"))).take(MOST_NAMED).collect();
-    (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn load1(reader: &Reader<'_>) -> Option<f64> {

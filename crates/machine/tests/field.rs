@@ -331,3 +331,78 @@ fn no_more_memory_is_available_than_there_is() {
     let [used, set_aside] = said(&m, DisputedFact::AvailableMemory).unwrap();
     assert!(used == "16 GiB" && set_aside.starts_with("85.8"), "{used} {set_aside}");
 }
+
+#[test]
+fn swap_that_no_file_lists_is_that_of_meminfo() {
+    let with = |swaps: Option<&str>, meminfo: &str| {
+        let meminfo = format!("MemTotal: 16777216 kB\n{meminfo}");
+        let swaps = swaps.map(|text| ("proc/swaps", text));
+        changed(&swaps.into_iter().chain([("proc/meminfo", meminfo.as_str())]).collect::<Vec<_>>())
+    };
+    let (head, area) = ("Filename Type Size Used Priority", "/dev/sda2 partition 1000000 0 -2");
+    let listed = format!("{head}\n{area}");
+    let unlisted = with(None, "SwapTotal: 8000 kB\nSwapFree: 1000 kB");
+    assert_eq!(unlisted.system.swap_sums(), Some((8000 << 10, 7000 << 10)));
+    assert_eq!(with(None, "").system.swap_sums(), None, "nobody says");
+    assert_eq!(with(Some(head), "").system.swap_sums(), Some((0, 0)));
+    let other = with(Some(&listed), "SwapTotal: 0 kB\nSwapFree: 0 kB");
+    assert_eq!(said(&other, DisputedFact::Swap), Some(["976.56 MiB", "0 B"]));
+    assert_eq!(said(&with(Some(&listed), "SwapTotal: 1000000 kB"), DisputedFact::Swap), None);
+}
+
+#[test]
+fn files_of_every_kernel_that_say_nothing_are_not_seen() {
+    let not_seen = |files: &[(&str, &str)]| -> Vec<String> {
+        let m = changed(files);
+        m.unseen.into_iter().filter(|refusal| refusal.what.starts_with("/proc/")).map(|refusal| refusal.what).collect()
+    };
+    assert_eq!(not_seen(&[]), Vec::<String>::new());
+    assert_eq!(not_seen(&[("proc/meminfo", ""), ("proc/cpuinfo", "")]), ["/proc/cpuinfo", "/proc/meminfo"]);
+}
+
+#[test]
+fn a_thread_is_in_the_package_of_its_core() {
+    for (wrong, its_cpus) in [("2\n", "that of cpus 5"), ("0\n", "that of cpus 0-3,5,8-11")] {
+        let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+        files.insert("sys/devices/system/cpu/cpu5/topology/physical_package_id".into(), wrong.into());
+        let m = discover(&Root::from_files("test", files), &LiveFacts::default()).unwrap();
+        assert_eq!((m.sockets(), m.core_count(), m.cpu(5).unwrap().socket), (ids("0-1"), 8, 1));
+        let views = said(&m, DisputedFact::Package { cpu: 5 }).unwrap();
+        assert_eq!(views, ["that of cpus 4-7,12-15", its_cpus]);
+    }
+}
+
+#[test]
+fn distances_that_no_nodes_can_have_are_named() {
+    let of = |rows: [&str; 2]| {
+        let path = |node| format!("sys/devices/system/node/node{node}/distance");
+        let m = changed(&[(path(0).as_str(), rows[0]), (path(1).as_str(), rows[1])]);
+        let found = m.contradictions.iter().find(|found| matches!(found.fact, DisputedFact::Distance { .. }));
+        found.map(|found| format!("{}: {} {}", found.fact, found.used.says, found.set_aside.says))
+    };
+    assert_eq!(of(["10 21", "21 10"]), None);
+    assert_eq!(of(["0 20", "20 0"]).as_deref(), Some("distance of node 0 to node 0: 0 10"));
+    assert_eq!(of(["10 21", "31 10"]).as_deref(), Some("distance of node 0 to node 1: 21 31"));
+    assert_eq!(of(["10 255", "255 10"]).as_deref(), Some("distance of node 0 to node 1: 255 less than 255"));
+    assert_eq!(of(["10 10", "10 10"]).as_deref(), Some("distance of node 0 to node 1: 10 more than 10"));
+}
+
+#[test]
+fn an_arm_processor_that_cpuinfo_leaves_out_has_the_name_of_its_register() {
+    let midr = "0x00000000413fd0c1";
+    let dirs = (0..2).map(|cpu| format!("sys/devices/system/cpu/cpu{cpu}"));
+    let files = dirs.flat_map(|dir| {
+        [(format!("{dir}/regs/identification/midr_el1"), midr), (format!("{dir}/topology/core_id"), "0")]
+    });
+    let m = discover(&Root::from_files("test", files), &LiveFacts::default()).unwrap();
+    let model = m.cpu_model;
+    assert_eq!((model.name.as_deref(), model.vendor.as_deref()), (Some("Neoverse-N1"), Some("Arm")));
+    assert_eq!((model.model, model.arch.as_deref()), (Some(0xd0c), Some("aarch64")));
+}
+
+#[test]
+fn a_mark_before_a_text_is_no_part_of_it() {
+    let m = changed(&[("sys/devices/system/cpu/cpu1/cache/index2/size", "\u{feff}1024K")]);
+    assert_eq!(m.cache_of(1, 2).unwrap().bytes, Some(MIB));
+    assert!(!m.unseen.iter().any(|refusal| refusal.what.contains("index2")), "{:?}", m.unseen);
+}

@@ -15,7 +15,7 @@ use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use core_limits::CoreLimits;
-pub use system::{Cgroup, Idle, IdleState, LimitFiles, Swap, System};
+pub use system::{Cgroup, ClockLimit, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap};
 pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
@@ -272,6 +272,13 @@ pub struct HugePool {
     pub total: u64,
     /// Pages free.
     pub free: u64,
+}
+
+impl HugePool {
+    /// Bytes of its pages that nothing uses.
+    pub fn free_bytes(&self) -> u64 {
+        self.free.saturating_mul(self.page_bytes)
+    }
 }
 
 /// One memory module, or an empty slot, from SMBIOS type 17.

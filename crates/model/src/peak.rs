@@ -1,7 +1,7 @@
 //! The theoretical peak of some nodes' memory, from the data of their modules.
 
 use crate::idset::IdSet;
-use crate::machine::{Dimm, Machine, Node, TheoreticalPeak};
+use crate::machine::{Dimm, DisputedFact, Machine, MemoryChannels, Node, TheoreticalPeak};
 
 /// Nodes whose sizes are this near hold as many of the same modules: the kernel keeps a few percent of each from the start.
 const ALIKE: f64 = 0.9;
@@ -12,6 +12,17 @@ impl Machine {
     /// The theoretical peak of the memory modules; `None` in a guest, whose hypervisor makes their table up.
     pub fn real_peak(&self) -> Option<&TheoreticalPeak> {
         self.theoretical_peak.as_ref().filter(|_| self.system.hypervisor.is_none())
+    }
+
+    /// The memory channels; `None` where slot names or the processors do not show them, and where the package of a cpu is disputed: the
+    /// processors' channels are counted by packages.
+    pub fn memory_channels(&self) -> Option<MemoryChannels> {
+        self.real_peak()?.channels.filter(|_| !self.disputes_packages())
+    }
+
+    /// Whether two views of the package of a cpu exclude each other.
+    pub fn disputes_packages(&self) -> bool {
+        self.contradictions.iter().any(|found| matches!(found.fact, DisputedFact::Package { .. }))
     }
 
     /// What the links between two sockets carry; `None` in a guest, whose hypervisor makes its sockets up.

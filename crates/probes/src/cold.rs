@@ -31,10 +31,10 @@ const LEAST_EXCESS: f64 = 0.05;
 const LAST_PART: usize = 4;
 const UNDER_WAY: f64 = 0.1;
 
-/// Bytes of other memory that a step reads before each visit, for so many bytes of caches in reach: whole huge pages. Where no cache is declared,
-/// half of the footprint, which is then larger than any cache.
-pub(crate) fn read_bytes(caches: u64, footprint: u64) -> u64 {
-    let wanted = if caches == 0 { footprint / 2 } else { CACHES.saturating_mul(caches) };
+/// Bytes of other memory that a step reads before each visit, for so many bytes of caches in reach: whole huge pages. Where the last cache is not
+/// known, half of the footprint, which is then larger than any cache.
+pub(crate) fn read_bytes(caches: Option<u64>, footprint: u64) -> u64 {
+    let wanted = caches.map_or(footprint / 2, |caches| CACHES.saturating_mul(caches));
     wanted.max(LEAST_READ).next_multiple_of(2 * MIB)
 }
 
@@ -220,6 +220,9 @@ mod tests {
 
     #[test]
     fn as_much_is_read_as_pushes_out_what_caches_hold() {
-        assert_eq!([0, 1, 33, 301].map(|mib| read_bytes(mib * MIB, 512 * MIB) / MIB), [256, 64, 66, 602]);
+        assert_eq!(
+            [None, Some(1), Some(33), Some(301)].map(|mib| read_bytes(mib.map(|mib: u64| mib * MIB), 512 * MIB) / MIB),
+            [256, 64, 66, 602]
+        );
     }
 }

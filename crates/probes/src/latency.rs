@@ -177,7 +177,7 @@ impl LatencyPlanner<'_> {
     /// The same random accesses right after other work; `None` without time or memory for it.
     fn cold(&self, tier: &Tier) -> Option<Step> {
         let (machine, only) = (self.lab.machine, [self.cpu].into_iter().collect());
-        let read = cold::read_bytes(machine.reachable_cache_bytes(&only), tier.bytes);
+        let read = cold::read_bytes(machine.all_cache_bytes(&only), tier.bytes);
         let (cap, _) = memory_cap(machine, &only, tier.node, &self.request.scope);
         if self.request.effort == Effort::Quick || tier.bytes.saturating_add(read) > cap {
             return None;

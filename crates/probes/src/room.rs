@@ -11,7 +11,8 @@ use tiermark_model::{Bytes, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope, co
 const DRAM_FACTOR: u64 = 4;
 /// The smallest DRAM buffer: machines and guests that hide their caches have some all the same.
 const DRAM_FLOOR: u64 = 64 * MIB;
-/// DRAM buffer where no cache is declared at all: larger than any cache sold for fewer than ten thousand dollars.
+/// The smallest DRAM buffer where the size of the last-level cache is not known: larger than any cache sold for fewer than ten
+/// thousand dollars.
 const DRAM_BLIND: u64 = 512 * MIB;
 /// Bytes that a thread fills and permutes in a second, on huge pages (measured: 1.2 to 2.4 GB/s).
 const FILLED_IN_A_SECOND: f64 = 1.5e9;
@@ -63,14 +64,14 @@ pub(crate) fn dram_bytes_over(
     scope: &Scope,
 ) -> Result<(u64, String), Refusal> {
     let caches = machine.reachable_cache_bytes(cpus);
-    let (wanted, rule) = if caches == 0 {
-        (DRAM_BLIND, format!("{} (no cache is declared)", Bytes(DRAM_BLIND)))
-    } else {
-        let wanted = DRAM_FACTOR.saturating_mul(caches).max(DRAM_FLOOR);
-        (wanted, format!("{DRAM_FACTOR} x {} of caches in reach, at least {}", Bytes(caches), Bytes(DRAM_FLOOR)))
+    let (floor, why) = match machine.all_cache_bytes(cpus) {
+        Some(_) => (DRAM_FLOOR, ""),
+        None => (DRAM_BLIND, " (the size of the last-level cache is not known)"),
     };
+    let wanted = DRAM_FACTOR.saturating_mul(caches).max(floor);
+    let rule = format!("{DRAM_FACTOR} x {} of caches in reach, at least {}{why}", Bytes(caches), Bytes(floor));
     let cap = memory_cap_over(machine, on, scope);
-    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), cap, caches.max(4 * MIB))?;
+    let (bytes, rule) = footprint(name, cpus, (wanted, &rule), cap, machine.least_dram_bytes(cpus))?;
     let side = side_cache_bytes(machine, on);
     if bytes.saturating_mul(cpus.len() as u64) >= side.saturating_mul(2) {
         return Ok((bytes, rule));
@@ -94,23 +95,23 @@ pub(crate) fn behind_cache_bytes(
     let filled = (seconds * FILLED_IN_A_SECOND) as u64;
     let time = (filled.saturating_mul(cpus.len() as u64), format!("what is filled in {seconds:.0} s, --max-time"));
     let cap = memory_cap_over(machine, on, scope).min(time);
-    footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), cap, all)
+    footprint(name, cpus, (DRAM_FACTOR.saturating_mul(all), &rule), cap, all.saturating_mul(2))
 }
 
 /// Footprint of each thread, from what all threads want together, up to a limit.
 ///
 /// # Errors
-/// A [`Refusal`] if the limit is not even twice the caches.
+/// A [`Refusal`] if the limit is below the least that caches do not answer for.
 fn footprint(
     name: &str,
     cpus: &IdSet,
     (wanted, rule): (u64, &str),
     (cap, why): (u64, String),
-    caches: u64,
+    least: u64,
 ) -> Result<(u64, String), Refusal> {
     let total = wanted.min(cap);
-    if total < caches.saturating_mul(2) {
-        return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(caches)));
+    if total < least {
+        return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(least / 2)));
     }
     let threads = cpus.len().max(1) as u64;
     // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed. Many threads may have

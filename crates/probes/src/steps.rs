@@ -89,10 +89,7 @@ pub(crate) fn once(steps: &mut Vec<Step>) {
 
 /// The page size if the user named none: transparent huge pages, unless the system has them off.
 pub(crate) fn default_page(machine: &Machine) -> PageKind {
-    match machine.system.thp.as_deref() {
-        None | Some("never") => PageKind::Base,
-        Some(_) => PageKind::Thp,
-    }
+    if machine.system.has_thp() { PageKind::Thp } else { PageKind::Base }
 }
 
 /// One region and one thread on each cpu, all doing the same on memory of their own.

@@ -106,14 +106,17 @@ pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) 
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
     let system = &machine.system;
     let mut warnings = side_caches(machine);
+    if machine.all_cache_bytes(&machine.allowed_cpus).is_none() {
+        warnings.push(says::last_cache_unknown());
+    }
     if system.ksm == Some(1) {
         warnings.push(says::ksm());
     }
     if system.damon_running == Some(true) {
         warnings.push(says::damon());
     }
-    if system.thp.as_deref() == Some("never") {
-        warnings.push(says::thp_never());
+    if system.thp_mode() == Some("never") {
+        warnings.push(says::thp_never(&system.thp_file()));
     }
     // The share of cpus that may be busy before a quiet machine is no longer assumed.
     const BUSY: f64 = 0.1;

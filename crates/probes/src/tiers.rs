@@ -310,6 +310,28 @@ pub(crate) mod tests {
         assert_eq!(both.tiers.iter().find(|t| t.name == "DRAM").unwrap().cpus, "0-1,100".parse().unwrap());
     }
 
+    /// Else the footprint of DRAM is in the cache that nobody knows.
+    #[test]
+    fn a_last_cache_of_unknown_size_makes_dram_large() {
+        let dram = |change: fn(&mut Vec<Cache>)| {
+            let mut machine = machine(1, MIB, 8 * MIB);
+            change(&mut machine.caches);
+            let ladder = ladder(&machine, &"0".parse().unwrap(), &Scope::default());
+            names(&ladder).into_iter().find(|(name, _)| name == "DRAM").unwrap().1
+        };
+        assert_eq!(dram(|_| {}), 64 * MIB);
+        assert_eq!(dram(|caches| caches.iter_mut().filter(|c| c.level == 3).for_each(|c| c.bytes = None)), 512 * MIB);
+        assert_eq!(dram(|caches| caches.retain(|cache| cache.level < 3)), 512 * MIB);
+        let warned = |level: u8| {
+            let mut machine = machine(1, MIB, 8 * MIB);
+            machine.allowed_cpus = "0".parse().unwrap();
+            machine.caches.retain(|cache| cache.level <= level);
+            let code = tiermark_model::messages::system::codes::last_cache_unknown;
+            crate::survey::warnings(&machine).iter().any(|warning| warning.code == code)
+        };
+        assert_eq!([warned(2), warned(3)], [true, false]);
+    }
+
     #[test]
     fn undeclared_caches_leave_l1_and_dram() {
         let mut machine = machine(1, MIB, 8 * MIB);

@@ -119,7 +119,7 @@ impl Probe for Tlb {
 pub(crate) fn page_bytes(page: PageKind, machine: &Machine) -> Option<u64> {
     match page {
         PageKind::Base => Some(if machine.page_bytes > 0 { machine.page_bytes } else { 4 * KIB }),
-        PageKind::Thp => machine.system.thp_bytes.filter(|_| machine.system.thp.as_deref() != Some("never")),
+        PageKind::Thp => machine.system.thp_bytes.filter(|_| machine.system.has_thp()),
         PageKind::Huge(bytes) => Some(bytes),
     }
 }

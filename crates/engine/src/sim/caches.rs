@@ -131,7 +131,7 @@ fn frame(page: u64, luck: u64) -> u64 {
 fn page_bytes(machine: &Machine, page: PageKind) -> u64 {
     let base = if machine.page_bytes > 0 { machine.page_bytes } else { 4096 };
     match page {
-        PageKind::Thp if machine.system.thp.as_deref() != Some("never") => machine.system.thp_bytes.unwrap_or(2 * MIB),
+        PageKind::Thp if machine.system.has_thp() => machine.system.thp_bytes.unwrap_or(2 * MIB),
         PageKind::Base | PageKind::Thp => base,
         PageKind::Huge(bytes) => bytes,
     }

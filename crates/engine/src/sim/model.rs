@@ -299,7 +299,7 @@ fn memory_ns(machine: &Machine, cpu: CpuId, target: NodeId, bytes: f64) -> f64 {
 }
 
 fn walk_ns(machine: &Machine, setup: &Setup, region: usize, size: f64) -> f64 {
-    let thp_off = machine.system.thp.as_deref() == Some("never");
+    let thp_off = !machine.system.has_thp();
     let base =
         setup.regions.get(region).is_some_and(|r| r.page == PageKind::Base || (r.page == PageKind::Thp && thp_off));
     if base && size > TLB_REACH { WALK_NS * (1.0 - TLB_REACH / size) } else { 0.0 }

@@ -60,7 +60,7 @@ impl Rig for SimRig {
             }
         }
         let page = self.setup.regions.first().map_or(PageKind::Base, |r| r.page);
-        let thp_off = machine.system.thp.as_deref() == Some("never");
+        let thp_off = !machine.system.has_thp();
         PlacementProof {
             how: says::placement_simulated(),
             pages: by_node.values().sum(),

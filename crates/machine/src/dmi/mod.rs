@@ -10,7 +10,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use tiermark_model::Dimm;
+use tiermark_model::{Dimm, Machine};
 
 pub use peak::{Channels, theoretical_peak};
 pub use table::redact;
@@ -92,6 +92,15 @@ pub fn is_non_volatile(dimm: &Dimm) -> bool {
     dimm.kind.as_deref() == Some(memory::NON_VOLATILE)
 }
 
+/// Whether persistent memory is the machine's memory and DRAM its cache: the kernel manages more than the DRAM, and none of it in nodes
+/// of its own.
+pub fn is_memory_mode(machine: &Machine) -> bool {
+    let has_some = machine.dimms.iter().any(|dimm| dimm.populated && is_non_volatile(dimm));
+    let is_one = machine.nodes.iter().all(|node| !node.is_memory_only());
+    let dram = bytes_of_dram(&machine.dimms);
+    has_some && is_one && machine.system.memory_bytes.zip(dram).is_some_and(|(all, dram)| all > dram)
+}
+
 /// Bytes of all modules of DRAM; `None` if there is none, or firmware does not state the size of one.
 pub fn bytes_of_dram(dimms: &[Dimm]) -> Option<u64> {
     bytes_of(dimms, |dimm| !is_non_volatile(dimm))
@@ -107,9 +116,9 @@ fn bytes_of(dimms: &[Dimm], counts: impl Fn(&Dimm) -> bool) -> Option<u64> {
     sizes.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?))).filter(|sum| *sum > 0)
 }
 
-/// A slot of each memory channel without a module, by the board's names; none where slot names do not show the channels.
-pub fn empty_channels(dimms: &[Dimm]) -> Vec<String> {
-    let Some(channels) = channels::by_slot(dimms) else { return Vec::new() };
+/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the channels.
+pub fn empty_channels(dimms: &[Dimm]) -> Option<Vec<String>> {
+    let channels = channels::by_slot(dimms)?;
     let slots = || channels.iter().zip(dimms);
     let filled: BTreeSet<&String> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
     let mut met = BTreeSet::new();
@@ -120,7 +129,7 @@ pub fn empty_channels(dimms: &[Dimm]) -> Vec<String> {
         Some(bank) if !is_unique(dimm) => Some(format!("{} ({bank})", dimm.locator.as_ref()?)),
         _ => dimm.locator.clone(),
     };
-    empty.filter_map(|(_, dimm)| name(dimm)).collect()
+    Some(empty.filter_map(|(_, dimm)| name(dimm)).collect())
 }
 
 /// Whether a processor of type 4 is a central one (3) and its socket populated (bit 6 of the status).

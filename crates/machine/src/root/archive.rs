@@ -39,11 +39,28 @@ impl ChainReader for Vec<u8> {
     }
 }
 
+/// A reader that fails behind so many bytes, as a stream that merely ends does not.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(read)
+    }
+}
+
 /// The error for an archive that breaks off or cannot be read after so many entries. The unpackers' own messages are
 /// not shown: they quote the file.
 fn damaged(path: &str, entries: usize, source: io::Error) -> DiscoverError {
     if source.raw_os_error().is_some() {
         return DiscoverError::Io { path: path.to_owned(), source };
+    }
+    if source.kind() == io::ErrorKind::FileTooLarge {
+        return DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_STREAM_BYTES };
     }
     let why = match entries {
         0 => "it is not a directory and not a tar archive (.tar, .tar.gz, .tar.bz2)".to_owned(),
@@ -92,7 +109,7 @@ fn untar(path: &str, stream: impl Read) -> Result<Tree, DiscoverError> {
     let mut tree = Tree::default();
     let mut long = LongNames::default();
     let too_large = || DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_BYTES as u64 };
-    let mut archive = tar::Archive::new(stream.take(MAX_STREAM_BYTES));
+    let mut archive = tar::Archive::new(Limited { inner: stream, left: MAX_STREAM_BYTES });
     // The unpacker itself would read names of any length into memory.
     for (count, entry) in archive.entries().map_err(|e| damaged(path, 0, e))?.raw(true).enumerate() {
         let mut entry = entry.map_err(|e| damaged(path, count, e))?;

@@ -159,14 +159,19 @@ impl Root {
         Ok(bytes)
     }
 
-    /// The text of a file; `None` where there is no such file. Bytes that are not UTF-8 become `\u{fffd}`.
+    /// The text of a file; `None` where there is no such file. Bytes that are not UTF-8 become `\u{fffd}`; the mark that editors put
+    /// before a text is left out.
     ///
     /// # Errors
     /// As for [`Root::read_bytes`].
     pub fn read(&self, rel: &str) -> Result<Option<String>, DiscoverError> {
-        Ok(self.read_bytes(rel)?.map(|bytes| match String::from_utf8(bytes) {
+        let text = self.read_bytes(rel)?.map(|bytes| match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        });
+        Ok(text.map(|text| match text.strip_prefix('\u{feff}') {
+            Some(rest) => rest.to_owned(),
+            None => text,
         }))
     }
 

@@ -1,3 +1,5 @@
+use std::io::Read;
+
 use super::*;
 
 fn memory(files: &[(&str, Entry)]) -> Root {
@@ -161,6 +163,14 @@ fn archives_that_are_larger_inside_than_any_machine_are_refused() {
         builder.append(&header, std::io::empty()).unwrap();
     });
     assert!(matches!(name, Err(DiscoverError::NotATree { .. })), "{name:?}");
+    // A file of 600 MB, in front of another.
+    let mut header = tar::Header::new_gnu();
+    header.set_path("sys/devices/x").unwrap();
+    header.set_size(600 << 20);
+    header.set_cksum();
+    let stream = std::io::Cursor::new(header.as_bytes().to_vec()).chain(std::io::repeat(0).take(700 << 20));
+    let bomb = super::archive::unpack("bomb.tar", stream).map(drop);
+    assert!(matches!(bomb, Err(DiscoverError::TooLarge { limit: 0x2000_0000, .. })), "{bomb:?}");
     // Paths of 48 parts, each of which is a directory.
     let deep = archive(|builder| {
         for number in 0..13_000 {

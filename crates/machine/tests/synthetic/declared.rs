@@ -122,3 +122,40 @@ fn ways_that_contradict_the_size_are_left_out() {
     let said = wrong.unseen.iter().find(|seen| seen.what == "the ways of L3").unwrap();
     assert!(said.why.starts_with("15 ways x 16384 sets x 64 bytes"), "{}", said.why);
 }
+
+/// A machine whose last cache has this size, or none is described (`None`), and what `/proc/cpuinfo` says of a cache.
+fn with_last_cache(size: Option<&str>, vendor: &str, cpuinfo: &str) -> Machine {
+    let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+    match size {
+        Some(size) => files
+            .iter_mut()
+            .filter(|(path, _)| path.ends_with("cache/index3/size"))
+            .for_each(|(_, text)| *text = format!("{size}\n")),
+        None => files.retain(|path, _| !path.contains("cache/index3/")),
+    }
+    files.insert("proc/cpuinfo".into(), format!("processor\t: 0\nvendor_id\t: {vendor}\n{cpuinfo}"));
+    of(files)
+}
+
+#[test]
+fn a_last_cache_without_a_size_has_that_of_cpuinfo_or_is_not_known() {
+    let said = "cache size\t: 55296 KB\n";
+    for size in [Some("0K"), Some("512K"), Some("2000G"), Some("garbage"), None] {
+        let m = with_last_cache(size, "GenuineIntel", said);
+        let last: Vec<_> = m.data_caches().filter(|cache| cache.level == 3).collect();
+        assert_eq!(last.iter().map(|cache| &cache.cpus).collect::<Vec<_>>(), [&ids("0-3,8-11"), &ids("4-7,12-15")]);
+        assert!(last.iter().all(|cache| cache.bytes == Some(54 * MIB)), "{size:?}: {last:?}");
+        assert_eq!(m.all_cache_bytes(&ids("0")), Some(55 * MIB), "{size:?}");
+        // AMD states its L2 there, and others nothing.
+        for (vendor, cpuinfo) in [("AuthenticAMD", "cache size\t: 2048 KB\n"), ("GenuineIntel", "")] {
+            let m = with_last_cache(size, vendor, cpuinfo);
+            assert_eq!(m.all_cache_bytes(&ids("0")), None, "{size:?}, {vendor}");
+            assert_eq!(m.reachable_cache_bytes(&ids("0")), MIB, "{size:?}, {vendor}: L2 is known");
+            let code = if size.is_some() { &codes::last_cache_size_unknown } else { &codes::last_cache_not_described };
+            unseen(&m, code);
+        }
+    }
+    let stated = with_last_cache(Some("16384K"), "GenuineIntel", said);
+    assert_eq!(stated.all_cache_bytes(&ids("0")), Some(17 * MIB), "the kernel's word");
+    assert!(!stated.unseen.iter().any(|refusal| refusal.code == codes::last_cache_size_unknown), "{:?}", stated.unseen);
+}

@@ -310,7 +310,10 @@ fn the_state_of_the_system() {
     assert_eq!((s.load1, s.perf_event_paranoid), (Some(1.25), Some(-1)));
     assert_eq!((s.swaps.len(), s.swaps[0].bytes, s.swaps[0].priority), (1, 2 << 20, -2));
     assert_eq!(s.mthp.iter().map(|(b, m)| (*b, m.as_str())).collect::<Vec<_>>(), [(65536, "inherit")]);
-    assert_eq!((s.governor.as_deref(), s.smt_control.as_deref()), (Some("performance, powersave"), Some("on")));
+    assert_eq!(
+        (s.governor.as_deref(), s.smt_control.as_deref()),
+        (Some("performance (cpus 1), powersave (cpus 0)"), Some("on"))
+    );
     assert_eq!((s.product.as_deref(), s.bios.as_deref()), (Some("Maker Box"), Some("7")));
     assert_eq!((s.clocksource.as_deref(), s.clocksources.len()), (Some("tsc"), 2));
     assert_eq!(s.mitigations["meltdown"], "Not affected");

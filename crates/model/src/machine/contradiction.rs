@@ -63,6 +63,15 @@ pub enum DisputedFact {
     Memory,
     /// The memory of the machine, and that of its modules.
     Modules,
+    /// The bytes of all swap areas.
+    Swap,
+    /// The distance between two nodes, or of one to itself.
+    Distance {
+        /// The node whose row states it.
+        from: NodeId,
+        /// The other node.
+        to: NodeId,
+    },
     /// The memory that is available, which cannot be more than there is.
     AvailableMemory,
 }
@@ -78,7 +87,13 @@ impl DisputedFact {
             | Self::CacheCpus { .. }
             | Self::Package { .. }
             | Self::Modules => true,
-            Self::OnlineCpus | Self::AllowedCpus | Self::AllowedNodes | Self::Memory | Self::AvailableMemory => false,
+            Self::OnlineCpus
+            | Self::AllowedCpus
+            | Self::AllowedNodes
+            | Self::Memory
+            | Self::AvailableMemory
+            | Self::Swap
+            | Self::Distance { .. } => false,
         }
     }
 }
@@ -95,6 +110,8 @@ impl fmt::Display for DisputedFact {
             Self::Package { cpu } => write!(f, "package of cpu {cpu}"),
             Self::Memory => write!(f, "memory of the machine"),
             Self::Modules => write!(f, "memory of the machine and of its modules"),
+            Self::Swap => write!(f, "swap"),
+            Self::Distance { from, to } => write!(f, "distance of node {from} to node {to}"),
             Self::AvailableMemory => write!(f, "available memory"),
         }
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::{MIB, total};
+
 /// Settings of the system that affect measurements.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -45,12 +47,18 @@ pub struct System {
     /// Files below `/` that started the running DAMON threads, and that stop them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damon_by: Vec<String>,
-    /// Swap areas.
+    /// Swap areas, of `/proc/swaps`.
     pub swaps: Vec<Swap>,
+    /// All swap, where no file lists the areas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted_swap: Option<UnlistedSwap>,
     /// Whether zswap is enabled.
     pub zswap: Option<bool>,
     /// cpufreq governor, when the same on all cpus, else the list of those in use.
     pub governor: Option<String>,
+    /// A limit of the core clock below the highest that the cores have; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_limit: Option<ClockLimit>,
     /// SMT control (`on`, `off`, `forceoff`, `notsupported`, `notimplemented`).
     pub smt_control: Option<String>,
     /// Current clocksource.
@@ -66,6 +74,73 @@ pub struct System {
     /// Idle states of the cpus; a guest's system may leave them to the hypervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
+}
+
+const THP_DIR: &str = "/sys/kernel/mm/transparent_hugepage";
+
+impl System {
+    /// The mode of transparent huge pages of the size that one entry of the page tables maps (2 MiB on x86-64): that of this size, where
+    /// the kernel has one for it and it does not inherit the mode of all sizes. `None` for a kernel without them.
+    pub fn thp_mode(&self) -> Option<&str> {
+        self.own_thp_mode().or(self.thp.as_deref())
+    }
+
+    /// Whether programs can have transparent huge pages of that size.
+    pub fn has_thp(&self) -> bool {
+        self.thp_mode().is_some_and(|mode| mode != "never")
+    }
+
+    /// The file that sets [`Self::thp_mode`].
+    pub fn thp_file(&self) -> String {
+        match self.own_thp_mode() {
+            Some(_) => format!("{THP_DIR}/hugepages-{}kB/enabled", self.huge_bytes() >> 10),
+            None => format!("{THP_DIR}/enabled"),
+        }
+    }
+
+    /// Bytes of all swap, and those in use; `None` where no file reports them.
+    pub fn swap_sums(&self) -> Option<(u64, u64)> {
+        match self.unlisted_swap {
+            Some(UnlistedSwap { bytes, used_bytes }) => Some((bytes?, used_bytes?)),
+            None => {
+                let sum = |of: fn(&Swap) -> u64| total(self.swaps.iter().map(of));
+                Some((sum(|area| area.bytes), sum(|area| area.used_bytes)))
+            }
+        }
+    }
+
+    fn own_thp_mode(&self) -> Option<&str> {
+        self.mthp.get(&self.huge_bytes()).map(String::as_str).filter(|mode| *mode != "inherit")
+    }
+
+    fn huge_bytes(&self) -> u64 {
+        self.thp_bytes.unwrap_or(2 * MIB)
+    }
+}
+
+/// What the kernel does against a fault of the processor, as a file of `/sys/devices/system/cpu/vulnerabilities` states it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mitigation<'a> {
+    /// A mitigation, and which.
+    Active(&'a str),
+    /// The fault remains, but calls into the kernel include what is named (`Vulnerable: Safe RET, no microcode`).
+    Partial(&'a str),
+    /// The fault remains, and nothing is done.
+    None,
+}
+
+impl<'a> Mitigation<'a> {
+    /// Of the text of such a file; `None` for a processor that is not affected, and for text that no kernel writes.
+    pub fn of(state: &'a str) -> Option<Self> {
+        let behind = |word: &str| state.strip_prefix(word).map(|how| how.trim_start_matches([':', ';', ',']).trim());
+        match (behind("Mitigation"), behind("Vulnerable")) {
+            (Some(how), _) => Some(Self::Active(how)),
+            (None, Some("")) => Some(Self::None),
+            (None, Some(how)) if how.eq_ignore_ascii_case("no microcode") => Some(Self::None),
+            (None, Some(how)) => Some(Self::Partial(how)),
+            (None, None) => None,
+        }
+    }
 }
 
 /// Idle states, as the kernel chooses among them.
@@ -110,6 +185,9 @@ pub struct Cgroup {
     /// the process's own group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_throttled: Option<u64>,
+    /// Processes that the kernel killed because the group that carries the limit had reached it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_kills: Option<u64>,
     /// Memory used in the group that carries the limit.
     pub memory_used: Option<u64>,
     /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
@@ -163,6 +241,35 @@ impl LimitFiles {
     }
 }
 
+/// A limit of the core clock.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClockLimit {
+    /// The clock it allows, as a share of the highest that the cores have; of several cores, the lowest share.
+    pub share: f64,
+    /// The files that set it; a star stands for the number of each cpu.
+    pub files: String,
+    /// What these files hold without a limit.
+    pub full: String,
+}
+
+impl ClockLimit {
+    /// The command that lifts it.
+    pub fn command(&self) -> String {
+        format!("echo {} | tee {}", self.full, self.files)
+    }
+}
+
+/// All swap by `/proc/meminfo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnlistedSwap {
+    /// Bytes of all areas (`SwapTotal`).
+    pub bytes: Option<u64>,
+    /// Bytes in use (`SwapTotal` without `SwapFree`).
+    pub used_bytes: Option<u64>,
+}
+
 /// A swap area.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -191,6 +298,21 @@ impl Swap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn huge_pages_have_the_mode_of_their_size_unless_it_inherits() {
+        let of = |all: &str, own: Option<&str>| {
+            let mthp = own.map(|mode| (2 * MIB, mode.to_owned())).into_iter().collect();
+            let system = System { thp: Some(all.into()), thp_bytes: Some(2 * MIB), mthp, ..System::default() };
+            (system.thp_mode().map(str::to_owned), system.has_thp(), system.thp_file().replace(THP_DIR, ""))
+        };
+        let expected = |mode: &str, has: bool, file: &str| (Some(mode.to_owned()), has, file.to_owned());
+        assert_eq!(of("always", Some("never")), expected("never", false, "/hugepages-2048kB/enabled"));
+        assert_eq!(of("never", Some("always")), expected("always", true, "/hugepages-2048kB/enabled"));
+        assert_eq!(of("never", Some("inherit")), expected("never", false, "/enabled"));
+        assert_eq!(of("madvise", None), expected("madvise", true, "/enabled"));
+        assert!(!System::default().has_thp());
+    }
 
     #[test]
     fn a_zram_area_is_one_under_any_path() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Cache, CacheKind, Cpu, Machine, Node};
 use crate::idset::{CpuId, IdSet, NodeId};
-use crate::units::total;
+use crate::units::{MIB, total};
 
 /// Cpus that share one last-level cache.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,6 +139,20 @@ impl Machine {
     pub fn reachable_cache_bytes(&self, cpus: &IdSet) -> u64 {
         let reached = self.data_caches().filter(|c| c.level >= 2 && !c.cpus.intersection(cpus).is_empty());
         total(reached.filter_map(|c| c.bytes)).min(MOST_CACHE_BYTES)
+    }
+
+    /// As [`Self::reachable_cache_bytes`]; `None` where a cpu's last cache may be larger than all that is known: it is listed without a
+    /// size, or no third level is listed. The system caches of many Arm servers, and those that a hypervisor hides, are listed nowhere.
+    pub fn all_cache_bytes(&self, cpus: &IdSet) -> Option<u64> {
+        let last = |cpu| self.data_caches().filter(|c| c.cpus.contains(cpu)).max_by_key(|c| c.level);
+        let is_known = |cpu| last(cpu).is_some_and(|cache| cache.level >= 3 && cache.bytes.is_some());
+        cpus.iter().all(is_known).then(|| self.reachable_cache_bytes(cpus))
+    }
+
+    /// The least memory beyond all caches that the given cpus can reach: caches serve half of it. Machines and guests that hide their
+    /// caches have some all the same.
+    pub fn least_dram_bytes(&self, cpus: &IdSet) -> u64 {
+        self.reachable_cache_bytes(cpus).max(4 * MIB).saturating_mul(2)
     }
 
     /// The given cpus ordered so that every physical core comes before any SMT sibling; cores in machine order.

@@ -4,7 +4,7 @@ use super::rows::messages;
 use crate::written::count_of;
 
 /// Places that a sentence names.
-const NAMED: usize = 4;
+const NAMED: usize = 8;
 
 messages! {
     /// Errors that were corrected during a run.
@@ -35,13 +35,27 @@ messages! {
         },
         "check fans, airflow and power limits, let the machine cool and run again";
 
-    /// Errors of memory since the counters began.
-    Note errors_counted(corrected: Option<u64>, uncorrected: Option<u64>, places: &[String]):
+    /// Errors of memory since the counters began, and the places that counted each kind.
+    Note errors_counted(corrected: Option<u64>, uncorrected: Option<u64>, soft: &[String], hard: &[String]):
         {
-            let kinds = [(corrected, "corrected"), (uncorrected, "not corrected")];
-            let said = kinds.into_iter().filter_map(|(count, kind)| Some(format!("{} {kind}", count?)));
-            let said = said.collect::<Vec<_>>().join(", ");
-            if places.is_empty() { said } else { format!("{said}: {}", listed(places)) }
+            let kinds = [(corrected, "corrected", soft), (uncorrected, "not corrected", hard)];
+            let said = kinds.into_iter().filter_map(|(count, kind, places)| match count? {
+                0 => Some(format!("0 {kind}")),
+                count => Some(format!("{count} {kind} ({})", listed(places))),
+            });
+            said.collect::<Vec<_>>().join(", ")
+        };
+
+    /// What to do about modules with errors that could not be corrected, and with errors that were.
+    Note errors_cure(soft: &[String], hard: &[String]):
+        {
+            let replace = format!("replace {}; see `dmesg` and the board's event log", listed(hard));
+            let watch = format!(
+                "reseat or replace {} if the number grows: each measuring command warns of growth during its run",
+                listed(soft)
+            );
+            let cures = [(hard, replace), (soft, watch)].into_iter().filter(|(places, _)| !places.is_empty());
+            cures.map(|(_, cure)| cure).collect::<Vec<_>>().join("; ")
         };
 
     /// Throttling since the counters began.

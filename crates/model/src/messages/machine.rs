@@ -15,6 +15,10 @@ messages! {
     Refusal file_unreadable(path: &str, error: &str):
         "{path}", "{error}", "";
 
+    /// A file of every kernel that is missing, is empty, or lacks what it always has.
+    Refusal file_without(path: &str, what: &str):
+        "{path}", "the file is missing, or has no {what}", "mount /proc, or capture the machine again: tiermark machine --capture";
+
     /// A file whose text the kernel would not write there; `text` is its beginning.
     Refusal file_malformed(path: &str, text: &str, problem: &str):
         "{path}", "'{text}' {problem}", { TREATED_AS_ABSENT };
@@ -31,6 +35,16 @@ messages! {
     Refusal caches_not_described(directory: &str):
         "cache sizes and sharing", "the kernel describes no cache in {directory}/cpu*/cache",
         "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured";
+
+    /// A last-level cache without a size, or with one that cannot be.
+    Refusal last_cache_size_unknown(level: u8):
+        "the size of L{level}", "neither the kernel nor /proc/cpuinfo states a size that can be",
+        "footprints of DRAM are 512 MiB or more, where so much is free; the latency curve of `tiermark latency` shows the size";
+
+    /// A processor whose last cache that is described is a core's own.
+    Refusal last_cache_not_described(level: u8):
+        "caches behind L{level}", "the kernel describes none, and there may be some, as on many Arm servers and guests",
+        "footprints of DRAM are 512 MiB or more, where so much is free; the latency curve of `tiermark latency` shows the size";
 
     /// Ways, sets and lines of a cache that do not multiply to its size.
     Refusal ways_unknown(level: u8, ways: u32, sets: u32, line: u32, size: Bytes):

@@ -281,7 +281,7 @@ messages! {
     Note thp_refused(error: &str): "transparent huge pages refused: {error}";
 
     /// Huge pages are off.
-    Note thp_off(): "transparent huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled is never)";
+    Note thp_off(file: &str): "transparent huge pages are off ({file} is never)";
 
     /// Memory that may be swapped out.
     Note memory_not_locked(error: &str): "memory could not be locked and may be swapped out: {error} (ulimit -l)";

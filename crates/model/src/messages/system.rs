@@ -23,9 +23,14 @@ messages! {
         "stop DAMON for the run, if you started it";
 
     /// Transparent huge pages that are off.
-    Warning thp_never():
-        "transparent huge pages are off", "DRAM figures include page walks",
-        "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+    Warning thp_never(file: &str):
+        "transparent huge pages are off", "DRAM figures include page walks", "as root: echo madvise > {file}";
+
+    /// A last-level cache whose size is not known.
+    Warning last_cache_unknown():
+        "the size of the last-level cache is not known",
+        "DRAM is measured with 512 MiB or more where so much is free; a larger cache would answer for a part of it",
+        "see 'Not seen' of `tiermark machine`; the curve of `tiermark latency` shows the size";
 
     /// A load average that says that others are at work.
     Warning load_average(load: f64, cpus: usize):

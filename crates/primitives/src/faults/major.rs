@@ -147,7 +147,11 @@ fn of_file(order: &Order<'_>, file: File) -> Prepared {
 /// Why nothing is swapped in.
 pub(super) fn no_swap(machine: &Machine) -> Option<Refusal> {
     let cure = "turn on a swap area (swapon); tiermark makes none for this";
-    machine.system.swaps.is_empty().then(|| unavailable("swap-in", "the system has no swap (/proc/swaps)", cure))
+    machine
+        .system
+        .swap_sums()
+        .is_none_or(|(bytes, _)| bytes == 0)
+        .then(|| unavailable("swap-in", "the system has no swap (/proc/swaps)", cure))
 }
 
 /// A page that was swapped out.

@@ -178,13 +178,11 @@ fn pages(machine: &Machine) -> Vec<PageKind> {
 /// Why there are no transparent huge pages.
 fn no_thp(machine: &Machine) -> Option<Refusal> {
     let system = &machine.system;
-    let own = system.thp_bytes.and_then(|bytes| system.mthp.get(&bytes)).filter(|mode| *mode != "inherit");
-    match own.or(system.thp.as_ref()).map(String::as_str) {
-        Some("never") => Some(unavailable(
-            "transparent huge pages",
-            "they are off",
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        )),
+    match system.thp_mode() {
+        Some("never") => {
+            let cure = format!("echo madvise > {}", system.thp_file());
+            Some(unavailable("transparent huge pages", "they are off", &cure))
+        }
         Some(_) => None,
         None => Some(unavailable("transparent huge pages", "the kernel has none", "a kernel that is built with them")),
     }

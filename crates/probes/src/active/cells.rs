@@ -109,7 +109,9 @@ fn dram_cap(machine: &Machine, only: &IdSet, cells: &mut Cells) -> Option<Bytes>
     let least = BEYOND_CACHES * caches.max(4 * MIB);
     let most = DRAM_MOST.max(least + least / 4);
     let Some(available) = machine.system.available_bytes else { return Some(Bytes(most)) };
-    let (usual, largest) = (available / SHARE / 2, available / SHARE);
+    let largest = available / SHARE;
+    // A cache of unknown size may hold a small one.
+    let usual = if machine.all_cache_bytes(only).is_some() { largest / 2 } else { largest };
     if largest < least {
         cells.refused.push(says::active_memory_scarce(Bytes(largest), Bytes(caches)));
         return None;

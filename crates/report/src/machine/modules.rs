@@ -16,7 +16,12 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> Page {
         let (filled, empty): (Vec<&Dimm>, Vec<&Dimm>) = dimms.iter().partition(|d| d.populated);
         let bytes: u64 = filled.iter().filter_map(|d| d.bytes).fold(0, u64::saturating_add);
         let invented = if machine.system.hypervisor.is_some() { ", by the hypervisor's word" } else { "" };
-        let text = format!("{} of {} slots filled, {}{invented}", filled.len(), dimms.len(), Bytes(bytes));
+        let sum = match filled.iter().filter(|d| d.bytes.is_none()).count() {
+            0 => format!(", {}", Bytes(bytes)),
+            unknown if unknown == filled.len() => ", sizes not reported".to_owned(),
+            unknown => format!(", {} and {unknown} of unknown size", Bytes(bytes)),
+        };
+        let text = format!("{} of {} slots filled{sum}{invented}", filled.len(), dimms.len());
         out += labelled("modules", &text);
         for (kind, group) in &kinds_of_modules(dimms) {
             out += labelled("", format!("{} {} {kind}", group.len(), style.times()));
@@ -89,6 +94,20 @@ fn slot(dimm: &Dimm, all: &[Dimm]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_nobody_states_are_no_0_bytes() {
+        let said = |sizes: &[Option<u64>]| {
+            let dimm = |bytes: &Option<u64>| Dimm { bytes: *bytes, populated: true, ..Dimm::default() };
+            let machine = Machine { dimms: sizes.iter().map(dimm).collect(), ..Machine::default() };
+            let style = Style::default();
+            let shown = tiermark_page::terminal(&modules(&machine, &style), &style);
+            shown.lines().next().unwrap_or_default().to_owned()
+        };
+        assert!(said(&[None, None]).ends_with("2 of 2 slots filled, sizes not reported"));
+        assert!(said(&[Some(1 << 30), None]).ends_with("2 of 2 slots filled, 1 GiB and 1 of unknown size"));
+        assert!(said(&[Some(1 << 30)]).ends_with("1 of 1 slots filled, 1 GiB"));
+    }
 
     #[test]
     fn a_bank_tells_slots_of_one_name_apart() {

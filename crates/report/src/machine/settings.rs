@@ -1,6 +1,6 @@
 //! The system's settings that decide what a measurement means.
 
-use tiermark_model::{Bytes, Machine, System};
+use tiermark_model::{Bytes, ClockLimit, Machine, System};
 use tiermark_page::{Page, items, labelled, short_size};
 
 /// The settings section.
@@ -16,9 +16,11 @@ pub(super) fn settings(machine: &Machine) -> Page {
     add("NUMA balancing", system.numa_balancing.map(|n| word(n, &["off", "on", "tiering"])));
     add("KSM", system.ksm.map(|n| word(n, &["off", "running", "unmerging"])));
     add("DAMON", system.damon_running.map(on_off));
-    add("swap", Some(swap(system)));
+    add("swap", swap(system));
     add("zswap", system.zswap.map(on_off));
-    add("governor", system.governor.clone());
+    let limit = |limit: &ClockLimit| format!(", at most {:.0} % of the highest clock", limit.share * 100.0);
+    let limit = system.clock_limit.as_ref().map_or_else(String::new, limit);
+    add("governor", system.governor.as_ref().map(|governor| format!("{governor}{limit}")));
     add("SMT", system.smt_control.as_deref().map(smt));
     add("clocksource", system.clocksource.clone());
     add("load", system.load1.map(|l| format!("{l:.2}")));
@@ -50,11 +52,13 @@ fn on_off(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
 }
 
-/// Mode, page size, and the sizes of multi-size THP that are not off.
+/// Mode, page size, the mode of all sizes where it is another, and the sizes of multi-size THP that are not off.
 fn thp(system: &System) -> Option<String> {
-    let mode = system.thp.clone()?;
+    let mode = system.thp_mode()?;
     let bytes = system.thp_bytes.map_or(String::new(), |b| format!(" ({})", Bytes(b)));
     let mut sizes: Vec<(&String, Vec<String>)> = Vec::new();
+    let others = system.thp.as_deref().filter(|all| *all != mode);
+    let others = others.map_or_else(String::new, |all| format!(", {all} for sizes that inherit"));
     for (bytes, mode) in system.mthp.iter().filter(|(_, mode)| *mode != "never") {
         match sizes.iter_mut().find(|(known, _)| *known == mode) {
             Some((_, list)) => list.push(short_size(*bytes as f64)),
@@ -63,13 +67,16 @@ fn thp(system: &System) -> Option<String> {
     }
     let sizes: Vec<String> = sizes.iter().map(|(mode, list)| format!("{mode} for {}", list.join(" "))).collect();
     let sizes = if sizes.is_empty() { String::new() } else { format!(" [{}]", sizes.join(", ")) };
-    Some(format!("{mode}{bytes}{sizes}"))
+    Some(format!("{mode}{bytes}{others}{sizes}"))
 }
 
-fn swap(system: &System) -> String {
-    if system.swaps.is_empty() {
-        return "none".to_owned();
+/// All swap, what is used of it, and what of it zram compresses in memory.
+fn swap(system: &System) -> Option<String> {
+    let (all, used) = system.swap_sums()?;
+    if all == 0 {
+        return Some("none".to_owned());
     }
-    let sum = |of: fn(&tiermark_model::Swap) -> u64| Bytes(system.swaps.iter().map(of).fold(0, u64::saturating_add));
-    format!("{}, {} used", sum(|s| s.bytes), sum(|s| s.used_bytes))
+    let zram = tiermark_model::total(system.swaps.iter().filter(|area| area.zram().is_some()).map(|area| area.bytes));
+    let zram = if zram > 0 { format!(", {} of it zram", Bytes(zram)) } else { String::new() };
+    Some(format!("{}, {} used{zram}", Bytes(all), Bytes(used)))
 }

@@ -1,6 +1,6 @@
 //! Settings of the system that affect the numbers of a group.
 
-use tiermark_model::{IdleState, Machine, OsGroup, Run};
+use tiermark_model::{IdleState, Machine, Mitigation, OsGroup, Run};
 
 /// The condition of a group, in words.
 pub(super) fn condition(group: OsGroup, run: &Run) -> Option<String> {
@@ -44,20 +44,22 @@ fn mitigations(machine: &Machine) -> String {
     if known.is_empty() {
         return "Mitigations: not reported by this system (/sys/devices/system/cpu/vulnerabilities)".to_owned();
     }
-    let begin = |word: &str| {
-        let found = known.iter().filter_map(|(name, state)| Some((name, state.strip_prefix(word)?)));
-        let found = found.map(|(name, how)| match how.trim_start_matches(':').trim() {
-            "" => name.clone(),
-            how => format!("{name} ({how})"),
-        });
-        found.collect::<Vec<String>>()
-    };
-    let (on, off) = (begin("Mitigation"), begin("Vulnerable"));
+    let (mut on, mut partial, mut off) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, state) in known {
+        match Mitigation::of(state) {
+            Some(Mitigation::Active("")) => on.push(name.clone()),
+            Some(Mitigation::Active(how)) => on.push(format!("{name} ({how})")),
+            Some(Mitigation::Partial(how)) => partial.push(format!("{name} ({how})")),
+            Some(Mitigation::None) => off.push(name.clone()),
+            None => {}
+        }
+    }
     let unaffected = known.values().filter(|state| state.starts_with("Not affected")).count();
     let list = |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let (on, off) = (list(on), list(off));
+    let (on, partial, off) = (list(on), list(partial), list(off));
     format!(
-        "Mitigations, a part of every call: {on}. Vulnerable, without one: {off}. Not affected by {unaffected} others"
+        "Mitigations, a part of every call: {on}. Vulnerable, with a part of one: {partial}. Vulnerable, without one: \
+{off}. Not affected by {unaffected} others"
     )
 }
 
@@ -97,8 +99,8 @@ mod tests {
         assert_ne!(mitigations(&machine), unknown);
         assert_eq!(
             mitigations(&machine),
-            "Mitigations, a part of every call: spectre_v2 (Retpolines; STIBP: disabled). Vulnerable, without one: \
-spec_rstack_overflow (Safe RET, no microcode), spec_store_bypass. Not affected by 1 others"
+            "Mitigations, a part of every call: spectre_v2 (Retpolines; STIBP: disabled). Vulnerable, with a part of \
+one: spec_rstack_overflow (Safe RET, no microcode). Vulnerable, without one: spec_store_bypass. Not affected by 1 others"
         );
     }
 

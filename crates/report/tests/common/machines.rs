@@ -69,6 +69,7 @@ pub(crate) fn vm() -> Machine {
                 cpu_quota: Some(1.5),
                 limit_throttles: false,
                 memory_throttled: None,
+                memory_kills: None,
                 cpu_throttled: None,
                 files: LimitFiles {
                     memory: Some("/sys/fs/cgroup/user.slice/memory.max".into()),

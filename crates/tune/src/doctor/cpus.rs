@@ -8,13 +8,21 @@ use super::{Check, CheckInput, CheckResult};
 const CPU: &str = "sys/devices/system/cpu";
 /// Leaving an idle state that takes longer shows in any wake-up: a switch between processes takes some 2 µs.
 const DEEP_US: u64 = 50;
+/// Share of the highest clock at which numbers are those of a slower machine.
+const LIMITED: f64 = 0.9;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "governor",
         on_host: true,
-        why: "a governor that follows the load changes the core clock during a measurement, and so the latency in ns",
+        why: "with another than 'performance' the core clock may be lower or change during a measurement, and so the latency in ns",
         examine: governor,
+    },
+    Check {
+        name: "clock limit",
+        on_host: true,
+        why: "below its highest clock a core is slower than others of its kind: compare only runs with the same limit",
+        examine: clock_limit,
     },
     Check {
         name: "turbo",
@@ -68,33 +76,64 @@ fn governor(input: &CheckInput<'_>) -> CheckResult {
     let driver = driver.or_else(|| input.root.word(&format!("{CPU}/cpu0/cpufreq/scaling_driver"))).unwrap_or_default();
     // With these the hardware itself chooses, and 'powersave' is the name of its usual balance.
     let by_hardware = matches!(driver.as_str(), "intel_pstate" | "amd-pstate-epp");
-    let cure = "tiermark tune --profile latency --only scaling_governor --apply";
+    let names = |dir: &str| input.root.word(&format!("{CPU}/{dir}/scaling_available_governors"));
+    let available = names("cpufreq/policy0").or_else(|| names("cpu0/cpufreq"));
+    let cure = match available.filter(|names| !names.split_whitespace().any(|name| name == "performance")) {
+        None => "tiermark tune --profile latency --only scaling_governor --apply".to_owned(),
+        Some(names) => {
+            format!("the kernel has {names} only: modprobe cpufreq_performance, where it is built as a module")
+        }
+    };
     match governor.as_str() {
         "performance" => CheckResult::ok("performance"),
         "powersave" if by_hardware => CheckResult::note(format!("powersave ({driver})"), cure),
+        "userspace" => CheckResult::problem("userspace: a program sets the clock", cure).of_setting(),
         other => CheckResult::problem(other, cure).of_setting(),
     }
 }
 
+fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
+    let system = &input.machine.system;
+    let Some(limit) = &system.clock_limit else {
+        return if system.governor.is_some() { CheckResult::ok("none") } else { CheckResult::not_reported() };
+    };
+    let (value, cure) = (format!("{:.0} % of the highest clock", limit.share * 100.0), limit.command());
+    // Some drivers state the clock without turbo as such a limit.
+    match limit.share <= LIMITED && turbo_is_on(input) != Some(false) {
+        true => CheckResult::problem(value, cure).of_setting(),
+        false => CheckResult::note(value, cure).of_setting(),
+    }
+}
+
+/// The file that switches turbo off with 1.
+const NO_TURBO: &str = "intel_pstate/no_turbo";
+
+fn turbo_is_on(input: &CheckInput<'_>) -> Option<bool> {
+    let of = |file: &str| input.root.value::<i64>(&format!("{CPU}/{file}"));
+    of(NO_TURBO).map(|no| no == 0).or_else(|| of("cpufreq/boost").map(|on| on != 0))
+}
+
 fn turbo(input: &CheckInput<'_>) -> CheckResult {
-    let intel = input.root.value::<i64>(&format!("{CPU}/intel_pstate/no_turbo")).map(|no| no == 0);
-    let path = if intel.is_some() { "intel_pstate/no_turbo" } else { "cpufreq/boost" };
-    let on = intel.or_else(|| input.root.value::<i64>(&format!("{CPU}/cpufreq/boost")).map(|on| on != 0));
-    match on {
+    match turbo_is_on(input) {
         None => CheckResult::not_reported(),
         Some(false) => CheckResult::ok("off"),
         Some(true) => {
-            let off = if intel.is_some() { 1 } else { 0 };
+            let is_intel = input.root.word(&format!("{CPU}/{NO_TURBO}")).is_some();
+            let (off, path) = if is_intel { (1, NO_TURBO) } else { (0, "cpufreq/boost") };
             CheckResult::note("on", format!("echo {off} > /{CPU}/{path}"))
         }
     }
 }
 
 fn smt(input: &CheckInput<'_>) -> CheckResult {
+    let threads = input.machine.cpus.iter().map(|cpu| cpu.smt_rank + 1).max().unwrap_or(1);
     match input.machine.system.smt_control.as_deref() {
         None => CheckResult::not_reported(),
-        Some("on") if input.machine.cpus.iter().any(|cpu| cpu.smt_rank > 0) => {
+        Some("on") if threads > 1 => {
             CheckResult::note("on", "to switch it off: echo off > /sys/devices/system/cpu/smt/control")
+        }
+        Some(state) if threads > 1 => {
+            CheckResult::note(format!("{threads} threads a core, although the kernel's switch says '{state}'"), "")
         }
         Some("on") => CheckResult::ok("on, and no core has two threads here"),
         Some(state) => CheckResult::ok(match state {

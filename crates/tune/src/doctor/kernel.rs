@@ -1,6 +1,12 @@
 //! Clock, interruptions, counters, mitigations.
 
+use tiermark_machine::pressure;
+use tiermark_model::Mitigation;
+
 use super::{Check, CheckInput, CheckResult};
+
+/// Percent of the last 10 s in which all tasks waited for memory, from which the machine does little else.
+const STALLED: f64 = 10.0;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -36,8 +42,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "pressure (PSI)",
         on_host: true,
-        why: "it shows how long programs wait for memory: the first sign of a tier that is too slow",
-        examine: pressure,
+        why: "it shows how long programs wait for memory; while they do, the kernel moves pages under a measurement",
+        examine: stalls,
     },
     Check {
         name: "delay accounting",
@@ -77,15 +83,23 @@ fn mitigations(input: &CheckInput<'_>) -> CheckResult {
     if all.is_empty() {
         return CheckResult::not_reported();
     }
-    let with = |start: &str| {
-        all.iter().filter(|(_, state)| state.starts_with(start)).map(|(name, _)| name.as_str()).collect::<Vec<_>>()
-    };
-    let (active, vulnerable) = (with("Mitigation"), with("Vulnerable"));
-    let value = format!("{} active", active.len());
-    match vulnerable.is_empty() {
+    let (mut active, mut partial, mut none) = (0, Vec::new(), Vec::new());
+    for (name, state) in all {
+        match Mitigation::of(state) {
+            Some(Mitigation::Active(_)) => active += 1,
+            Some(Mitigation::Partial(how)) => partial.push(format!("{name} ({how})")),
+            Some(Mitigation::None) => none.push(name.clone()),
+            None => {}
+        }
+    }
+    let lists = [("in part against", partial), ("none against", none)];
+    let lists = lists.iter().filter(|(_, names)| !names.is_empty());
+    let missing: String = lists.map(|(how, names)| format!("; {how} {}", names.join(", "))).collect();
+    let value = format!("{active} active{missing}");
+    match missing.is_empty() {
         true => CheckResult::ok(value),
         false => CheckResult::note(
-            format!("{value}; none against {}", vulnerable.join(", ")),
+            value,
             "state them with the numbers: system calls are faster here than on a machine with all mitigations",
         ),
     }
@@ -107,8 +121,16 @@ fn randomisation(input: &CheckInput<'_>) -> CheckResult {
     }
 }
 
-fn pressure(input: &CheckInput<'_>) -> CheckResult {
-    match input.root.read("proc/pressure/memory") {
+fn stalls(input: &CheckInput<'_>) -> CheckResult {
+    let text = input.root.read("proc/pressure/memory");
+    let full = text.as_ref().ok().and_then(|text| pressure(text.as_ref()?).ok()?.full);
+    if let Some(stall) = full.filter(|stall| stall.avg10 >= STALLED) {
+        return CheckResult::problem(
+            format!("all tasks waited for memory for {:.0} % of the last 10 s", stall.avg10),
+            "end what needs the memory, or wait until it ends: `ps aux --sort=-rss` shows what holds most",
+        );
+    }
+    match text {
         Ok(Some(_)) => CheckResult::ok("on"),
         // A captured tree may just not have it.
         _ if !input.root.is_live() => CheckResult::not_reported(),

@@ -1,8 +1,9 @@
 //! Pages, swap, limits of memory.
 
 use tiermark_machine::HealthCounts;
+use tiermark_machine::files::kilobytes;
 use tiermark_model::messages::health as says;
-use tiermark_model::{Bytes, ErrorKind, IdSet, Swap};
+use tiermark_model::{Bytes, ErrorKind, HugePool, IdSet, Machine, Swap};
 
 use super::work::RESTORE;
 use super::{Check, CheckInput, CheckResult};
@@ -69,26 +70,26 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn thp(input: &CheckInput<'_>) -> CheckResult {
-    match input.machine.system.thp.as_deref() {
+    let system = &input.machine.system;
+    match system.thp_mode() {
         None => input.none("sys/kernel/mm/transparent_hugepage/enabled"),
-        Some("never") => CheckResult::note("never", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+        Some("never") => CheckResult::note("never", format!("echo madvise > {}", system.thp_file())),
         Some(mode) => CheckResult::ok(mode),
     }
 }
 
 fn reserved(input: &CheckInput<'_>) -> CheckResult {
-    let pools = input.machine.nodes.iter().flat_map(|node| &node.huge_pages);
-    let mut sizes: Vec<(u64, u64, u64)> = Vec::new();
-    for pool in pools {
-        match sizes.iter_mut().find(|(bytes, _, _)| *bytes == pool.page_bytes) {
-            Some((_, free, total)) => (*free, *total) = (*free + pool.free, *total + pool.total),
-            None => sizes.push((pool.page_bytes, pool.free, pool.total)),
-        }
-    }
+    let sizes = huge_pools(input.machine);
     let some: Vec<String> = sizes
         .iter()
-        .filter(|(_, _, total)| *total > 0)
-        .map(|(bytes, free, total)| format!("{free} of {total} free of {}", Bytes(*bytes)))
+        .filter(|pool| pool.total > 0)
+        .map(|pool| {
+            let promised = match promised(input, pool) {
+                0 => String::new(),
+                pages => format!(", {pages} of them promised to programs"),
+            };
+            format!("{} of {} free of {}{promised}", pool.free, pool.total, Bytes(pool.page_bytes))
+        })
         .collect();
     match (sizes.is_empty(), some.is_empty()) {
         (true, _) => input.none("proc/sys/vm/nr_hugepages"),
@@ -136,13 +137,26 @@ fn damon(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn swap(input: &CheckInput<'_>) -> CheckResult {
-    let areas = &input.machine.system.swaps;
-    let sum = |of: fn(&tiermark_model::Swap) -> u64| areas.iter().map(of).fold(0, u64::saturating_add);
-    let (bytes, used) = (sum(|s| s.bytes), sum(|s| s.used_bytes));
-    match (areas.len(), used) {
+    let system = &input.machine.system;
+    let Some((bytes, used)) = system.swap_sums() else { return CheckResult::not_reported() };
+    let of_zram = system.swaps.iter().filter(|area| area.zram().is_some()).map(|area| area.used_bytes);
+    let zram = match tiermark_model::total(of_zram) {
+        0 => String::new(),
+        bytes => format!(", {} of it compressed in memory (zram)", Bytes(bytes)),
+    };
+    match (bytes, used) {
         (0, _) => CheckResult::ok("none"),
         (_, 0) => CheckResult::ok(format!("{}, none used", Bytes(bytes))),
-        _ => CheckResult::note(format!("{} of {} used", Bytes(used), Bytes(bytes)), swapped_back(input, areas)),
+        _ => {
+            let value = format!("{} of {} used{zram}", Bytes(used), Bytes(bytes));
+            let cure = match system.unlisted_swap {
+                None => swapped_back(input, &system.swaps),
+                Some(_) => {
+                    "free memory; no /proc/swaps lists the areas here: `swapon --show` on the host does".to_owned()
+                }
+            };
+            CheckResult::note(value, cure)
+        }
     }
 }
 
@@ -150,7 +164,7 @@ fn swap(input: &CheckInput<'_>) -> CheckResult {
 fn swapped_back(input: &CheckInput<'_>, areas: &[Swap]) -> String {
     let maker = |area: &Swap| input.held.iter().find(|held| held.swaps.contains(&area.path));
     let used = || areas.iter().filter(|area| area.used_bytes > 0);
-    let others: Vec<&str> = used().filter(|area| maker(area).is_none()).map(|area| area.path.as_str()).collect();
+    let others: Vec<String> = used().filter(|area| maker(area).is_none()).map(off_and_on).collect();
     let mut cures = Vec::new();
     // A program that still runs takes all of it back itself.
     match used().filter_map(maker).max_by_key(|held| held.at_work) {
@@ -159,20 +173,27 @@ fn swapped_back(input: &CheckInput<'_>, areas: &[Swap]) -> String {
         None => {}
     }
     if !others.is_empty() {
-        let all = !areas.iter().any(|area| maker(area).is_some());
-        let which = if all { "-a".to_owned() } else { others.join(" ") };
-        cures.push(format!(
-            "free memory; swapoff {which} && swapon {which} brings back what was swapped, where it fits"
-        ));
+        let commands = others.join("; ");
+        cures.push(format!("free memory; {commands} brings back what was swapped, where it fits"));
     }
     cures.join("; ")
 }
 
+/// The commands that empty an area. Each is named: `swapon -a` turns on only what fstab lists, and no zram device.
+fn off_and_on(area: &Swap) -> String {
+    let path = if area.path.contains(char::is_whitespace) { format!("'{}'", area.path) } else { area.path.clone() };
+    let priority = if area.priority >= 0 { format!(" -p {}", area.priority) } else { String::new() };
+    format!("swapoff {path} && swapon{priority} {path}")
+}
+
 fn zswap(input: &CheckInput<'_>) -> CheckResult {
-    match input.machine.system.zswap {
+    let system = &input.machine.system;
+    match system.zswap {
         None => input.none("sys/module/zswap/parameters/enabled"),
-        Some(true) if !input.machine.system.swaps.is_empty() => {
-            CheckResult::note("on", "to measure the swap device itself: echo N > /sys/module/zswap/parameters/enabled")
+        Some(true) if system.swap_sums().is_none_or(|(bytes, _)| bytes > 0) => {
+            let zram = system.swaps.iter().any(|area| area.zram().is_some());
+            let value = if zram { "on, in front of zram: pages are compressed twice" } else { "on" };
+            CheckResult::note(value, "to measure the swap device itself: echo N > /sys/module/zswap/parameters/enabled")
         }
         Some(true) => CheckResult::ok("on, without a swap area"),
         Some(false) => CheckResult::ok("off"),
@@ -185,10 +206,47 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
         return CheckResult::not_reported();
     };
     let value = format!("{} of {}", Bytes(available), Bytes(total));
-    match (available as f64) < total as f64 * AVAILABLE_LEAST {
-        true => CheckResult::problem(value, "end what holds the memory, or keep footprints small with --max-mem"),
-        false => CheckResult::ok(value),
+    let least = total as f64 * AVAILABLE_LEAST;
+    if available as f64 >= least {
+        return CheckResult::ok(value);
     }
+    let pools = huge_pools(input.machine).into_iter().filter(|pool| pool.free > 0);
+    let unused: Vec<HugePool> = pools.filter(|pool| pool.free_bytes() as f64 >= least).collect();
+    if unused.is_empty() {
+        return CheckResult::problem(value, "end what holds the memory, or keep footprints small with --max-mem");
+    }
+    let held = tiermark_model::total(unused.iter().map(HugePool::free_bytes));
+    let cures: Vec<String> = unused.iter().map(|pool| given_back(input, pool)).collect();
+    let value = format!("{value}, {} more in reserved huge pages that nothing uses", Bytes(held));
+    CheckResult::problem(value, format!("give reserved huge pages back: {}; or measure with --pages", cures.join("; ")))
+}
+
+/// Free pages that programs mapped and did not touch yet: nobody else can have them.
+fn promised(input: &CheckInput<'_>, pool: &HugePool) -> u64 {
+    let dir = format!("sys/kernel/mm/hugepages/hugepages-{}kB", pool.page_bytes >> 10);
+    input.root.value::<u64>(&format!("{dir}/resv_hugepages")).unwrap_or_default().min(pool.free)
+}
+
+/// The command that leaves a pool the pages that are in use. The shorter one is of the default size.
+fn given_back(input: &CheckInput<'_>, pool: &HugePool) -> String {
+    let (used, kib) = (pool.total.saturating_sub(pool.free), pool.page_bytes >> 10);
+    let meminfo = input.root.text("proc/meminfo").unwrap_or_default();
+    match kilobytes(&meminfo, "Hugepagesize") {
+        Ok(Some(bytes)) if bytes == pool.page_bytes => format!("sysctl vm.nr_hugepages={used}"),
+        _ => format!("echo {used} > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages"),
+    }
+}
+
+/// The pools of all nodes, by page size.
+fn huge_pools(machine: &Machine) -> Vec<HugePool> {
+    let mut pools: Vec<HugePool> = Vec::new();
+    for pool in machine.nodes.iter().flat_map(|node| &node.huge_pages) {
+        match pools.iter_mut().find(|known| known.page_bytes == pool.page_bytes) {
+            Some(known) => (known.free, known.total) = (known.free + pool.free, known.total + pool.total),
+            None => pools.push(pool.clone()),
+        }
+    }
+    pools
 }
 
 fn tiers(input: &CheckInput<'_>) -> CheckResult {
@@ -209,17 +267,14 @@ fn errors(input: &CheckInput<'_>) -> CheckResult {
     let Some(health) = HealthCounts::read(input.root, input.machine).run(None, input.machine) else {
         return CheckResult::not_reported();
     };
-    let counted = |kind| health.errors_counted(kind);
-    let (corrected, uncorrected) = (counted(ErrorKind::Corrected), counted(ErrorKind::Uncorrected));
-    let kind = if uncorrected > Some(0) { ErrorKind::Uncorrected } else { ErrorKind::Corrected };
-    let value = says::errors_counted(corrected, uncorrected, &health.counting(kind)).to_string();
+    let counted = |kind| (health.errors_counted(kind), health.counting(kind));
+    let ((corrected, soft), (uncorrected, hard)) = (counted(ErrorKind::Corrected), counted(ErrorKind::Uncorrected));
+    let value = says::errors_counted(corrected, uncorrected, &soft, &hard).to_string();
+    let cure = || says::errors_cure(&soft, &hard).to_string();
     match (corrected, uncorrected) {
         (None, None) => CheckResult::not_reported(),
-        (_, Some(1..)) => CheckResult::problem(value, "replace the module; see `dmesg` and the board's event log"),
-        (Some(1..), _) => {
-            let cure = "reseat or replace the module if the number grows: each measuring command warns of growth during its run";
-            CheckResult::note(value, cure)
-        }
+        (_, Some(1..)) => CheckResult::problem(value, cure()),
+        (Some(1..), _) => CheckResult::note(value, cure()),
         _ => CheckResult::ok(value),
     }
 }

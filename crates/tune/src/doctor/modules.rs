@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "memory modules",
         on_host: true,
-        why: "without them neither the theoretical peak nor an empty memory channel can be determined",
+        why: "they decide the theoretical peak, which channels are empty, and what a footprint of DRAM is made of",
         examine: modules,
     },
     Check {
@@ -61,7 +61,14 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
     let populated = input.machine.dimms.iter().filter(|dimm| dimm.populated).count();
     if populated > 0 {
         let invented = if is_guest(input) { ", by the hypervisor's word" } else { "" };
-        return CheckResult::ok(format!("{populated} of {} slots filled{invented}", input.machine.dimms.len()));
+        let filled = format!("{populated} of {} slots filled{invented}", input.machine.dimms.len());
+        if dmi::is_memory_mode(input.machine) {
+            return CheckResult::note(
+                format!("{filled}, with persistent memory in Memory Mode: DRAM is its cache"),
+                "a footprint of DRAM beyond the sizes of the DRAM modules shows the persistent memory: --sizes, --max-mem",
+            );
+        }
+        return CheckResult::ok(filled);
     }
     // The table is there for root only, and in many guests not at all.
     match input.root.read_bytes("sys/firmware/dmi/tables/DMI") {
@@ -87,7 +94,12 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     if let Err(none) = real(input) {
         return none;
     }
-    let channels = input.machine.real_peak().and_then(|peak| peak.channels);
+    if input.machine.disputes_packages() {
+        return CheckResult::not_here(
+            "the processors' are counted by packages, which are disputed: see facts of the machine",
+        );
+    }
+    let channels = input.machine.memory_channels();
     let Some(channels @ MemoryChannels { populated, most: Some(most) }) = channels else {
         return CheckResult::not_here("slot names or processor do not show the channels");
     };
@@ -95,13 +107,32 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     if populated >= most {
         return CheckResult::ok(filled);
     }
-    let slots = dmi::empty_channels(&input.machine.dimms);
-    let slots = if slots.is_empty() { String::new() } else { format!(": {}", slots.join(", ")) };
-    let cure = format!("put a module of the same kind into each empty channel{slots}");
+    let (taken, cure) = to_fill(&input.machine.dimms);
+    let filled = format!("{filled}{taken}");
     if channels.is_uneven(input.machine.sockets().len()) {
         return CheckResult::problem(format!("{filled}: interleaving breaks; reads may lose a third"), cure);
     }
     CheckResult::note(filled, cure)
+}
+
+/// What takes the place of the missing modules, and how to fill the channels that have none: nobody can where every slot is taken.
+fn to_fill(dimms: &[Dimm]) -> (String, String) {
+    let named = dmi::empty_channels(dimms);
+    let has_empty = dimms.iter().any(|dimm| !dimm.populated);
+    match named {
+        Some(slots) if !slots.is_empty() => {
+            (String::new(), format!("put a module of the same kind into each empty channel: {}", slots.join(", ")))
+        }
+        None if has_empty => (String::new(), "put a module of the same kind into each empty channel".to_owned()),
+        _ if dimms.iter().any(|dimm| dimm.populated && dmi::is_non_volatile(dimm)) => (
+            " with DRAM; persistent memory has the other slots".to_owned(),
+            "more bandwidth takes DRAM in place of persistent memory".to_owned(),
+        ),
+        _ => (
+            "; every slot is filled".to_owned(),
+            "none: the board has no slot for another channel; `dmidecode -t memory` shows its slots".to_owned(),
+        ),
+    }
 }
 
 fn speed(input: &CheckInput<'_>) -> CheckResult {
@@ -139,9 +170,14 @@ fn sizes(input: &CheckInput<'_>) -> CheckResult {
         |sizes: &BTreeSet<u64>| sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect::<Vec<_>>().join(", ");
     match kinds.values().find(|sizes| sizes.len() > 1) {
         Some(sizes) => CheckResult::note(listed(sizes), "use modules of one size in all channels"),
-        None => CheckResult::ok(
-            kinds.values().map(|sizes| format!("{} each", listed(sizes))).collect::<Vec<_>>().join(", "),
-        ),
+        None => {
+            let of = |kind: &Option<&str>| match kind {
+                Some(kind) if kinds.len() > 1 => format!(" ({kind})"),
+                _ => String::new(),
+            };
+            let each = kinds.iter().map(|(kind, sizes)| format!("{} each{}", listed(sizes), of(kind)));
+            CheckResult::ok(each.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -169,6 +205,9 @@ fn own_memory(input: &CheckInput<'_>) -> CheckResult {
     let away = machine.cpus_without_own_memory();
     let memory = machine.memory_nodes();
     if away.is_empty() || memory.is_empty() {
+        if let Some(shared) = shared_node(input) {
+            return shared;
+        }
         return CheckResult::ok(if machine.nodes.len() > 1 { "of every cpu that may be used" } else { "one node" });
     }
     let homes: IdSet = away.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
@@ -180,6 +219,24 @@ fn own_memory(input: &CheckInput<'_>) -> CheckResult {
     }
     let value = format!("none: all memory that may be used is of node {memory}, all cpus of node {homes}");
     CheckResult::problem(value, nearer(input, &homes, &memory))
+}
+
+/// A node with cpus of several sockets: the memory of each socket is then not seen as its own. The sockets of a guest are made up.
+fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
+    let machine = input.machine;
+    let sockets_of = |node: &Node| -> usize {
+        let own = machine.cpus.iter().filter(|cpu| node.cpus.contains(cpu.id));
+        own.map(|cpu| cpu.socket).collect::<IdSet>().len()
+    };
+    let node = machine.nodes.iter().find(|node| sockets_of(node) > 1).filter(|_| !is_guest(input))?;
+    let sockets = sockets_of(node);
+    let command_line = input.root.text("proc/cmdline").unwrap_or_default();
+    let cure = match command_line.split_whitespace().any(|word| word == "numa=off") {
+        true => "boot without numa=off on the kernel command line",
+        false => "in the firmware's setup, switch node interleaving off (NPS0 of AMD), or boot a kernel with NUMA",
+    };
+    let value = format!("{sockets} sockets share node {}: figures of DRAM mix near and far memory", node.id);
+    Some(CheckResult::note(value, cure))
 }
 
 /// Why a node's memory is not used.

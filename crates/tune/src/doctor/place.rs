@@ -1,6 +1,6 @@
 //! Guest or not, container or not, limits of this process, what can be seen of the board, programs that are needed.
 
-use tiermark_model::{Bytes, count_of};
+use tiermark_model::{Bytes, IdSet, Machine, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -104,9 +104,20 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
     let file = group.files.memory.as_deref().unwrap_or_default();
     let throttles = if group.limit_throttles { ", which throttles" } else { "" };
     let used = group.memory_used.map(|used| format!("{} used", Bytes(used)));
-    let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone()];
+    let killed = group.memory_kills.filter(|kills| *kills > 0);
+    let killed = killed.map(|kills| format!("{} at it so far", count_of(kills, "kill")));
+    let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone(), killed];
     let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let cure = "a run uses at most half of the rest; --max-mem sets another limit";
+    if group.memory_left().is_some_and(|left| left / 2 < least_dram(input.machine)) {
+        let more = of_group(
+            input,
+            "more memory: docker run --memory, the memory limit of the pod",
+            format!("for the run: echo max > {file}"),
+        );
+        let cure = format!("end what uses the memory of the group, or {more}");
+        return CheckResult::problem(format!("{value}: too little is left to measure DRAM"), cure);
+    }
     match throttled {
         None => CheckResult::note(value, cure),
         Some(_) => {
@@ -119,6 +130,12 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
             CheckResult::problem(value, format!("{more}; or keep footprints small with --max-mem"))
         }
     }
+}
+
+/// The least memory with which any cpu's DRAM can be measured, as the probes require it.
+fn least_dram(machine: &Machine) -> u64 {
+    let of = |cpu: u32| machine.least_dram_bytes(&IdSet::from_iter([cpu]));
+    machine.allowed_cpus.iter().map(of).min().unwrap_or_default()
 }
 
 /// How to change a limit of a control group. A container sees the files of its own, and may not write them.
@@ -147,7 +164,7 @@ fn facts(input: &CheckInput<'_>) -> CheckResult {
         ),
         false => CheckResult::note(
             value,
-            "no number depends on it: the kernel enforces the view that is used, or it is the larger total",
+            "no number depends on it: the kernel enforces the view that is used, and footprints follow free memory, not totals",
         ),
     }
 }
@@ -194,6 +211,11 @@ fn redis(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn zram(input: &CheckInput<'_>) -> CheckResult {
+    let areas = input.machine.system.swaps.iter().filter(|area| area.zram().is_some());
+    let used: Vec<String> = areas.map(|area| format!("{} ({})", area.path, Bytes(area.bytes))).collect();
+    if !used.is_empty() {
+        return CheckResult::ok(format!("in use as swap: {}", used.join(", ")));
+    }
     match input.root.list("sys/class/zram-control").is_ok_and(|names| !names.is_empty()) {
         true => CheckResult::ok("in the kernel"),
         false if !input.root.is_live() => CheckResult::not_reported(),

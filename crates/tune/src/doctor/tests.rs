@@ -7,6 +7,7 @@ use super::*;
 use proptest::prelude::*;
 
 mod nodes;
+mod values;
 
 /// A check-up of a synthetic server with some files changed.
 fn examined(files: &[(&str, &str)], busy: Option<Busy>) -> BTreeMap<String, CheckRow> {
@@ -46,7 +47,8 @@ fn cure_of_swap(held: &[HeldChanges]) -> String {
 
 #[test]
 fn swap_of_this_program_is_not_told_to_be_turned_off_by_hand() {
-    let others = "free memory; swapoff -a && swapon -a brings back what was swapped, where it fits";
+    let others = "free memory; swapoff /dev/zram1 && swapon -p 5 /dev/zram1; swapoff /dev/sda2 && swapon /dev/sda2 \
+        brings back what was swapped, where it fits";
     assert_eq!(cure_of_swap(&[]), others);
     assert_eq!(cure_of_swap(&[left(&[], true)]), others);
     let one = cure_of_swap(&[left(&["/dev/zram1"], false)]);
@@ -63,6 +65,9 @@ fn swap_of_this_program_is_not_told_to_be_turned_off_by_hand() {
     );
 }
 
+const PERF_PCT: &str = "sys/devices/system/cpu/intel_pstate/max_perf_pct";
+const STALLED: &str = "some avg10=85.00 avg60=0 avg300=0 total=9\nfull avg10=60.00 avg60=0 avg300=0 total=8";
+const OWN_THP: &str = "sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
 const EDAC: &str = "sys/devices/system/edac/mc/mc0/ce_count";
 const THROTTLE: &str = "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count";
 
@@ -77,17 +82,25 @@ fn each_setting_has_its_verdict() {
         ("governor", &[(governor, "schedutil")], Problem),
         ("governor", &[(governor, "powersave")], Problem),
         ("governor", &[(governor, "powersave"), (driver, "intel_pstate")], Note),
+        ("governor", &[(governor, "userspace")], Problem),
+        ("clock limit", &[], NotHere),
+        ("clock limit", &[(governor, "performance")], Ok),
+        ("clock limit", &[(PERF_PCT, "85")], Problem),
+        ("clock limit", &[(PERF_PCT, "95")], Note),
+        ("clock limit", &[(PERF_PCT, "60"), ("sys/devices/system/cpu/intel_pstate/no_turbo", "1")], Note),
         ("turbo", &[("sys/devices/system/cpu/intel_pstate/no_turbo", "0")], Note),
         ("turbo", &[("sys/devices/system/cpu/intel_pstate/no_turbo", "1")], Ok),
         ("turbo", &[("sys/devices/system/cpu/cpufreq/boost", "1")], Note),
         ("SMT", &[("sys/devices/system/cpu/smt/control", "on")], Note),
-        ("SMT", &[("sys/devices/system/cpu/smt/control", "off")], Ok),
+        ("SMT", &[("sys/devices/system/cpu/smt/control", "off")], Note),
         ("isolated cpus", &[("sys/devices/system/cpu/isolated", "")], Ok),
         ("isolated cpus", &[("sys/devices/system/cpu/isolated", "2-3")], Note),
         ("tickless cpus", &[("sys/devices/system/cpu/nohz_full", "(null)")], Ok),
         ("tickless cpus", &[("sys/devices/system/cpu/nohz_full", "1")], Note),
         ("huge pages (THP)", &[("sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]")], Note),
         ("huge pages (THP)", &[], Ok),
+        ("huge pages (THP)", &[(OWN_THP, "always inherit madvise [never]")], Note),
+        ("huge pages (THP)", &[(OWN_THP, "[inherit] never")], Ok),
         ("NUMA balancing", &[("proc/sys/kernel/numa_balancing", "1")], Problem),
         ("NUMA balancing", &[("proc/sys/kernel/numa_balancing", "0")], Ok),
         ("KSM", &[("sys/kernel/mm/ksm/run", "1")], Note),
@@ -100,6 +113,10 @@ fn each_setting_has_its_verdict() {
             ],
             Note,
         ),
+        ("swap", &[], NotHere),
+        ("swap", &[("proc/swaps", "F T S U P")], Ok),
+        ("swap", &[("proc/meminfo", "MemTotal: 16777216 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB")], Ok),
+        ("swap", &[("proc/meminfo", "MemTotal: 16777216 kB\nSwapTotal: 8 kB\nSwapFree: 1 kB")], Note),
         ("swap", &[("proc/swaps", "F T S U P\n/dev/sda2 partition 1024 0 -2")], Ok),
         ("swap", &[("proc/swaps", "F T S U P\n/dev/sda2 partition 1024 512 -2")], Note),
         ("available memory", &[("proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable: 1500000 kB")], Problem),
@@ -123,6 +140,7 @@ fn each_setting_has_its_verdict() {
         ("address randomisation", &[("proc/sys/kernel/randomize_va_space", "0")], Note),
         ("address randomisation", &[("proc/sys/kernel/randomize_va_space", "2")], Ok),
         ("pressure (PSI)", &[("proc/pressure/memory", "some avg10=0.00")], Ok),
+        ("pressure (PSI)", &[("proc/pressure/memory", STALLED)], Problem),
         ("pressure (PSI)", &[], NotHere),
         ("redis-server", &[("usr/bin/redis-server", "")], Ok),
         ("redis-server", &[], NotHere),
@@ -144,7 +162,7 @@ fn control_groups_that_limit_are_told() {
         ("proc/self/mountinfo", mount),
         ("proc/self/cgroup", "0::/box"),
         ("sys/fs/cgroup/box/cpu.max", "50000 100000"),
-        ("sys/fs/cgroup/box/memory.max", "1048576"),
+        ("sys/fs/cgroup/box/memory.max", "1073741824"),
         ("sys/fs/cgroup/box/memory.current", "4096"),
     ];
     let checks = examined(&files, None);
@@ -154,7 +172,7 @@ fn control_groups_that_limit_are_told() {
     );
     assert_eq!(
         (checks["memory limit"].health, checks["memory limit"].value.as_str()),
-        (Health::Note, "1 MiB by /sys/fs/cgroup/box/memory.max, 4 KiB used")
+        (Health::Note, "1 GiB by /sys/fs/cgroup/box/memory.max, 4 KiB used")
     );
     let free =
         [files[0], files[1], ("sys/fs/cgroup/box/cpu.max", "max 100000"), ("sys/fs/cgroup/box/memory.max", "max")];
@@ -167,14 +185,14 @@ fn limits_that_throttle_are_told_with_their_throttlings() {
     let files = [
         ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
         ("proc/self/cgroup", "0::/box"),
-        ("sys/fs/cgroup/box/memory.high", "1048576"),
+        ("sys/fs/cgroup/box/memory.high", "1073741824"),
         ("sys/fs/cgroup/box/memory.events", "low 0\nhigh 18233\nmax 0"),
         ("sys/fs/cgroup/box/cpu.max", "50000 100000"),
         ("sys/fs/cgroup/box/cpu.stat", "nr_periods 10\nnr_throttled 4"),
     ];
     let checks = examined(&files, None);
     let said = |name: &str| (checks[name].health, checks[name].value.clone());
-    let memory = "1 MiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so far";
+    let memory = "1 GiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so far";
     assert_eq!(said("memory limit"), (Health::Problem, memory.to_owned()));
     assert_eq!(
         said("cpu quota"),
@@ -241,6 +259,11 @@ fn damon_is_named_with_the_files_that_stop_it() {
 
 /// A server of one socket of 8 channels, with modules of some speeds and sizes in the first channels.
 fn with_modules(modules: &[(f64, u64)]) -> BTreeMap<String, CheckRow> {
+    with_board(modules, |_| {})
+}
+
+/// The same, after a change of its description.
+fn with_board(modules: &[(f64, u64)], change: impl Fn(&mut Machine)) -> BTreeMap<String, CheckRow> {
     let slot = |n: usize| {
         let module = modules.get(n);
         tiermark_model::Dimm {
@@ -256,6 +279,7 @@ fn with_modules(modules: &[(f64, u64)]) -> BTreeMap<String, CheckRow> {
     let root = Root::from_files("test", Synth::default().files());
     let mut machine = Synth::default().machine().unwrap();
     machine.dimms = (0..8).map(slot).collect();
+    change(&mut machine);
     let channels = tiermark_machine::dmi::Channels { count: 8, whose: "8 of each".to_owned() };
     machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&machine.dimms, Some(&channels));
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });

@@ -82,7 +82,7 @@ fn exit(rows: &[ContinuousRow]) -> Exit {
 /// The page size of both ways, and why. The chase takes ordinary memory of a program, which has huge pages only where
 /// they are for all programs.
 fn pages(machine: &Machine) -> (PageKind, String) {
-    let enabled = machine.system.thp.as_deref().unwrap_or("not there");
+    let enabled = machine.system.thp_mode().unwrap_or("not there");
     if enabled == "always" {
         return (PageKind::Thp, "both ways on transparent huge pages".into());
     }

@@ -61,6 +61,26 @@ fn nodes_without_memory_and_memory_of_other_nodes_only_are_named() {
 }
 
 #[test]
+fn sockets_that_share_a_node_are_named_with_the_cause() {
+    let said = |more: &[(&str, &str)]| {
+        let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+        files.retain(|path, _| !path.starts_with("sys/devices/system/node"));
+        files.extend(more.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())));
+        let root = Root::from_files("test", files);
+        let machine = discover(&root, &LiveFacts::default()).unwrap();
+        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+        checkup.checks.into_iter().find(|check| check.name == "memory of own node").unwrap()
+    };
+    let interleaved = said(&[]);
+    assert_eq!(interleaved.value, "2 sockets share node 0: figures of DRAM mix near and far memory");
+    assert!(interleaved.cure.unwrap().contains("node interleaving"));
+    let off = said(&[("proc/cmdline", "BOOT_IMAGE=x numa=off quiet\n")]);
+    assert_eq!((off.health, off.cure.unwrap().contains("without numa=off")), (Health::Note, true));
+    // A hypervisor makes the sockets up.
+    assert_eq!(said(&[("proc/cpuinfo", "processor: 0\nflags: fpu hypervisor\n")]).health, Health::Ok);
+}
+
+#[test]
 fn second_threads_are_not_brought_online_one_by_one_while_smt_is_off() {
     let said = |control: &str, online: &str| {
         let files = [("sys/devices/system/cpu/smt/control", control), ("sys/devices/system/cpu/online", online)];

@@ -1,0 +1,148 @@
+//! What rows of the check-up say, and the cures they name.
+
+use super::*;
+
+#[test]
+fn errors_of_memory_are_named_with_all_places_of_each_kind() {
+    let files = [
+        ("sys/devices/system/edac/mc/mc0/ce_count", "12345"),
+        ("sys/devices/system/edac/mc/mc0/ue_count", "0"),
+        ("sys/devices/system/edac/mc/mc0/dimm3/dimm_ce_count", "12345"),
+        ("sys/devices/system/edac/mc/mc0/dimm3/dimm_label", "A4"),
+        ("sys/devices/system/edac/mc/mc1/ue_count", "1"),
+    ];
+    let check = examined(&files, None)["memory errors"].clone();
+    assert_eq!(check.value, "12345 corrected (mc0/dimm3 (A4)), 1 not corrected (mc1)");
+    let cure = check.cure.unwrap();
+    assert!(cure.starts_with("replace mc1;") && cure.contains("reseat or replace mc0/dimm3 (A4)"), "{cure}");
+}
+
+#[test]
+fn memory_in_reserved_huge_pages_is_given_back_by_their_number() {
+    let of = |free: &str, meminfo: &str| {
+        let meminfo = format!("MemTotal: 16777216 kB\nMemAvailable: 1000000 kB\n{meminfo}");
+        let pool = "sys/devices/system/node/node0/hugepages/hugepages-2048kB";
+        let (nr, unused) = (format!("{pool}/nr_hugepages"), format!("{pool}/free_hugepages"));
+        let files = [("proc/meminfo", meminfo.as_str()), (nr.as_str(), "7000"), (unused.as_str(), free)];
+        let check = examined(&files, None)["available memory"].clone();
+        assert_eq!(check.health, Health::Problem);
+        (check.value, check.cure.unwrap())
+    };
+    let (value, cure) = of("6900", "Hugepagesize: 2048 kB");
+    assert!(value.ends_with(", 13.48 GiB more in reserved huge pages that nothing uses"), "{value}");
+    assert!(cure.contains("sysctl vm.nr_hugepages=100;"), "{cure}");
+    let (_, cure) = of("6900", "Hugepagesize: 1048576 kB");
+    assert!(cure.contains("echo 100 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"), "{cure}");
+    let (value, cure) = of("0", "Hugepagesize: 2048 kB");
+    assert!(!value.contains("huge") && cure.starts_with("end what holds"), "programs use them: {value}, {cure}");
+}
+
+#[test]
+fn a_governor_that_the_kernel_lacks_is_no_cure() {
+    let cure = |available: &str| {
+        let dir = "sys/devices/system/cpu/cpufreq/policy0";
+        let (governor, names) = (format!("{dir}/scaling_governor"), format!("{dir}/scaling_available_governors"));
+        let files = [(governor.as_str(), "schedutil"), (names.as_str(), available)];
+        examined(&files, None)["governor"].cure.clone().unwrap()
+    };
+    assert!(cure("performance schedutil").starts_with("tiermark tune"));
+    assert!(cure("schedutil userspace").starts_with("the kernel has schedutil userspace only: modprobe"));
+}
+
+#[test]
+fn zram_is_named_where_it_is_swap() {
+    let swaps = ("proc/swaps", "F T S U P\n/dev/zram0 partition 2097152 1024 100\n/dev/sda2 partition 2097152 512 -2");
+    let checks = examined(&[swaps, ("sys/module/zswap/parameters/enabled", "Y")], None);
+    assert_eq!(checks["swap"].value, "1.5 MiB of 4 GiB used, 1 MiB of it compressed in memory (zram)");
+    assert_eq!(checks["zram"].value, "in use as swap: /dev/zram0 (2 GiB)");
+    assert_eq!(checks["zswap"].value, "on, in front of zram: pages are compressed twice");
+}
+
+#[test]
+fn a_part_of_a_mitigation_is_none_that_is_missing() {
+    let of = |name: &str| format!("sys/devices/system/cpu/vulnerabilities/{name}");
+    let paths = [of("spec_rstack_overflow"), of("spec_store_bypass"), of("spectre_v1"), of("meltdown")];
+    let states = ["Vulnerable: Safe RET, no microcode", "Vulnerable", "Mitigation: usercopy", "Not affected"];
+    let files: Vec<(&str, &str)> = paths.iter().map(String::as_str).zip(states).collect();
+    let said =
+        "1 active; in part against spec_rstack_overflow (Safe RET, no microcode); none against spec_store_bypass";
+    assert_eq!(examined(&files, None)["mitigations"].value, said);
+}
+
+#[test]
+fn a_full_group_leaves_nothing_to_measure() {
+    let of = |used: &str| {
+        let files = [
+            ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+            ("proc/self/cgroup", "0::/box"),
+            ("sys/fs/cgroup/box/memory.max", "1073741824"),
+            ("sys/fs/cgroup/box/memory.current", used),
+            ("sys/fs/cgroup/box/memory.events", "low 0\nhigh 0\nmax 9\noom 3\noom_kill 3"),
+        ];
+        examined(&files, None)["memory limit"].clone()
+    };
+    // The 17 MiB of L2 and L3 need 34 MiB, which are half of what must be left.
+    let (full, nearly) = (of("1073741824"), of("1002438657"));
+    assert_eq!([full.health, nearly.health, of("1002438656").health], [Health::Problem, Health::Problem, Health::Note]);
+    assert!(full.value.contains("3 kills at it so far: too little is left"), "{full:?}");
+    assert!(full.cure.unwrap().contains("echo max > /sys/fs/cgroup/box/memory.max"));
+}
+
+#[test]
+fn channels_that_nobody_can_fill_have_no_module_to_buy() {
+    let said = |modules: usize, change: fn(&mut Machine)| {
+        let check = with_board(&vec![(3200.0, 1); modules], change)["memory channels"].clone();
+        (check.health, check.value, check.cure.unwrap_or_default())
+    };
+    let persistent = |machine: &mut Machine| {
+        for dimm in machine.dimms.iter_mut().skip(1).step_by(2) {
+            dimm.kind = Some("Logical non-volatile device".to_owned());
+            dimm.bytes = Some(16 << 30);
+        }
+    };
+    let (health, value, cure) = said(8, persistent);
+    assert_eq!(health, Health::Note);
+    assert_eq!(value, "4 of 8 channels filled with DRAM; persistent memory has the other slots");
+    assert!(!cure.contains("put a module"), "{cure}");
+    // A board that has half of the processor's channels.
+    let (_, value, cure) = said(4, |machine| machine.dimms.truncate(4));
+    assert_eq!(value, "4 of 8 channels filled; every slot is filled");
+    assert!(!cure.contains("put a module"), "{cure}");
+    let disputed = |machine: &mut Machine| {
+        let view = |says: &str| tiermark_model::View { source: "x".to_owned(), says: says.to_owned() };
+        let fact = tiermark_model::DisputedFact::Package { cpu: 1 };
+        machine.contradictions = vec![tiermark_model::Contradiction { fact, used: view("1"), set_aside: view("2") }];
+    };
+    assert_eq!(said(7, disputed).0, Health::NotHere);
+    // The kernel manages more than the DRAM: it is the persistent memory, in front of which DRAM is a cache.
+    let row = |change: fn(&mut Machine)| with_board(&[(3200.0, 1); 8], change)["memory modules"].clone();
+    assert_eq!(row(persistent).health, Health::Note);
+    let app_direct = row(|machine| {
+        machine.dimms[0].bytes = Some(8 << 30);
+        machine.dimms[7].kind = Some("Logical non-volatile device".to_owned());
+    });
+    assert_eq!((app_direct.health, app_direct.value.as_str()), (Health::Ok, "8 of 8 slots filled"));
+}
+
+#[test]
+fn free_huge_pages_that_are_promised_are_named() {
+    let pool = "sys/devices/system/node/node0/hugepages/hugepages-2048kB";
+    let (nr, free) = (format!("{pool}/nr_hugepages"), format!("{pool}/free_hugepages"));
+    let resv = ("sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "6");
+    let row = examined(&[(nr.as_str(), "8"), (free.as_str(), "7"), resv], None)["huge pages, reserved"].clone();
+    assert_eq!(row.value, "7 of 8 free of 2 MiB, 6 of them promised to programs");
+}
+
+#[test]
+fn threads_of_a_core_are_seen_whatever_the_switch_says() {
+    let row = examined(&[("sys/devices/system/cpu/smt/control", "notsupported")], None)["SMT"].clone();
+    assert_eq!(row.health, Health::Note);
+    assert_eq!(row.value, "2 threads a core, although the kernel's switch says 'notsupported'");
+}
+
+#[test]
+fn sizes_of_two_kinds_of_modules_are_told_apart() {
+    let mixed = |machine: &mut Machine| machine.dimms[0].kind = Some("DDR3".to_owned());
+    let sizes = with_board(&[(3200.0, 32); 8], mixed)["module sizes"].value.clone();
+    assert_eq!(sizes, "32 GiB each (DDR3), 32 GiB each (DDR4)");
+}
