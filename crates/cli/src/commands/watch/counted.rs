@@ -179,9 +179,12 @@ impl Counted {
     }
 }
 
+/// Boxes that share a sentence: their socket, what of their counts is meant, and whether that stays at 0.
+type Alike = (Option<u32>, CounterSight, bool);
+
 /// Boxes of which no figure is shown, those of a socket together: lines of text have no place for them.
 fn left_out(marks: &[CounterMark]) -> Vec<Note> {
-    let mut units: BTreeMap<(Option<u32>, CounterSight, bool), (Vec<String>, f64)> = BTreeMap::new();
+    let mut units: BTreeMap<Alike, (Vec<String>, f64)> = BTreeMap::new();
     for mark in marks {
         let (counts, rate) = match mark {
             CounterMark::Silent { counts, beside, .. } => (*counts, Some(*beside)),
@@ -192,7 +195,7 @@ fn left_out(marks: &[CounterMark]) -> Vec<Note> {
         of_socket.0.push(mark.place().unit.clone());
         of_socket.1 = rate.unwrap_or_default();
     }
-    let note = |((socket, counts, is_silent), (units, rate)): (_, (Vec<String>, f64))| match is_silent {
+    let note = |((socket, counts, is_silent), (units, rate)): (Alike, (Vec<String>, f64))| match is_silent {
         true => counters::boxes_stay_zero(&units, socket, counts, rate),
         false => counters::boxes_count_a_part(&units, socket, counts),
     };
