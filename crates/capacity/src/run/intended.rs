@@ -76,3 +76,22 @@ pub fn intended(scenario: &Scenario, zswap: Option<bool>) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::built_in;
+
+    #[test]
+    fn what_is_off_is_not_turned_off() {
+        let (_, mini) = built_in().iter().find(|(name, _)| *name == "mini").unwrap();
+        let turns_off = |text: &str, zswap: Option<bool>| {
+            let lines = intended(&Scenario::read(text).unwrap(), zswap);
+            lines.iter().any(|line| line.starts_with("zswap turned off"))
+        };
+        assert_eq!([Some(true), None, Some(false)].map(|zswap| turns_off(mini, zswap)), [true, true, false]);
+        // A tier of the run turns it on before others.
+        let with_zswap = mini.replace("[\"dram\", \"zram\"]", "[\"zswap\", \"zram\"]");
+        assert!(turns_off(&with_zswap, Some(false)));
+    }
+}
