@@ -61,16 +61,18 @@ pub struct Signs {
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
     let over = |sign: Option<f64>, limit: f64| sign.filter(|share| *share > limit);
     let found = |resource: Resource, why: Note| Some(Ended { resource, why });
-    if let Some(busy) = over(signs.client_cpu, BUSY) {
-        return found(Resource::Client, says::client_busy(busy));
-    }
     let busy = over(signs.cpus, BUSY);
     // Where cpus ran out: the other programs that used them, else what their use is taken for.
     let others = signs.others.filter(|share| *share >= OTHERS_DECIDE);
     let by_others = |cpus: Option<f64>| found(Resource::Others, says::others_took_cpus(cpus?, others?));
+    // Programs that use more than tenants and client together are the cause, though some cpu may be idle at times.
+    let mostly_others = signs.cpus.filter(|cpus| others.is_some_and(|others| others > cpus / 2.0));
+    if let Some(busy) = over(signs.client_cpu, BUSY) {
+        return by_others(mostly_others).or_else(|| found(Resource::Client, says::client_busy(busy)));
+    }
     if let Some(late) = late(signs) {
         // A client that is late and not busy itself had to wait for a cpu.
-        return by_others(busy).or_else(|| found(Resource::Client, late));
+        return by_others(busy.or(mostly_others)).or_else(|| found(Resource::Client, late));
     }
     if let (Some(busy), None) = (busy, signs.tenants_cpu) {
         return found(Resource::Client, says::client_cpus_busy(busy));
@@ -189,6 +191,11 @@ mod tests {
         (signs.cpus, signs.late_sends) = (Some(0.95), Some(0.03));
         assert_eq!(named(&signs).unwrap().0, Resource::Others);
         assert_eq!(named(&Signs { client_cpu: Some(0.95), ..signs }).unwrap().0, Resource::Client, "it is busy itself");
+        // They use most of what is used, though not all cpus are busy: cpus of its own would not help the client.
+        let most = Signs { cpus: Some(0.8), others: Some(0.55), ..signs };
+        assert_eq!(named(&most).unwrap().0, Resource::Others);
+        assert_eq!(named(&Signs { client_cpu: Some(0.95), ..most }).unwrap().0, Resource::Others);
+        assert_eq!(named(&Signs { others: Some(0.3), ..most }).unwrap().0, Resource::Client);
         signs.late_sends = None;
         // The kernel's work for the tenants is theirs.
         (signs.others, signs.cpus) = (Some(0.1), Some(0.7));

@@ -1,13 +1,13 @@
 //! Opens the counters of memory traffic: the source that the user names, or the first that opens.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
 use tiermark_counters::{
-    Backend, Candidate, Chosen, Cores, CounterSource, Family, LikwidFile, Mailbox, Monitored, PcmCsvFile, PcmFile,
-    PcmServer, PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, open_hsmp,
+    Backend, Candidate, Chosen, Cores, CounterSource, Family, Followed, LikwidFile, Mailbox, Monitored, PcmCsvFile,
+    PcmFile, PcmServer, PerfSource, Resctrl, System, SystemFiles, families, first_that_opens, form_of, open_hsmp,
 };
 use tiermark_machine::Root;
 use tiermark_model::messages::counters as says;
@@ -124,7 +124,7 @@ fn open(from: &CountersFrom, root: &Root, machine: &Machine, families: &[Family]
         CountersFrom::PcmServer(address) => boxed(PcmServer::open(address)),
         CountersFrom::PcmMemory(path) => boxed(monitored(path, counting(path, PcmFile::new(file(path)?))?)),
         CountersFrom::Pcm(path) => boxed(monitored(path, counting(path, PcmCsvFile::new(file(path)?))?)),
-        CountersFrom::Likwid(path) => boxed(monitored(path, likwid(path)?)),
+        CountersFrom::Likwid(path) => boxed(monitored(path, likwid(path, machine)?)),
         CountersFrom::Core => boxed(Cores::open(root, machine, ThisSystem.perf())),
     }
 }
@@ -148,9 +148,10 @@ fn counting<S: CounterSource>(path: &Path, mut source: S) -> Result<S, Refusal> 
 }
 
 /// The outputs of likwid, which come when its program ends, so that an empty file will have some.
-fn likwid(path: &Path) -> Result<LikwidFile<File>, Refusal> {
+fn likwid(path: &Path, machine: &Machine) -> Result<LikwidFile<Followed>, Refusal> {
     let name = path.display().to_string();
-    let mut source = LikwidFile::new(file(path)?);
+    let sockets = machine.cpus.iter().map(|cpu| (cpu.id, cpu.socket)).collect();
+    let mut source = LikwidFile::new(file(path)?, sockets);
     let read = source.read();
     // What the tables say is the cause, where they say it.
     if let Some(refusal) = source.refusal(&name) {
@@ -165,8 +166,21 @@ fn known_or_empty<S: CounterSource>(path: &Path, source: S) -> Result<S, Refusal
     if path.metadata().is_ok_and(|file| file.len() == 0) {
         return Ok(source);
     }
-    let why = format!("it has no counts in the form of {}", source.id().name());
-    Err(says::counts_unreadable(&path.display().to_string(), &why))
+    let (name, form) = (path.display().to_string(), source.id().name());
+    Err(match form_of(&beginning(path)) {
+        Some(found) if found != source.id() => says::counts_of_another_program(&name, form, found.name()),
+        _ => says::counts_unreadable(&name, &format!("it has no counts in the form of {form}")),
+    })
+}
+
+/// The first lines of a file: the form of a file shows in them.
+fn beginning(path: &Path) -> String {
+    /// A header of pcm-memory has 8 KiB at most, a first output of likwid less than 100 KiB on a large server.
+    const MOST: u64 = 1 << 18;
+    let mut bytes = Vec::new();
+    // What cannot be read has no form.
+    let _ = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Refuses `--counters-from` beside `--counters off`.
@@ -183,6 +197,6 @@ pub(crate) fn refuse_contradiction(args: &CountingArgs) -> Result<(), Failure> {
 }
 
 /// Opens a file that another program writes.
-fn file(path: &Path) -> Result<File, Refusal> {
-    File::open(path).map_err(|error| says::counts_unreadable(&path.display().to_string(), &error.to_string()))
+fn file(path: &Path) -> Result<Followed, Refusal> {
+    Followed::open(path).map_err(|error| says::counts_unreadable(&path.display().to_string(), &error.to_string()))
 }

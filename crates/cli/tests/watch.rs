@@ -350,6 +350,50 @@ fn counters_that_contradict_each_other_or_are_none_are_refused() {
     watch("likwid").expect(0);
 }
 
+#[test]
+fn counters_that_are_required_and_never_count_end_the_watch_with_their_cause() {
+    let user = User::new();
+    let watch = |file: &str, samples: &str| {
+        let from = format!("--counters-from=pcm-memory={file}");
+        user.run(&["watch", "-q", "--groups=0", "--interval=0.1", samples, "--counters=require", &from])
+    };
+    std::fs::write(user.path("empty"), "").unwrap();
+    let said = watch("empty", "--samples=3").expect(4).err;
+    assert!(said.contains("counted nothing") && said.contains("the file is empty"), "{said}");
+    let line = |second: u32| format!("2026-01-02,00:00:{second:02}.000,5,5,10\n");
+    let head = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
+    std::fs::write(user.path("still"), format!("{head}{}", line(1))).unwrap();
+    assert!(watch("still", "--samples=3").expect(4).err.contains("no counts so far"));
+    std::fs::write(user.path("back"), format!("{head}{}{}{}{}", line(4), line(3), line(2), line(1))).unwrap();
+    assert!(watch("back", "--samples=3").expect(4).err.contains("runs backwards"));
+    // One sample has no time for any.
+    watch("empty", "--samples=1").expect(0);
+}
+
+#[test]
+fn a_socket_that_stays_at_zero_is_named_once_and_has_no_figure() {
+    let user = User::new();
+    let line = |second: u32| format!("2026-01-02,00:00:{second:02}.000,5000,2500,0,0\n");
+    let head = ",,SKT0,SKT0,SKT1,SKT1\nDate,Time,Ch0Read,Ch0Write,Ch0Read,Ch0Write\n";
+    let file = user.path("pcm.csv");
+    std::fs::write(&file, format!("{head}{}", line(0))).unwrap();
+    let writer = std::thread::spawn(move || {
+        for second in 1..40 {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let mut file = std::fs::File::options().append(true).open(&file).unwrap();
+            std::io::Write::write_all(&mut file, line(second).as_bytes()).unwrap();
+        }
+    });
+    let from = "--counters-from=pcm-memory=pcm.csv";
+    let ran = user.run(&["watch", "--json", "--groups=0", "--interval=0.3", "--samples=4", from]).expect(0);
+    writer.join().unwrap();
+    assert_eq!(ran.err.matches("Ch0 of socket 1 counted no reads and writes").count(), 1, "{}", ran.err);
+    let last: serde_json::Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+    let sockets: Vec<_> =
+        last["traffic"]["boxes"].as_array().unwrap().iter().map(|own| &own["place"]["socket"]).collect();
+    assert!(sockets == [0] && last["traffic"]["missing"][0]["socket"] == 1, "{last}");
+}
+
 /// Without a command behind it, `--` would start a watch without an end.
 #[test]
 fn a_command_that_is_missing_is_refused() {

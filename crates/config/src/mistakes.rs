@@ -82,6 +82,12 @@ impl<'t> Mistakes<'t> {
 pub fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Mistakes<'_>), Vec<Mistake>> {
     let (table, broken) = DeTable::parse_recoverable(text);
     let mut mistakes = Mistakes { text, found: Vec::new() };
+    // A list without an end takes all that follows for its elements: its first error is where it should have ended.
+    if broken.iter().any(|error| error.message().starts_with("unclosed array")) {
+        let first = broken.iter().filter_map(|error| error.span()).map(|span| span.start).min();
+        mistakes.add(first.map_or(0, |first| mistakes.line(first)), "", says::list_unclosed());
+        return Err(mistakes.in_order());
+    }
     for error in broken {
         let line = error.span().map_or(0, |span| mistakes.line(span.start));
         mistakes.add(line, "", says::not_toml(error.message()));

@@ -357,6 +357,9 @@ mod tests {
     fn broken_lines_are_told_and_nothing_else() {
         assert_eq!(mistakes("title = \"a\"\nrate 5\n[x\n").len(), 2);
         assert!(read("title = \"a\"\n[inner]\nrate = 5.0\n", MODEL, negative).is_ok());
+        let open = "title = \"a\"\n[inner]\nnames = [\"a\", \"b\"\nrate = 5.0\nkind = \"x\"\n\n[other]\nx = 1\n";
+        let [(3..=4, _, code)] = &mistakes(open)[..] else { panic!("{:?}", mistakes(open)) };
+        assert_eq!(*code, codes::list_unclosed);
     }
 
     #[test]

@@ -174,11 +174,12 @@ pub fn check_links(streams: &[(Traffic, KnownCrossing)]) -> Option<LinkCheck> {
     (sent.is_some() || received.is_some()).then_some(LinkCheck { sent, received })
 }
 
-/// A box that counted what it cannot carry, or not all the time.
+/// A box that counted what it cannot carry, nothing, or not all the time.
 fn of_mark(mark: &CounterMark) -> Fault {
     let place = mark.place().clone();
     match mark {
         CounterMark::Impossible { .. } => Fault::Phantom { place },
+        CounterMark::Silent { .. } | CounterMark::Partial { .. } => Fault::Silent { place },
         _ => Fault::Interrupted { place },
     }
 }

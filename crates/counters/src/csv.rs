@@ -5,8 +5,10 @@ use std::io::{self, Read};
 /// Bytes of the longest line: a header of pcm-memory for 8 sockets of 12 channels has 8 KiB.
 pub(crate) const MOST_LINE: usize = 1 << 16;
 
-/// The trimmed cells of a line. Old versions of PCM separate with semicolons.
+/// The trimmed cells of a line. Old versions of PCM separate with semicolons. A mark of the byte order at the beginning of
+/// a file, as editors write it, is no part of a cell.
 pub(crate) fn cells(line: &str) -> Vec<&str> {
+    let line = line.trim_start_matches('\u{feff}');
     let separator = if line.contains(';') { ';' } else { ',' };
     let line = line.trim_end_matches(['\r', '\n']);
     line.split(separator).map(str::trim).collect()

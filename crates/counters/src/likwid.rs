@@ -33,12 +33,12 @@ const MOST_GROUPS: usize = 8;
 const GB: f64 = 1e9;
 
 /// What likwid counted during the life of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Likwid {
     /// Seconds that it ran.
     pub seconds: f64,
-    /// Bytes that memory moved.
-    pub volume: Volume,
+    /// Bytes that the memory of each socket moved; `None` is the whole machine, where the sockets of threads are not known.
+    pub volumes: BTreeMap<Option<u32>, Volume>,
 }
 
 /// Bytes that memory moved.
@@ -55,12 +55,6 @@ pub enum Volume {
     Both(f64),
 }
 
-impl Default for Volume {
-    fn default() -> Self {
-        Self::Split { read: 0.0, write: 0.0 }
-    }
-}
-
 impl Volume {
     /// The bytes of each thing that is counted.
     fn bytes(&self) -> Vec<(Of, f64)> {
@@ -69,33 +63,50 @@ impl Volume {
             Self::Both(both) => vec![(Of::Both, both)],
         }
     }
-}
 
-impl Likwid {
-    /// The counts before and after, of the whole machine: likwid does not say on which socket a thread is.
-    pub fn snapshots(&self) -> (Snapshot, Snapshot) {
-        let place = BoxPlace { socket: None, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
-        let bytes = self.volume.bytes();
-        let reading = |(id, (of, bytes)): (usize, &(Of, f64))| Reading::of(id, place.clone(), *of, *bytes);
-        let before: Vec<(Of, f64)> = bytes.iter().map(|(of, _)| (*of, 0.0)).collect();
-        let at = |all: &[(Of, f64)]| all.iter().enumerate().map(reading).collect();
-        let end = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
-        (
-            Snapshot { at: Duration::ZERO, readings: at(&before), ..Snapshot::default() },
-            Snapshot { at: end, readings: at(&bytes), ..Snapshot::default() },
-        )
+    /// Whether both separate reads and writes, or neither does.
+    fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Adds another output. One of another group than the first has other counts, which do not go together.
     fn add(&mut self, more: &Self) {
-        match (&mut self.volume, more.volume) {
-            (_, volume) if self.seconds == 0.0 => self.volume = volume,
-            (Volume::Split { read, write }, Volume::Split { read: more_read, write: more_write }) => {
+        match (self, more) {
+            (Self::Split { read, write }, Self::Split { read: more_read, write: more_write }) => {
                 *read += more_read;
                 *write += more_write;
             }
-            (Volume::Both(both), Volume::Both(more)) => *both += more,
-            _ => return,
+            (Self::Both(both), Self::Both(more)) => *both += more,
+            _ => {}
+        }
+    }
+}
+
+impl Likwid {
+    /// The counts before and after.
+    pub fn snapshots(&self) -> (Snapshot, Snapshot) {
+        let end = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
+        let mut readings = Vec::new();
+        for (socket, volume) in &self.volumes {
+            let place = BoxPlace { socket: *socket, node: None, kind: BoxKind::Memory, unit: "MEM".to_owned() };
+            let first = 2 * socket.map_or(0, |socket| socket as usize + 1);
+            let of = |(index, (of, bytes))| Reading::of(first + index, place.clone(), of, bytes);
+            readings.extend(volume.bytes().into_iter().enumerate().map(of));
+        }
+        let after = Snapshot { at: end, readings, ..Snapshot::default() };
+        (after.zero(Duration::ZERO), after)
+    }
+
+    /// Adds another output. One of another group than the first, or of other threads, has other counts, which do not go
+    /// together.
+    fn add(&mut self, more: &Self) {
+        if self.seconds == 0.0 {
+            self.volumes.clone_from(&more.volumes);
+        } else if self.volumes.keys().eq(more.volumes.keys())
+            && self.volumes.values().zip(more.volumes.values()).all(|(own, more)| own.is_like(more))
+        {
+            self.volumes.values_mut().zip(more.volumes.values()).for_each(|(own, more)| own.add(more));
+        } else {
+            return;
         }
         self.seconds += more.seconds;
     }
@@ -140,10 +151,14 @@ struct Groups {
     is_region: bool,
     /// The group by which the output that is read was counted: others are of other things, or of the same traffic.
     counted: Option<String>,
-    /// Threads that have a value of each metric, where the table names them.
-    threads: Option<usize>,
+    /// The sockets of the machine's cpus.
+    sockets: BTreeMap<u32, u32>,
+    /// The sockets of the threads that have a value of each metric, where the table names the threads.
+    threads: Option<Vec<Option<u32>>>,
     /// The first fault of the last output.
     fault: Option<Fault>,
+    /// Whether a needed metric of the table has a fault: the others do not count without it.
+    is_faulty: bool,
     /// Groups of this output whose metrics were read and that count no memory.
     others: Vec<String>,
     /// Names of the groups of the last complete output; empty if one of them counts memory traffic.
@@ -151,10 +166,23 @@ struct Groups {
 }
 
 impl Groups {
+    /// Remembers a group whose metrics were read without a volume of memory.
+    fn counts_no_memory(&mut self, group: String) {
+        if !self.is_faulty && !self.others.contains(&group) && self.others.len() < MOST_GROUPS {
+            self.others.push(group);
+        }
+    }
+
     /// Takes a line. What the output counted, on the line after which that is known.
     fn line(&mut self, line: &str) -> Option<Likwid> {
         let cells = cells(line);
         if begins_table(line) {
+            // A table that ended before its number of metrics, which some versions count with the line of names.
+            let has = |metric: &str| self.metrics.contains_key(metric);
+            let is_of_others = has(TIME) && ![READ, WRITE, BOTH].into_iter().any(has);
+            if let Some((group, _)) = self.group.take().filter(|_| is_of_others) {
+                self.counts_no_memory(group);
+            }
             // The line `STRUCT,Info` begins each output.
             if cells.get(1) == Some(&"Info") {
                 self.without = std::mem::take(&mut self.others);
@@ -169,7 +197,7 @@ impl Groups {
             let rows = cells.get(3).and_then(|rows| rows.parse().ok()).unwrap_or(usize::MAX);
             self.group = is_metrics.then(|| (named(), rows));
             self.metrics.clear();
-            self.threads = None;
+            (self.threads, self.is_faulty) = (None, false);
             return None;
         }
         let (counted, is_region) = (&self.counted, self.is_region);
@@ -181,18 +209,23 @@ impl Groups {
         // Lines are padded with commas to the width of the widest.
         let values: Vec<&str> = cells[1..].iter().copied().filter(|cell| !cell.is_empty()).collect();
         if cells[0] == "Metric" {
-            self.threads = Some(values.len());
+            self.threads = Some(sockets_of(&values, &self.sockets));
             return None;
         }
         *rows = rows.saturating_sub(1);
-        match values_of(cells[0], &values, self.threads, group) {
+        match values_of(cells[0], &values, self.threads.as_ref().map(Vec::len), group) {
             Ok(values) => drop(self.metrics.insert(cells[0].to_owned(), values)),
-            Err(fault) if NEEDED.contains(&cells[0]) && self.fault.is_none() => self.fault = Some(fault),
+            Err(fault) if NEEDED.contains(&cells[0]) => {
+                self.is_faulty = true;
+                self.fault.get_or_insert(fault);
+            }
             Err(_) => {}
         }
-        let Some(found) = whole(&self.metrics, cells[0]) else {
-            if *rows == 0 && !self.others.contains(group) && self.others.len() < MOST_GROUPS {
-                self.others.push(group.clone());
+        let found = whole(&self.metrics, cells[0], self.threads.as_deref()).filter(|_| !self.is_faulty);
+        let Some(found) = found else {
+            if *rows == 0 {
+                let group = group.clone();
+                self.counts_no_memory(group);
             }
             return None;
         };
@@ -220,6 +253,8 @@ pub fn likwid_of(text: &str) -> Option<Likwid> {
 }
 
 /// A file with outputs, one after the other: those of `likwid-perfctr -O -g MEM -S 1s` in a loop.
+///
+/// A socket counts with one of its threads; the others have 0.
 pub struct LikwidFile<R> {
     file: Growing<R>,
     pieces: Pieces,
@@ -230,12 +265,12 @@ pub struct LikwidFile<R> {
 }
 
 impl<R: Read> LikwidFile<R> {
-    /// Reads a file from its beginning.
-    pub fn new(file: R) -> Self {
+    /// Reads a file from its beginning. Where the sockets of all its threads are known, each socket is a box.
+    pub fn new(file: R, sockets: BTreeMap<u32, u32>) -> Self {
         Self {
             file: Growing::new(file),
             pieces: Pieces::default(),
-            groups: Groups::default(),
+            groups: Groups { sockets, ..Groups::default() },
             sum: Likwid::default(),
             has_tables: false,
         }
@@ -267,14 +302,18 @@ impl<R: Read> CounterSource for LikwidFile<R> {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        match self.sum.volume {
-            Volume::Split { .. } => vec![CounterSight::Reads, CounterSight::Writes],
-            Volume::Both(_) => vec![CounterSight::Total],
+        match self.sum.volumes.values().next() {
+            Some(Volume::Both(_)) => vec![CounterSight::Total],
+            Some(Volume::Split { .. }) | None => vec![CounterSight::Reads, CounterSight::Writes],
         }
     }
 
     fn notes(&self) -> Vec<Note> {
-        let pending = (self.has_tables && self.sum.seconds == 0.0).then(|| says::no_counts_yet(PROGRAM));
+        let pending = match (self.has_tables, self.sum.seconds > 0.0) {
+            (false, _) => Some(says::file_is_empty(PROGRAM)),
+            (true, false) => Some(says::no_counts_yet(PROGRAM)),
+            (true, true) => None,
+        };
         std::iter::once(says::counts_come_late(PROGRAM)).chain(pending).collect()
     }
 
@@ -292,7 +331,8 @@ impl<R: Read> CounterSource for LikwidFile<R> {
                 }
             });
         })?;
-        if let (0.0, Some(fault)) = (self.sum.seconds, &self.groups.fault) {
+        // Other regions of the output may have counted.
+        if let (None, Some(fault)) = (&self.groups.counted, &self.groups.fault) {
             return Err(io::Error::other(fault.text()));
         }
         // A whole output was read: that which follows it has begun.
@@ -325,17 +365,37 @@ fn values_of(metric: &str, cells: &[&str], threads: Option<usize>, group: &str) 
     cells.iter().map(number).collect()
 }
 
+/// The sockets of threads by their names, `HWThread 36`; none is known if one is not.
+fn sockets_of(names: &[&str], sockets: &BTreeMap<u32, u32>) -> Vec<Option<u32>> {
+    let socket = |name: &&str| sockets.get(&name.rsplit(' ').next()?.parse().ok()?).copied();
+    let known: Option<Vec<u32>> = names.iter().map(socket).collect();
+    known.map_or_else(|| vec![None; names.len()], |known| known.into_iter().map(Some).collect())
+}
+
 /// What the metrics of a group say, after the line of the last of them. The volume of reads and writes together stands behind both of
 /// them where a group has all three.
-fn whole(metrics: &BTreeMap<String, Vec<f64>>, last: &str) -> Option<Likwid> {
+fn whole(metrics: &BTreeMap<String, Vec<f64>>, last: &str, threads: Option<&[Option<u32>]>) -> Option<Likwid> {
     let seconds = metrics.get(TIME)?.iter().copied().fold(0.0, f64::max);
+    let socket = |thread: usize| threads.and_then(|threads| threads.get(thread).copied()).flatten();
     // The counters of a socket stand with its first thread, and the other threads have 0.
-    let volume = |name: &str| Some(metrics.get(name)?.iter().sum::<f64>() * GB);
-    let read = volume(READ);
-    let write = volume(WRITE);
-    let both = || volume(BOTH).filter(|_| last == BOTH).map(Volume::Both);
-    let volume = read.zip(write).map(|(read, write)| Volume::Split { read, write }).or_else(both)?;
-    Some(Likwid { seconds, volume })
+    let volumes = |name: &str| {
+        let mut sums: BTreeMap<Option<u32>, f64> = BTreeMap::new();
+        for (thread, gigabytes) in metrics.get(name)?.iter().enumerate() {
+            *sums.entry(socket(thread)).or_default() += gigabytes * GB;
+        }
+        Some(sums)
+    };
+    let split = || {
+        let (reads, writes) = (volumes(READ)?, volumes(WRITE)?);
+        let split =
+            |(socket, read): (Option<u32>, f64)| Some((socket, Volume::Split { read, write: *writes.get(&socket)? }));
+        reads.into_iter().map(split).collect::<Option<BTreeMap<_, _>>>()
+    };
+    let both = || {
+        let all = volumes(BOTH).filter(|_| last == BOTH)?;
+        Some(all.into_iter().map(|(socket, both)| (socket, Volume::Both(both))).collect())
+    };
+    split().or_else(both).map(|volumes| Likwid { seconds, volumes })
 }
 
 #[cfg(test)]

@@ -13,8 +13,10 @@ use crate::sums::{Column, Sums};
 
 /// Bytes of a megabyte, as PCM counts them.
 const MB: f64 = 1e6;
+/// Bytes of a gigabyte.
+const GB: f64 = 1e9;
 
-/// One line: MB/s of each column, over the time since the line before.
+/// One line: the rate of each column, over the time since the line before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PcmRow {
     /// Seconds since midnight.
@@ -67,12 +69,14 @@ impl PcmMemory {
     fn header(&mut self, names: &[&str]) {
         let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
         let all = names.iter().enumerate().filter_map(|(at, name)| Some((at, column(group(at), name)?)));
+        // Columns of channels name no unit: theirs is that of the sums beside them.
+        let unit = if names.iter().any(|name| name.ends_with("(GB/s)")) { GB } else { MB };
         let column = |(at, (place, of)): (usize, _)| Column {
             at,
             name: format!("{} {}", group(at), names[at]),
             place,
             of,
-            unit: MB,
+            unit,
         };
         let mut columns: Vec<Column> = all.map(column).collect();
         // Sums of sockets count only in files without channels (-nc).
@@ -97,8 +101,8 @@ fn column(group: &str, name: &str) -> Option<(BoxPlace, Of)> {
     let socket = group.strip_prefix("SKT").or_else(|| group.strip_prefix("NODE"))?.trim().parse().ok()?;
     let place = |kind, unit: &str| BoxPlace { socket: Some(socket), node: None, kind, unit: unit.to_owned() };
     match name {
-        "Mem Read (MB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Read)),
-        "Mem Write (MB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Write)),
+        "Mem Read (MB/s)" | "Mem Read (GB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Read)),
+        "Mem Write (MB/s)" | "Mem Write (GB/s)" => return Some((place(BoxKind::Memory, "Mem"), Of::Write)),
         _ => {}
     }
     let (unit, of) = match (name.strip_suffix("Read"), name.strip_suffix("Write")) {

@@ -107,16 +107,21 @@ impl PcmServer {
     /// # Errors
     /// A [`Refusal`] if no server answers at `host:port`, or its page has no counts of memory.
     pub fn open(address: &str) -> Result<Self, Refusal> {
-        let counts = http::get(address, METRICS).map(|page| pcm_counts(&page));
-        let counts = counts.map_err(|error| says::pcm_server_refused(address, &error.to_string()))?;
+        let page = http::get(address, METRICS).map_err(|error| unanswered(address, &error))?;
+        let counts = pcm_counts(&page);
         if counts.iter().all(|count| count.place.kind == BoxKind::Link) {
-            return Err(says::pcm_server_refused(address, "its page of metrics has no traffic of memory"));
+            let is_html = page.trim_start().starts_with('<');
+            let why = if is_html { "the page is HTML, and no metrics" } else { "its page has no traffic of memory" };
+            return Err(says::pcm_server_is_another(address, why));
         }
         if counts.iter().all(|count| count.bytes == Some(0)) {
-            return Err(says::pcm_server_refused(address, &says::all_zero(PROGRAM).text));
+            return Err(says::pcm_server_counts_nothing(address, &says::all_zero(PROGRAM).text));
         }
         if counts.iter().all(|count| count.bytes.is_none()) {
-            return Err(says::pcm_server_refused(address, "its counts of memory are values that no counter has"));
+            return Err(says::pcm_server_counts_nothing(
+                address,
+                "its counts of memory are values that no counter has",
+            ));
         }
         let known = counts.iter().map(|count| (count.place.clone(), count.of)).collect();
         Ok(Self { address: address.to_owned(), known, from: Instant::now(), last: (counts, Duration::ZERO) })
@@ -150,6 +155,15 @@ impl PcmServer {
             }
         }
         if snapshot.readings.is_empty() { Err(ErrorKind::InvalidData.into()) } else { Ok(snapshot) }
+    }
+}
+
+/// Why there is no page.
+fn unanswered(address: &str, error: &io::Error) -> Refusal {
+    match error.kind() {
+        ErrorKind::TimedOut => says::pcm_server_failed(address, "no answer within 3 s"),
+        ErrorKind::InvalidData | ErrorKind::FileTooLarge => says::pcm_server_failed(address, &error.to_string()),
+        _ => says::pcm_server_refused(address, &error.to_string()),
     }
 }
 

@@ -35,6 +35,12 @@ impl Reading {
 }
 
 impl Snapshot {
+    /// The same counts when all of them were 0, at a moment.
+    pub(crate) fn zero(&self, at: Duration) -> Self {
+        let readings = self.readings.iter().map(|reading| Reading { count: 0, ..reading.clone() }).collect();
+        Self { at, readings, ..Self::default() }
+    }
+
     /// Whether time has passed since the counts began at 0, and no memory moved a byte: the source opens, and does not count.
     pub(crate) fn counted_nothing(&self) -> bool {
         let mut memory = self.readings.iter().filter(|reading| reading.place.kind != BoxKind::Link).peekable();

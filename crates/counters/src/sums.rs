@@ -37,9 +37,11 @@ pub(crate) struct Sums {
     bytes: Vec<f64>,
     /// The number of lines in a row that are no counts, and why the last is none. `None` after a line of counts.
     unusable: Option<(usize, Note)>,
+    /// The number of lines in a row without time since the line before, and whether the last one is older than it.
+    timeless: Option<(usize, bool)>,
 }
 
-/// Lines without counts in a row after which the program does not count: a single one may be damaged.
+/// Lines without counts in a row after which the program does not count: a single one may be damaged, or a clock set back.
 const MOST_UNUSABLE: usize = 3;
 
 impl Sums {
@@ -81,6 +83,10 @@ impl Sums {
             return Err(says::row_width(cells.len(), self.width, program));
         }
         let now = time_of_day(cells[1]).ok_or_else(|| says::no_time_of_day(cells[1], program))?;
+        let mut counted = self.columns.iter().filter_map(|column| cells.get(column.at));
+        if counted.all(|cell| cell.is_empty()) {
+            return Err(says::cells_empty(program));
+        }
         let of = |column: &Column| {
             let cell = cells.get(column.at).copied().unwrap_or_default();
             let bytes = amount(cell).map(|amount| amount * column.unit);
@@ -98,7 +104,12 @@ impl Sums {
             Some((lines, note)) if self.last.is_none() || *lines >= MOST_UNUSABLE => {
                 Err(io::Error::other(note.text.clone()))
             }
-            _ => Ok(self.snapshot()),
+            _ => match self.timeless {
+                Some((lines, is_older)) if lines >= MOST_UNUSABLE => {
+                    Err(io::Error::other(says::time_of_lines(is_older).text))
+                }
+                _ => Ok(self.snapshot()),
+            },
         }
     }
 
@@ -110,9 +121,13 @@ impl Sums {
         }
     }
 
-    /// The note on a file whose header was read, and that has not counted yet.
+    /// The note on a file that has not counted yet.
     pub(crate) fn pending(&self, program: &str) -> Option<Note> {
-        (!self.columns.is_empty() && self.elapsed == 0.0).then(|| says::no_counts_yet(program))
+        match (self.columns.is_empty(), self.elapsed > 0.0) {
+            (true, _) => Some(says::file_is_empty(program)),
+            (false, false) => Some(says::no_counts_yet(program)),
+            (false, true) => None,
+        }
     }
 
     /// Adds a line: its time of the day in seconds, and what its bytes are once the time since the line before is known.
@@ -120,6 +135,8 @@ impl Sums {
         if let Some(last) = self.last.replace(now) {
             // Over midnight; a clock that was set back gives no time, and so no bytes.
             let passed = if last - now > DAY / 2.0 { now + DAY - last } else { now - last };
+            let lines = self.timeless.map_or(0, |(lines, _)| lines);
+            self.timeless = (passed <= 0.0).then_some((lines + 1, passed < 0.0));
             if passed < 0.0 {
                 return;
             }

@@ -1,10 +1,11 @@
 //! From two snapshots to bytes: of channels and links, of sockets and nodes. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{BoxKind, BoxPlace, BoxTraffic, CounterMark, LinkTraffic, Traffic};
 
 use crate::family::Of;
+use crate::silence;
 use crate::snapshot::{Reading, Snapshot};
 
 /// Payload bytes that one transfer of a link carries each way: the 10 slots of a line, at 3 in a flit and 5/6 flits in
@@ -50,15 +51,20 @@ fn delta(before: &Reading, after: &Reading) -> Delta {
 
 /// What a box counted.
 #[derive(Default)]
-struct Counted {
-    bytes: BTreeMap<Of, f64>,
+pub(crate) struct Counted {
+    pub(crate) bytes: BTreeMap<Of, f64>,
+    /// What has counted anything since its counters began.
+    pub(crate) ever: BTreeSet<Of>,
     share: Option<f64>,
-    bad: Option<CounterMark>,
+    pub(crate) bad: Option<CounterMark>,
 }
 
 /// The traffic between two snapshots of one source.
 pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
     let seconds = after.at.saturating_sub(before.at).as_secs_f64();
+    // A file that had no line yet began to count at 0.
+    let began = before.readings.is_empty().then(|| after.zero(before.at));
+    let before = began.as_ref().unwrap_or(before);
     let mut places: BTreeMap<&BoxPlace, Counted> = BTreeMap::new();
     let ends: BTreeMap<usize, &Reading> = after.readings.iter().map(|reading| (reading.id, reading)).collect();
     for begin in &before.readings {
@@ -71,6 +77,7 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
         match delta(begin, end) {
             Delta::Counts(counts, share) => {
                 *counted.bytes.entry(begin.of).or_default() += counts * begin.each;
+                counted.ever.extend((end.count > 0).then_some(begin.of));
                 counted.share = Some(counted.share.unwrap_or(1.0).min(share));
             }
             Delta::Never => counted.bad = Some(CounterMark::NeverCounted { place }),
@@ -80,6 +87,7 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
     for place in before.lost.iter().chain(&after.lost) {
         places.entry(place).or_default().bad = Some(CounterMark::Lost { place: place.clone() });
     }
+    silence::mark(&mut places, seconds);
     let mut found = Traffic { seconds, ..Traffic::default() };
     for (place, counted) in places {
         add(&mut found, place, counted);
@@ -90,8 +98,8 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
 /// Whether a box may be a memory that is there. Boxes without modules, whose counts can be anything, have a clock that
 /// stands still or makes no sense; they are no part of a sum. A source without clocks lists no such boxes, so that what
 /// it says is missing in a sum.
-fn is_there(own: &BoxTraffic, seconds: f64) -> bool {
-    own.transfers.is_none_or(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
+pub(crate) fn is_there(transfers: Option<f64>, seconds: f64) -> bool {
+    transfers.is_none_or(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
 }
 
 /// Adds a box or a link, unless its counts are of no use.
@@ -131,7 +139,7 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
         let rate = if found.seconds > 0.0 { total / found.seconds } else { 0.0 };
         if own.utilisation().is_some_and(|share| share > MOST_UTILISATION) || rate > MOST_RATE {
             found.marks.push(CounterMark::Impossible { place: place.clone(), rate });
-            if is_there(&own, found.seconds) {
+            if is_there(own.transfers, found.seconds) {
                 found.missing.push(place);
             }
             return;

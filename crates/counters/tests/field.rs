@@ -5,11 +5,16 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::Duration;
 
 use common::fixtures;
-use tiermark_counters::{CounterSource, LikwidFile, Monitored, PcmCsvFile, PcmFile, Snapshot, traffic};
+use tiermark_counters::{
+    CounterSource, Followed, LikwidFile, Monitored, PcmCsvFile, PcmFile, Snapshot, form_of, traffic,
+};
 use tiermark_model::messages::counters::codes;
+use tiermark_model::{CounterMark, CounterSight, CounterSourceId, Traffic};
 
 /// Seconds, and gigabytes read and written, of a whole file.
 fn moved(end: &Snapshot) -> (f64, f64, f64) {
@@ -28,7 +33,7 @@ fn field(name: &str) -> Option<Vec<u8>> {
 fn regions_of_the_marker_api_count_as_the_program_does() {
     for name in ["02-likwid-marker/perf_data.csv", "02-likwid-marker/same-without-marker.csv"] {
         let Some(text) = field(name) else { return };
-        let mut file = LikwidFile::new(text.as_slice());
+        let mut file = LikwidFile::new(text.as_slice(), BTreeMap::new());
         let (seconds, read, write) = moved(&file.read().unwrap());
         assert_eq!((seconds, file.refusal(name)), (2.0, None), "{name}");
         assert!((read - 49.2).abs() < 1e-3 && (write - 42.8264).abs() < 1e-3, "{name}: {read} {write}");
@@ -50,10 +55,10 @@ fn regions(names: &[&str], group: &str) -> String {
 #[test]
 fn all_regions_are_added() {
     let text = regions(&["init", "kernel"], "MEM");
-    assert_eq!(moved(&LikwidFile::new(text.as_bytes()).read().unwrap()), (3.0, 4.0, 2.0));
+    assert_eq!(moved(&LikwidFile::new(text.as_bytes(), BTreeMap::new()).read().unwrap()), (3.0, 4.0, 2.0));
     // Another group of the same regions counts the same traffic again.
     let both = text.clone() + regions(&["init"], "MEM_DP").split_once('\n').unwrap().1;
-    assert_eq!(moved(&LikwidFile::new(both.as_bytes()).read().unwrap()), (3.0, 4.0, 2.0));
+    assert_eq!(moved(&LikwidFile::new(both.as_bytes(), BTreeMap::new()).read().unwrap()), (3.0, 4.0, 2.0));
 }
 
 #[test]
@@ -62,7 +67,7 @@ fn metrics_without_a_number_are_the_cause_and_not_the_user() {
     let text = String::from_utf8(text).unwrap();
     for cell in ["nan", "-", "-1.5", "inf"] {
         let text = text.replace("nan", cell);
-        let mut file = LikwidFile::new(text.as_bytes());
+        let mut file = LikwidFile::new(text.as_bytes(), BTreeMap::new());
         let error = file.read().unwrap_err().to_string();
         assert!(error.contains(&format!("'Memory read data volume [GBytes]' is '{cell}'")), "{error}");
         let refusal = file.refusal("out.csv").unwrap();
@@ -74,7 +79,7 @@ fn metrics_without_a_number_are_the_cause_and_not_the_user() {
 #[test]
 fn counts_of_zero_are_no_counts() {
     let zeros = regions(&["kernel"], "MEM").replace(",2,", ",0,").replace("[GBytes],1,", "[GBytes],0,");
-    let mut file = Monitored::new(LikwidFile::new(zeros.as_bytes()), "out.csv", None);
+    let mut file = Monitored::new(LikwidFile::new(zeros.as_bytes(), BTreeMap::new()), "out.csv", None);
     let error = file.read_at(Duration::ZERO).unwrap_err().to_string();
     assert!(error.contains("likwid-perfctr counted nothing at all"), "{error}");
     let head = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
@@ -147,7 +152,8 @@ fn a_file_with_a_header_only_says_that_it_has_no_counts() {
         file.read().unwrap();
         assert_eq!(pending(file.notes()), is_pending, "{lines}");
     }
-    let mut likwid = LikwidFile::new(&b"STRUCT,Info,3,\nTABLE,Group 1 Metric,MEM,3,\nMetric,HWThread 0,\n"[..]);
+    let mut likwid =
+        LikwidFile::new(&b"STRUCT,Info,3,\nTABLE,Group 1 Metric,MEM,3,\nMetric,HWThread 0,\n"[..], BTreeMap::new());
     likwid.read().unwrap();
     assert!(pending(likwid.notes()) && likwid.refusal("out.csv").is_none());
 }
@@ -189,7 +195,7 @@ fn values_that_no_memory_moves_are_no_part_of_a_sum() {
 fn faults_of_an_output_of_likwid_are_named_as_they_are() {
     let good = regions(&["kernel"], "MEM");
     let refused = |text: &str| {
-        let mut file = LikwidFile::new(text.as_bytes());
+        let mut file = LikwidFile::new(text.as_bytes(), BTreeMap::new());
         let error = file.read().unwrap_err().to_string();
         let refusal = file.refusal("out.csv").unwrap();
         assert!(!refusal.to_string().contains("-g MEM"), "{refusal}");
@@ -205,5 +211,122 @@ fn faults_of_an_output_of_likwid_are_named_as_they_are() {
     assert!(why.contains("the line is cut"), "{why}");
     // A region that the program never entered is no fault of the others.
     let two = format!("{good}{}", regions(&["never"], "MEM").split_once('\n').unwrap().1.replace("[s],1.5", "[s],0"));
-    assert_eq!(moved(&LikwidFile::new(two.as_bytes()).read().unwrap()), (1.5, 2.0, 1.0));
+    assert_eq!(moved(&LikwidFile::new(two.as_bytes(), BTreeMap::new()).read().unwrap()), (1.5, 2.0, 1.0));
+}
+
+/// A file of pcm-memory for two sockets of two channels, with these cells in each of three lines.
+fn two_sockets(cells: &str) -> String {
+    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,{cells}\n");
+    let lines: String = (1..4).map(line).collect();
+    let sockets = ["SKT0", "SKT0", "SKT0", "SKT0", "SKT1", "SKT1", "SKT1", "SKT1"].join(",");
+    let names = ["Ch0Read,Ch0Write,Ch1Read,Ch1Write"; 2].join(",");
+    format!(",,{sockets}\nDate,Time,{names}\n{lines}")
+}
+
+fn seen(mut file: impl CounterSource) -> Traffic {
+    traffic(&Snapshot::default(), &file.read().unwrap())
+}
+
+/// What stays at 0, by socket and unit.
+fn silent(seen: &Traffic) -> Vec<(u32, String, CounterSight)> {
+    let silent = |mark: &CounterMark| match mark {
+        CounterMark::Silent { place, counts, .. } => Some((place.socket.unwrap(), place.unit.clone(), *counts)),
+        _ => None,
+    };
+    seen.marks.iter().filter_map(silent).collect()
+}
+
+#[test]
+fn a_place_that_stays_at_zero_beside_others_is_in_no_sum() {
+    let of = |cells: &str| seen(PcmFile::new(two_sockets(cells).as_bytes()));
+    let (all, reads) = (CounterSight::Total, CounterSight::Reads);
+    let socket = of("5000,2500,5000,2500,0,0,0,0");
+    assert_eq!(silent(&socket), [(1, "Ch0".to_owned(), all), (1, "Ch1".to_owned(), all)]);
+    assert_eq!((socket.boxes.len(), socket.whole().total), (2, None), "0 is no traffic of the second socket");
+    assert_eq!(socket.sockets()[&0].total, Some(30e9));
+    let channel = of("5000,2500,0,0,5000,2500,5000,2500");
+    assert_eq!(silent(&channel), [(0, "Ch1".to_owned(), all)]);
+    assert_eq!((channel.sockets()[&0].total, channel.sockets()[&1].total), (None, Some(30e9)));
+    assert_eq!(silent(&of("0,2500,0,2500,5000,2500,5000,2500")).len(), 2);
+    assert_eq!(silent(&of("0,2500,0,2500,0,2500,0,2500"))[0], (0, "Ch0".to_owned(), reads));
+    // Little traffic is rounded to 0, and an idle socket hardly writes.
+    assert_eq!(silent(&of("50,25,50,25,0,0,0,0")), []);
+    assert_eq!(silent(&of("5000,2500,5000,2500,20,0,20,0")), []);
+    // Counts that began late.
+    let late = two_sockets("5000,2500,5000,2500,0,0,0,0");
+    let late = format!("{late}2026-01-02,00:00:04.000,5000,2500,5000,2500,1,1,1,1\n");
+    assert_eq!(silent(&seen(PcmFile::new(late.as_bytes()))), []);
+    let pcm = "System,,Socket 0,Socket 0,Socket 1,Socket 1,\nDate,Time,READ,WRITE,READ,WRITE,\n";
+    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,5.00,0.00,0.00,\n");
+    let pcm = format!("{pcm}{}{}", line(1), line(2));
+    assert_eq!(silent(&seen(PcmCsvFile::new(pcm.as_bytes()))), [(1, "Mem".to_owned(), all)]);
+}
+
+#[test]
+fn a_socket_of_which_a_part_is_counted_is_in_no_sum() {
+    let text = "System,,Socket 0,Socket 0,Socket 1,\nDate,Time,READ,WRITE,READ,\n";
+    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,5.00,10.00,\n");
+    let seen = seen(PcmCsvFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes()));
+    let [CounterMark::Partial { place, counts }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
+    assert_eq!((place.socket, *counts, seen.whole().total), (Some(1), CounterSight::Reads, None));
+}
+
+#[test]
+fn lines_without_time_between_them_count_nothing_and_say_so() {
+    let of = |seconds: [u32; 5]| {
+        let line = |second: &u32| format!("2026-01-02,00:00:{second:02}.000,5,5,10\n");
+        memory_of(&seconds.iter().map(line).collect::<String>())
+    };
+    assert!(of([9, 9, 9, 9, 9]).unwrap_err().contains("stands still"));
+    assert!(of([9, 8, 7, 6, 5]).unwrap_err().contains("runs backwards"));
+    // A clock that is set back once, and lines that come twice.
+    assert!(of([9, 10, 4, 5, 6]).is_ok() && of([1, 1, 2, 2, 3]).is_ok());
+}
+
+#[test]
+fn unusual_cells_are_read_or_named() {
+    let cells = |header: &str, cells: &str| {
+        let line = |second: u32| format!("2026-01-02;00:00:0{second}.000;{cells}\n");
+        let text = format!("{header}{}{}", line(1), line(2));
+        let read = PcmFile::new(text.as_bytes()).read().map(|end| moved(&end));
+        read.map_err(|error| error.to_string())
+    };
+    let head = HEAD.replace(',', ";");
+    assert_eq!(cells(";;SKT0;SKT0\nDate;Time;Mem Read (GB/s);Mem Write (GB/s)\n", "5;1"), Ok((1.0, 5.0, 1.0)));
+    assert_eq!(cells(&format!("\u{feff}{head}"), "5000;1000;6000"), Ok((1.0, 5.0, 1.0)));
+    let thousands = cells(&head, "5,000.00;1,000.00;6,000.00").unwrap_err();
+    assert!(thousands.contains("separator of thousands"), "{thousands}");
+    let empty = cells(&head, ";;").unwrap_err();
+    assert!(empty.contains("are empty"), "{empty}");
+}
+
+#[test]
+fn the_form_of_a_text_is_known() {
+    let pcm = "System,,Socket 0,\nDate,Time,READ,\n";
+    assert_eq!(form_of(&two_sockets("1,1,1,1,1,1,1,1")), Some(CounterSourceId::PcmMemory));
+    assert_eq!(form_of(pcm), Some(CounterSourceId::Pcm));
+    assert_eq!(form_of("STRUCT,Info,3,\nCPU name:,Intel,\n"), Some(CounterSourceId::Likwid));
+    assert_eq!(form_of("1.0,<not counted>,MiB,uncore_imc_1/cas_count_read/\n"), None);
+}
+
+/// A monitor whose file is rotated writes into another file of the same name, or into the same one from its beginning.
+#[test]
+fn a_file_that_is_replaced_or_emptied_is_read_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pcm.csv");
+    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,5000,1000,6000\n");
+    let write = |text: String| std::fs::write(&path, text).unwrap();
+    write(format!("{HEAD}{}{}", line(1), line(2)));
+    let mut file = PcmFile::new(Followed::open(&path).unwrap());
+    assert_eq!(moved(&file.read().unwrap()), (1.0, 5.0, 1.0));
+    // Half a line, then another file.
+    std::fs::File::options().append(true).open(&path).unwrap().write_all(b"2026-01-02,00:00:0").unwrap();
+    assert_eq!(moved(&file.read().unwrap()), (1.0, 5.0, 1.0));
+    std::fs::rename(&path, folder.path().join("pcm.csv.1")).unwrap();
+    assert_eq!(moved(&file.read().unwrap()), (1.0, 5.0, 1.0), "there is no file of the name yet");
+    write(format!("{HEAD}{}", line(3)));
+    assert_eq!(moved(&file.read().unwrap()), (2.0, 10.0, 2.0));
+    // Emptied and written anew: shorter than what was read of it.
+    write(line(4));
+    assert_eq!(moved(&file.read().unwrap()), (3.0, 15.0, 3.0));
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tiermark_counters::{CounterSource, PcmServer, pcm_counts, traffic};
 use tiermark_model::CounterSight;
+use tiermark_model::messages::counters::codes;
 
 const PAGE: &str = "\
 # HELP Measurement_Interval_in_us Measurement interval in us
@@ -98,11 +99,25 @@ fn values_of_a_server_that_no_counter_has_leave_no_sum() {
 
 #[test]
 fn servers_without_counts_are_refused() {
-    for answer in [page("# nothing\n"), "HTTP/1.1 503 Busy\r\n\r\n".to_owned(), "\r\n".to_owned(), String::new()] {
+    let zeros = "DRAM_Reads{socket=\"0\",aggregate=\"socket\"} 0\nDRAM_Writes{socket=\"0\",aggregate=\"socket\"} 0\n";
+    for (answer, code, said) in [
+        (page("# nothing\n"), codes::pcm_server_is_another, "no traffic of memory"),
+        (page("<html>hi</html>\n"), codes::pcm_server_is_another, "is HTML"),
+        (page(zeros), codes::pcm_server_counts_nothing, "counted nothing at all"),
+        ("HTTP/1.1 503 Busy\r\n\r\n".to_owned(), codes::pcm_server_failed, "503 Busy"),
+        ("\r\n".to_owned(), codes::pcm_server_failed, "no page"),
+        (String::new(), codes::pcm_server_failed, "no page"),
+    ] {
         let (address, serving) = serve(vec![answer]);
-        assert_eq!(PcmServer::open(&address).err().unwrap().code, "pcm_server_refused");
+        let refusal = PcmServer::open(&address).err().unwrap();
+        assert_eq!(refusal.code, code, "{refusal}");
+        assert!(refusal.why.contains(said) && !refusal.cure.contains("as root"), "{refusal}");
         serving.join().unwrap();
     }
+    // Nothing listens.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let refusal = PcmServer::open(&address.to_string()).err().unwrap();
+    assert!(refusal.code == codes::pcm_server_refused && refusal.cure.contains("as root"), "{refusal}");
 }
 
 proptest! {

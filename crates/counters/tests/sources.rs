@@ -278,6 +278,7 @@ fn a_wrong_size_of_a_count_is_found_and_said() {
     let before = source.read().unwrap();
     for (kind, cpu) in [(10, 0), (11, 2)] {
         fake.0.borrow_mut().counts.insert((kind, [1, 0, 0, 0], cpu), 50_000_000);
+        fake.0.borrow_mut().counts.insert((kind, [0, 0, 0, 0], cpu), 1);
     }
     fake.0.borrow_mut().now += Duration::from_secs(1);
     let seen = traffic(&before, &source.read().unwrap());

@@ -75,6 +75,7 @@ facts! {
     LateAnswers = "late.answers", Share, "of the answers were read late";
     ClientBusy = "client.busy", Share, "of the time the busiest thread of the client ran";
     Requests = "requests", Number, "answers";
+    Lost = "lost", Number, "servers were given up";
     Achieved = "achieved", Share, "of the requests due were answered in time";
     Held = "held", Share, "of the requests were delayed by the server";
     Misses = "misses", Share, "of the GETs found no key";

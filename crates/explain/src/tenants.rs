@@ -134,21 +134,29 @@ pub(crate) fn of_load(run: &LoadRun) -> Vec<Scene> {
         LoadLoop::Closed => "closed",
         LoadLoop::Paced => "paced",
     };
-    let tenants = counted(u32::try_from(part.tenants.len()).unwrap_or(u32::MAX));
-    let scene = Scene::new(SceneKind::Load, Some(tenants)).word("loop", pacing);
+    let lost: Vec<_> = part.tenants.iter().filter_map(|own| Some((own, own.fault.as_ref()?))).collect();
+    let mut place = counted(u32::try_from(part.tenants.len()).unwrap_or(u32::MAX));
+    if let Some((own, fault)) = lost.first() {
+        place.push_str(&format!(" ({}: {fault}, after {:.1} s)", own.target, own.answered_until()));
+    }
+    let scene = Scene::new(SceneKind::Load, Some(place)).word("loop", pacing);
+    // What a server that is gone does not answer says nothing of the rate.
+    let is_whole = lost.is_empty();
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     let threads = part.client_cpu_seconds.iter().copied().fold(0.0, f64::max);
     let is_open = run.workload.pacing == LoadLoop::Open;
+    let unanswered = if is_whole { all.unanswered } else { 0 };
     let mut facts = Facts { scene, rests_on: Confidence::Measured };
     for (fact, value) in [
         (Fact::Requests, Some(all.done as f64)),
-        (Fact::Achieved, all.achieved_share.filter(|_| is_open)),
+        (Fact::Lost, Some(lost.len() as f64)),
+        (Fact::Achieved, all.achieved_share.filter(|_| is_open && is_whole)),
         (Fact::LateSends, share(all.late, all.scheduled).filter(|_| is_open)),
         (Fact::LateAnswers, share(all.late_answers, all.done)),
-        (Fact::Held, share(all.held, all.scheduled).filter(|_| is_open)),
+        (Fact::Held, share(all.held, all.scheduled).filter(|_| is_open && is_whole)),
         (Fact::ClientBusy, (part.client_wall_seconds > 0.0).then(|| threads / part.client_wall_seconds)),
         (Fact::Misses, share(all.misses, all.gets)),
-        (Fact::Errors, share(all.errors.saturating_add(all.unanswered), all.done.saturating_add(all.unanswered))),
+        (Fact::Errors, share(all.errors.saturating_add(unanswered), all.done.saturating_add(unanswered))),
     ] {
         facts.add(fact, value);
     }

@@ -308,13 +308,20 @@ fn load(pacing: LoadLoop) -> LoadRun {
 fn a_load_says_whether_client_or_servers_delayed_it() {
     let with = |change: fn(&mut LoadTenant)| {
         let mut run = load(LoadLoop::Open);
-        change(&mut run.measured.as_mut().unwrap().all);
+        let part = run.measured.as_mut().unwrap();
+        change(&mut part.all);
+        part.tenants = vec![part.all.clone()];
         explain_load("load.json", &run)
     };
     assert_eq!(names(&with(|_| ())), [] as [&str; 0]);
     assert_eq!(names(&with(|all| all.late = 500)), ["load-client"]);
     assert_eq!(names(&with(|all| all.late_answers = 500)), ["load-client"]);
     assert_eq!(names(&with(|all| all.unanswered = 3)), ["load-errors"]);
+    let lost = with(|all| {
+        (all.fault, all.seconds, all.unanswered) = (Some(tiermark_model::messages::load::tenant_hung_up()), 3.0, 5);
+        (all.achieved_share, all.held) = (Some(0.37), 5000);
+    });
+    assert_eq!(names(&lost), ["load-lost"]);
     let behind = with(|all| (all.achieved_share, all.held) = (Some(0.8), 5000));
     assert_eq!(names(&behind), ["load-behind", "load-held"]);
     assert_eq!(names(&with(|all| all.misses = 5000)), ["load-misses"]);

@@ -140,6 +140,8 @@ keys! {
     PHASE = "phase";
     /// Outcome of a trial: `pass`, `fail`, `unclear`.
     OUTCOME = "outcome";
+    /// The resource that ended a search of tenants: `memory tier`, `cpu`, …
+    ENDED_BY = "ended_by";
     /// Pairs of cpus behind a number.
     PAIRS = "pairs";
     /// How many there are of which some were measured.

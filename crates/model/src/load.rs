@@ -35,6 +35,33 @@ pub struct LoadRun {
     pub measured: Option<LoadPart>,
 }
 
+impl LoadWorkload {
+    /// Requests of a tenant over the whole run; `None` without a rate or a number.
+    #[must_use]
+    pub fn planned(&self) -> Option<f64> {
+        let timed = || Some(self.requests_per_second? * self.seconds?);
+        self.requests.map(|requests| requests as f64).or_else(timed)
+    }
+}
+
+impl LoadTenant {
+    /// Seconds until its last answer, to the end of that second or of the run.
+    #[must_use]
+    pub fn answered_until(&self) -> f64 {
+        let last = self.windows.iter().rposition(|window| window.done > 0);
+        last.map_or(0.0, |last| (last + 1) as f64).min(self.seconds)
+    }
+}
+
+impl LoadPart {
+    /// Seconds after which the last tenant was given up; `None` if one ran to the end.
+    #[must_use]
+    pub fn given_up_after(&self) -> Option<f64> {
+        let all_lost = !self.tenants.is_empty() && self.tenants.iter().all(|tenant| tenant.fault.is_some());
+        all_lost.then_some(self.all.seconds)
+    }
+}
+
 /// The workload of every tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -175,7 +202,8 @@ pub struct LoadTenant {
     pub seconds: f64,
     /// Answers a second.
     pub requests_per_second: f64,
-    /// Answers in time over requests that were due; `None` where nothing was.
+    /// Answers in time over requests that were due; of a tenant that was given up, over all that the run would have made.
+    /// `None` where nothing was due.
     pub achieved_share: Option<f64>,
     /// Requests that were due; in a closed loop those that were sent.
     pub scheduled: u64,

@@ -76,6 +76,22 @@ pub enum CounterMark {
         /// Bytes a second.
         rate: f64,
     },
+    /// What it counts has been 0 since the beginning while other traffic shows that this cannot be; left out of all sums.
+    Silent {
+        /// The box.
+        place: BoxPlace,
+        /// Its counts that are 0: reads, writes, or both together.
+        counts: CounterSight,
+        /// Bytes a second that the memory of the machine moved meanwhile, as far as it was counted.
+        beside: f64,
+    },
+    /// It counts reads or writes only, although other boxes of the source count both; left out of all sums.
+    Partial {
+        /// The box.
+        place: BoxPlace,
+        /// What it counts.
+        counts: CounterSight,
+    },
 }
 
 impl CounterMark {
@@ -86,12 +102,14 @@ impl CounterMark {
             | Self::NeverCounted { place }
             | Self::Lost { place }
             | Self::WentBack { place }
-            | Self::Impossible { place, .. } => place,
+            | Self::Impossible { place, .. }
+            | Self::Silent { place, .. }
+            | Self::Partial { place, .. } => place,
         }
     }
 
     /// Whether another says the same of the same box.
-    fn is_like(&self, other: &Self) -> bool {
+    pub fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other) && self.place() == other.place()
     }
 }

@@ -16,8 +16,15 @@ fn edits(from: &str, to: &str) -> usize {
     row[to.chars().count()]
 }
 
+/// Names that options and other programs have for keys of files.
+const OTHER_NAMES: [(&str, &str); 3] = [("rps", "rate"), ("qps", "rate"), ("ratio", "mixes")];
+
 /// The known word that was probably meant.
 pub fn near<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let meant = OTHER_NAMES.iter().find(|(other, name)| *other == word && known.contains(name));
+    if let Some((_, name)) = meant {
+        return known.iter().find(|known| *known == name).copied();
+    }
     let near = known.iter().min_by_key(|name| edits(word, name));
     // Where half of the letters differ it is another word.
     near.filter(|name| 2 * edits(word, name) <= name.len()).copied()
@@ -44,6 +51,7 @@ mod tests {
     #[test]
     fn only_near_words_are_suggested() {
         assert_eq!(nearest("reed", &["write", "read"]), "; did you mean 'read'?");
+        assert_eq!(nearest("rps", &["records", "rate"]), "; did you mean 'rate'?");
         assert_eq!(nearest("foo", &["write", "read"]), "");
         assert_eq!(nearest("foo", &[]), "");
     }

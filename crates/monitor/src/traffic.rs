@@ -174,6 +174,8 @@ fn doubts(marks: &[CounterMark]) -> Option<String> {
         CounterMark::Lost { .. } => "no longer counted".to_owned(),
         CounterMark::WentBack { .. } => "set back by another program".to_owned(),
         CounterMark::Impossible { rate, .. } => format!("{:.0} GB/s cannot be, and is left out", rate / 1e9),
+        CounterMark::Silent { .. } => "stays at 0, and is left out".to_owned(),
+        CounterMark::Partial { .. } => "counted in part, and left out".to_owned(),
     };
     let more = if marks.len() > 1 { format!("; {} more", marks.len() - 1) } else { String::new() };
     Some(format!("!{}: {what}{more}", name(first.place())))

@@ -11,8 +11,8 @@ use tiermark_system::{Advice, Clock, Mapping};
 use super::reexec::{END_AT_ONCE, able};
 use super::{Body, Failure, Order, Prepared, Primitive, no_more, unavailable};
 
-/// Memory that a process holds, from little to what a database has. The first is measured first of all.
-const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
+/// Memory that a process holds, from little, as a shell and lmbench's `lat_proc` have, to what a database has.
+const RESIDENT: [u64; 7] = [MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB];
 
 const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive {

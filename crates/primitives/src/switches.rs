@@ -26,11 +26,11 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepa
 
 /// Two sides, everywhere, and working sets: several by pipe, the usual way; of the others none and the largest.
 const fn switch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(ends(sets(machine)))], ..row(id, text, make) }
+    Primitive { sweeps: |machine| vec![Sweep::WorkingSet(ends(sets(machine))), Sweep::Partner], ..row(id, text, make) }
 }
 
 const fn switch_by_pipe(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
-    Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(sets(machine))], ..row(id, text, make) }
+    Primitive { sweeps: |machine| vec![Sweep::WorkingSet(sets(machine)), Sweep::Partner], ..row(id, text, make) }
 }
 
 /// The rows of this group.

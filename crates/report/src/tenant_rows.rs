@@ -1,7 +1,7 @@
 //! Runs of tenants and of load in the layouts for other programs: rows with the columns of every kind of run, and gauges.
 
 use serde_json::Value;
-use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Outcome, TrialRecord};
+use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Evidence, Outcome, TrialRecord};
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant};
 use tiermark_model::{Grade, Labels};
 
@@ -23,8 +23,16 @@ const RATE: Measure = ("request.rate", "per_second", "tiermark_request_rate_per_
 /// Requests answered over requests due.
 const ANSWERED: Measure = ("request.answered", "ratio", "tiermark_request_answered_ratio", 1.0);
 
+/// Requests sent late over requests due.
+const LATE: Measure = ("request.late", "ratio", "tiermark_request_late_ratio", 1.0);
+/// Shares of the cpus' time that were used: by all, and by whom.
+const CPUS: Measure = ("cpus.busy", "ratio", "tiermark_cpus_busy_ratio", 1.0);
+const CPUS_OF_TENANTS: Measure = ("cpus.tenants", "ratio", "tiermark_cpus_tenants_ratio", 1.0);
+const CPUS_OF_CLIENT: Measure = ("cpus.client", "ratio", "tiermark_cpus_client_ratio", 1.0);
+const CPUS_OF_OTHERS: Measure = ("cpus.others", "ratio", "tiermark_cpus_others_ratio", 1.0);
+
 /// Labels that may differ from run to run, beside the grade.
-const OF_THE_RUN: [&str; 1] = [Labels::TENANTS];
+const OF_THE_RUN: [&str; 2] = [Labels::TENANTS, Labels::ENDED_BY];
 
 /// A number.
 struct Row {
@@ -158,17 +166,37 @@ fn or<'a>(id: &'a str, started: &'a str) -> &'a str {
     if id.is_empty() { started } else { id }
 }
 
-/// A percentile of a trial.
+/// A statistic of a trial.
 type Percentile = (&'static str, fn(&CurvePoint) -> f64);
 
 /// Those that rows have.
-const PERCENTILES: [Percentile; 3] =
-    [("p50", |point| point.p50_ns), ("p99", |point| point.p99_ns), ("p999", |point| point.p99_9_ns)];
+const PERCENTILES: [Percentile; 6] = [
+    ("mean", |point| point.average_ns),
+    ("p50", |point| point.p50_ns),
+    ("p90", |point| point.p90_ns),
+    ("p99", |point| point.p99_ns),
+    ("p999", |point| point.p99_9_ns),
+    ("max", |point| point.max_ns),
+];
+
+/// A share that a trial saw.
+type Seen = (Measure, fn(&Evidence) -> Option<f64>);
+
+/// Those that rows have.
+const SEEN: [Seen; 5] = [
+    (LATE, |seen| seen.late_sends),
+    (CPUS, |seen| seen.cpu),
+    (CPUS_OF_TENANTS, |seen| seen.tenants_cpu),
+    (CPUS_OF_CLIENT, |seen| seen.client_share),
+    (CPUS_OF_OTHERS, Evidence::others_cpu),
+];
 
 /// The rows of a search.
 fn of_case(case: &Case, search: usize) -> Vec<Row> {
     let labels = Labels::new().text(Labels::TIER, &case.tier).text(Labels::WORKLOAD, &case.load);
-    let mut rows = vec![of_answer(&case.answer, search, labels.clone())];
+    let ended_by = case.ended_by.as_ref().map(|by| by.resource.to_string());
+    let answer = ended_by.map_or(labels.clone(), |by| labels.clone().text(Labels::ENDED_BY, by));
+    let mut rows = vec![of_answer(&case.answer, search, answer)];
     let numbers = numbers(case);
     let fits = case.answer.fits();
     let fitting = numbers.iter().filter(|number| number.tenants == fits);
@@ -266,7 +294,10 @@ fn of_trial(
         .map(|(statistic, of)| row(RESPONSE, point.map(of), labels.clone().text(Labels::STATISTIC, statistic)));
     let mut rows: Vec<Row> = percentiles.collect();
     rows.extend(record.and_then(rate).map(|rate| row(RATE, Some(rate), labels.clone())));
-    rows.extend(point.map(|point| row(ANSWERED, Some(point.achieved), labels)));
+    rows.extend(point.map(|point| row(ANSWERED, Some(point.achieved), labels.clone())));
+    let seen = record.and_then(|trial| trial.evidence.as_ref());
+    let shares = seen.into_iter().flat_map(|seen| SEEN.iter().filter_map(|(measure, of)| Some((*measure, of(seen)?))));
+    rows.extend(shares.map(|(measure, share)| row(measure, Some(share), labels.clone())));
     rows
 }
 
@@ -360,12 +391,22 @@ mod tests {
                 let is_own = |row: &&Value| row["experiment"] == number && row["labels"]["trial"] == trial.number;
                 let own: Vec<&Value> = rows.iter().filter(is_own).collect();
                 let statistics: Vec<&Value> = own.iter().map(|row| &row["labels"]["statistic"]).collect();
-                assert_eq!(statistics[..3], ["p50", "p99", "p999"], "{own:#?}");
+                assert_eq!(statistics[..6], ["mean", "p50", "p90", "p99", "p999", "max"], "{own:#?}");
                 let point = case.curve.iter().find(|point| point.trial == trial.number);
-                assert_eq!(own[1]["value"].as_f64(), point.map(|point| point.p99_ns), "{own:#?}");
+                assert_eq!(own[3]["value"].as_f64(), point.map(|point| point.p99_ns), "{own:#?}");
+                assert_eq!(own[5]["value"].as_f64(), point.map(|point| point.max_ns), "{own:#?}");
+                let of = |metric: &str| own.iter().find(|row| row["metric"] == metric).map(|row| &row["value"]);
+                let seen = trial.evidence.as_ref();
+                assert_eq!(of("cpus.busy").and_then(Value::as_f64), seen.and_then(|seen| seen.cpu), "{own:#?}");
+                assert_eq!(of("request.late").and_then(Value::as_f64), seen.and_then(|seen| seen.late_sends));
                 assert_eq!(own[1]["labels"]["phase"], trial.phase.to_string());
             }
         }
+        for (row, case) in tenants.iter().zip(&run.cases) {
+            let ended_by = case.ended_by.as_ref().map(|by| by.resource.to_string());
+            assert_eq!(row["labels"]["ended_by"].as_str(), ended_by.as_deref(), "{row}");
+        }
+        assert!(run.cases.iter().any(|case| case.ended_by.is_some()));
         let of_answer: Vec<&Value> = rows
             .iter()
             .filter(|row| row["experiment"] == 1 && row["step"] == "search")
@@ -373,7 +414,7 @@ mod tests {
             .collect();
         let trials: Vec<u64> = rows.iter().filter_map(|row| row["labels"]["trial"].as_u64()).collect();
         assert!(trials.chunk_by(|a, b| a <= b).count() == run.cases.len(), "in their order: {trials:?}");
-        let times = ["request.latency"; 3];
+        let times = ["request.latency"; 6];
         assert_eq!(of_answer, [&["tenants"][..], &times, &["request.rate", "request.answered"]].concat());
         let is_ended = |row: &&Value| row["experiment"] == 1 && row["labels"]["trial"] == ended;
         assert_eq!(rows.iter().find(is_ended).unwrap()["reasons"][0], "ended_early");

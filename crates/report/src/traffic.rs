@@ -2,6 +2,7 @@
 
 mod places;
 
+use tiermark_model::messages::counters as says;
 use tiermark_model::{
     BoxKind, CounterMark, CounterSight, CounterSourceId, Labels, LinkCheck, LinkTraffic, Observation, Run, RunCounters,
     StepTraffic, Traffic, Unit, count_of,
@@ -274,6 +275,12 @@ fn sentence(mark: &CounterMark) -> String {
             format!("{unit}: its count went back, so another program sets it; those shots are left out")
         }
         CounterMark::Impossible { .. } => format!("{unit} counted more than it can carry; those shots are left out"),
+        CounterMark::Silent { place, counts, beside } => {
+            says::boxes_stay_zero(std::slice::from_ref(unit), place.socket, *counts, *beside).text
+        }
+        CounterMark::Partial { place, counts } => {
+            says::boxes_count_a_part(std::slice::from_ref(unit), place.socket, *counts).text
+        }
     }
 }
 

@@ -22,9 +22,9 @@ fn swap_areas(paths: &[String], size: u64) -> String {
     }
 }
 
-/// All changes that the run would make, in sentences, for `--dry-run`.
+/// All changes that the run would make, in sentences, for `--dry-run`; `zswap` is whether it is on now, if that is known.
 #[must_use]
-pub fn intended(scenario: &Scenario) -> Vec<String> {
+pub fn intended(scenario: &Scenario, zswap: Option<bool>) -> Vec<String> {
     let mut lines = Vec::new();
     let size = scenario.tier_bytes();
     if scenario.backend != Kind::External {
@@ -70,8 +70,28 @@ pub fn intended(scenario: &Scenario) -> Vec<String> {
     }
     let swaps = |tier: &Tier| matches!(tier, Tier::Zram(_) | Tier::Swap(_));
     let without = |tier: &Tier| tier.parts().iter().any(swaps) && !tier.parts().contains(&Tier::Zswap);
-    if scenario.tiers.iter().any(without) {
+    let has_zswap_tier = scenario.tiers.iter().any(|tier| tier.parts().contains(&Tier::Zswap));
+    if scenario.tiers.iter().any(without) && (zswap != Some(false) || has_zswap_tier) {
         lines.push("zswap turned off for the whole machine during tiers that swap without it".to_owned());
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::built_in;
+
+    #[test]
+    fn what_is_off_is_not_turned_off() {
+        let (_, mini) = built_in().iter().find(|(name, _)| *name == "mini").unwrap();
+        let turns_off = |text: &str, zswap: Option<bool>| {
+            let lines = intended(&Scenario::read(text).unwrap(), zswap);
+            lines.iter().any(|line| line.starts_with("zswap turned off"))
+        };
+        assert_eq!([Some(true), None, Some(false)].map(|zswap| turns_off(mini, zswap)), [true, true, false]);
+        // A tier of the run turns it on before others.
+        let with_zswap = mini.replace("[\"dram\", \"zram\"]", "[\"zswap\", \"zram\"]");
+        assert!(turns_off(&with_zswap, Some(false)));
+    }
 }

@@ -149,7 +149,11 @@ impl Scenario {
         let load = &self.load;
         found.within_or("load.rate", load.rate, |_, most| says::rate_out_of_range(load.rate, most));
         found.unless(!load.mixes.is_empty(), "load.mixes", says::no_mix);
-        load.mixes.iter().for_each(|mix| found.within("load.mixes", *mix));
+        for mix in &load.mixes {
+            found.within("load.mixes", *mix);
+            // Less than one GET in a hundred is nobody's load, and a share that is meant as 90 % is often written so.
+            found.unless(*mix <= 0.0 || *mix >= 1.0, "load.mixes", || says::mix_is_a_share(*mix, 100.0 * mix));
+        }
         found.unless(!load.keys.is_empty(), "load.keys", says::no_keys);
         found.within("load.connections", f64::from(load.connections));
         found.within("load.pipeline", f64::from(load.pipeline));

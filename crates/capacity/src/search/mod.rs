@@ -210,17 +210,19 @@ impl Search {
                 );
             }
         }
-        if let Some(tied) = self.tally.tied() {
-            let why = match self.tally.votes(tied) {
-                Votes { passed: 0, unclear, .. } => says::votes_unclear(tied, unclear),
-                _ => says::votes_tied(tied),
-            };
-            return match self.again(tied, why) {
-                Some(step) => step,
-                None => self.disagreeing(tied),
-            };
-        }
         let (low, high) = self.tally.bracket();
+        if let Some(tied) = self.tally.tied() {
+            let is_unclear = self.tally.votes(tied).passed == 0;
+            let unclear = self.tally.votes(tied).unclear;
+            let why = if is_unclear { says::votes_unclear(tied, unclear) } else { says::votes_tied(tied) };
+            match self.again(tied, why) {
+                Some(step) => return step,
+                None if !is_unclear => return self.disagreeing(tied),
+                None if high.is_none_or(|high| tied < high) => return self.below(tied),
+                // Fewer tenants failed since: this number matters no more.
+                None => {}
+            }
+        }
         match high {
             None => self.upward(low),
             Some(high) if high - low > 1 => self.halve(low, high),
@@ -272,6 +274,16 @@ impl Search {
             (grown, says::up_further(low, growth))
         };
         self.trial(next.clamp(low + 1, self.limits.most_tenants), Phase::Ramp, why)
+    }
+
+    /// Fewer tenants, where all trials of a number stay unclear: what spoils them may spare these.
+    fn below(&self, unclear: u32) -> Step {
+        let low = self.tally.holds_below(unclear);
+        if unclear - low <= 1 {
+            return self.disagreeing(unclear);
+        }
+        let middle = low + (unclear - low) / 2;
+        self.trial(middle, Phase::Bisection, says::below_unclear(unclear, low))
     }
 
     fn halve(&self, low: u32, high: u32) -> Step {

@@ -240,6 +240,32 @@ fn what_cannot_be_told_is_an_interval_and_not_a_number() {
 }
 
 #[test]
+fn where_a_number_stays_unclear_fewer_are_tried() {
+    let run = |outcome: fn(u32) -> Outcome| {
+        let (mut search, mut tried) = (Search::new(limits(30, 30)), Vec::new());
+        loop {
+            match search.next_step() {
+                Step::Trial(ask) => {
+                    tried.push(ask.tenants);
+                    search.told(&ask, outcome(ask.tenants));
+                }
+                Step::Done(answer) => return (tried, answer),
+            }
+        }
+    };
+    let (tried, answer) = run(|tenants| if tenants <= 16 { Outcome::Pass } else { Outcome::Unclear });
+    assert_eq!(tried[..6], [1, 30, 30, 30, 15, 22]);
+    assert!(matches!(answer, Answer::Between { low: 16, high: None, .. }), "{answer:?}");
+    // What fails below it ends the search as usual.
+    let (_, answer) = run(|tenants| match tenants {
+        0..=9 => Outcome::Pass,
+        10..=20 => Outcome::Fail,
+        _ => Outcome::Unclear,
+    });
+    assert!(matches!(answer, Answer::Exactly { tenants: 9, .. }), "{answer:?}");
+}
+
+#[test]
 fn an_unclear_trial_is_made_again_and_is_no_vote() {
     let mut search = Search::new(limits(5, 5));
     let mut again = Vec::new();

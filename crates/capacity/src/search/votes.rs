@@ -111,6 +111,11 @@ impl Tally {
         self.with(Standing::Tied).next()
     }
 
+    /// The largest number that holds among those below another; 0 if none does.
+    pub(super) fn holds_below(&self, other: u32) -> u32 {
+        self.with(Standing::Holds).rfind(|tenants| *tenants < other).unwrap_or(0)
+    }
+
     /// The largest number that holds below the smallest that breaks (0 where none does), and that.
     pub(super) fn bracket(&self) -> (u32, Option<u32>) {
         let high = self.with(Standing::Breaks).next();

@@ -3,7 +3,8 @@
 mod figures;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use tiermark_counters::{System, survey};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
+use tiermark_lines::lock_soon;
 use tiermark_machine::Root;
 use tiermark_model::{
     Bench, CounterSourceInfo, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo,
@@ -166,6 +168,7 @@ fn capacity(style: &Style) -> Result<String, Failure> {
         let text = match Kept::read(&document) {
             Ok(Some(Kept::Capacity(run))) => tiermark_report::capacity_line(&run),
             _ if document.exists() => "its document cannot be read".to_owned(),
+            _ if is_being_written(&path) => "running".to_owned(),
             _ => format!("not finished: tiermark capacity --resume={}", shell::quoted(&path)),
         };
         (id, text)
@@ -177,6 +180,11 @@ fn capacity(style: &Style) -> Result<String, Failure> {
     let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
     let names = terminal(&tiermark_report::names(&rows), style);
     Ok(format!("{names}In {}; `tiermark show RUN` shows one.", directory.display()))
+}
+
+/// Whether a run still writes its journal, which it locks.
+fn is_being_written(journal: &Path) -> bool {
+    File::open(journal).is_ok_and(|file| matches!(lock_soon(&file), Err(TryLockError::WouldBlock)))
 }
 
 /// Every probe, and whether this machine can run it.
@@ -295,4 +303,21 @@ fn commands(style: &Style) -> String {
 
 fn named_commands() -> Vec<(String, String)> {
     command_line::described().into_iter().flat_map(|(_, commands)| commands).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_holds_its_journal_is_running() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("run.journal");
+        let held = File::create(&journal).unwrap();
+        assert!(!is_being_written(&journal));
+        held.lock().unwrap();
+        assert!(is_being_written(&journal));
+        drop(held);
+        assert!(!is_being_written(&journal) && !is_being_written(folder.path().join("none").as_path()));
+    }
 }

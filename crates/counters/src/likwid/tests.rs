@@ -17,9 +17,55 @@ TABLE,Group 1 Metric STAT,MEM,1,
 Metric,TrafficSum,Min,Max,Avg
 ";
 
+/// A machine whose sockets are not known.
+fn whole(seconds: f64, volume: Volume) -> Likwid {
+    Likwid { seconds, volumes: [(None, volume)].into() }
+}
+
+fn file_of(text: &[u8]) -> LikwidFile<&[u8]> {
+    LikwidFile::new(text, BTreeMap::new())
+}
+
+/// Threads on two sockets: each counts its own memory.
+#[test]
+fn a_socket_that_stays_at_zero_is_in_no_sum() {
+    let sockets = || [(0, 0), (36, 1)].into();
+    let seen = |text: &str| {
+        let mut file = LikwidFile::new(text.as_bytes(), sockets());
+        let end = file.read().unwrap();
+        traffic(&Snapshot::default(), &end)
+    };
+    let both = seen(&OUTPUT.replace("[GBytes],1,0,", "[GBytes],1,0.5,"));
+    assert_eq!((both.sockets()[&1].read, both.whole().total), (Some(0.5e9), Some(23.5e9)));
+    let dead = seen(&OUTPUT.replace("21.5,0.5", "21.5,0"));
+    assert_eq!((dead.boxes.len(), dead.whole().total), (1, None));
+    assert!(
+        matches!(&dead.marks[..], [tiermark_model::CounterMark::Silent { place, counts: CounterSight::Total, .. }] if place.socket == Some(1)),
+        "{:?}",
+        dead.marks
+    );
+    // A thread of another machine: no socket is known.
+    assert_eq!(LikwidFile::new(OUTPUT.as_bytes(), [(0, 0)].into()).read().unwrap().readings.len(), 2);
+}
+
+/// The total of likwid does not stand in for a part that could not be counted.
+#[test]
+fn a_metric_without_a_number_is_named_and_counts_nothing() {
+    let more = "Memory data volume [GBytes],23,0.5,\nTABLE";
+    for (good, wrong) in [("21.5,0.5", "21.5,nan"), ("21.5,0.5", "-,-"), ("21.5,0.5", "-21.5,0.5")] {
+        let text =
+            OUTPUT.replace(",MEM,3", ",MEM,4").replacen(good, wrong, 1).replace(",0,\nTABLE", &format!(",0,\n{more}"));
+        let error = file_of(text.as_bytes()).read().unwrap_err().to_string();
+        assert!(error.contains("'Memory read data volume [GBytes]'"), "{error}");
+        // After an output that counted, too.
+        let error = file_of(format!("{OUTPUT}{text}").as_bytes()).read().unwrap_err().to_string();
+        assert!(error.contains("'Memory read data volume [GBytes]'"), "{error}");
+    }
+}
+
 #[test]
 fn threads_are_added_and_never_multiplied() {
-    assert_eq!(likwid_of(OUTPUT), Some(Likwid { seconds: 2.0, volume: Volume::Split { read: 22e9, write: 1e9 } }));
+    assert_eq!(likwid_of(OUTPUT), Some(whole(2.0, Volume::Split { read: 22e9, write: 1e9 })));
     let (before, after) = likwid_of(OUTPUT).unwrap().snapshots();
     let sum = traffic(&before, &after).whole();
     assert_eq!((sum.read, sum.write, sum.total), (Some(22e9), Some(1e9), Some(23e9)));
@@ -30,8 +76,8 @@ fn outputs_of_one_file_are_added() {
     let end = OUTPUT.find("Memory write").unwrap();
     // A second output, and a third that is half written.
     let text = format!("{OUTPUT}{OUTPUT}{}", &OUTPUT[..end + 30]);
-    let mut file = LikwidFile::new(text.as_bytes());
-    let (before, after) = (Likwid::default().snapshots().1, file.read().unwrap());
+    let mut file = file_of(text.as_bytes());
+    let (before, after) = (whole(0.0, Volume::Split { read: 0.0, write: 0.0 }).snapshots().1, file.read().unwrap());
     let seen = traffic(&before, &after);
     assert_eq!((seen.seconds, seen.whole().read, seen.whole().write), (4.0, Some(44e9), Some(2e9)));
 }
@@ -55,12 +101,12 @@ fn output(group: &str, volume: &str) -> String {
 #[test]
 fn reads_and_writes_together_count_where_they_are_all() {
     let both = output("MEM", BOTH);
-    assert_eq!(likwid_of(&both), Some(Likwid { seconds: 2.0, volume: Volume::Both(1e9) }));
+    assert_eq!(likwid_of(&both), Some(whole(2.0, Volume::Both(1e9))));
     let text = format!("{both}{both}");
-    let mut file = LikwidFile::new(text.as_bytes());
+    let mut file = file_of(text.as_bytes());
     let snapshot = file.read().unwrap();
     assert_eq!((file.sees(), file.groups_without_memory()), (vec![CounterSight::Total], None));
-    let before = Likwid { volume: Volume::Both(0.0), ..Likwid::default() }.snapshots().1;
+    let before = whole(0.0, Volume::Both(0.0)).snapshots().1;
     assert_eq!(traffic(&before, &snapshot).whole().total, Some(2e9));
     // All three: the total is no third part.
     let all =
@@ -72,20 +118,20 @@ fn reads_and_writes_together_count_where_they_are_all() {
 fn groups_without_memory_are_named() {
     // A part of the channels is not the traffic.
     let part = output("MEM1", "Memory data volume (channels 0-3) [GBytes]");
-    let mut file = LikwidFile::new(part.as_bytes());
+    let mut file = file_of(part.as_bytes());
     assert!(file.read().is_ok());
     assert_eq!(file.groups_without_memory().as_deref(), Some("MEM1"));
     // Half a table may go on with more.
-    let mut half = LikwidFile::new(&part.as_bytes()[..part.find("Memory data").unwrap()]);
+    let mut half = file_of(&part.as_bytes()[..part.find("Memory data").unwrap()]);
     assert!(half.read().is_ok() && half.groups_without_memory().is_none() && half.has_tables());
     // The next output has begun: that before has no more groups.
     let two = format!("{part}{part}");
-    let error = LikwidFile::new(two.as_bytes()).read().unwrap_err().to_string();
+    let error = file_of(two.as_bytes()).read().unwrap_err().to_string();
     assert!(error.contains("MEM1") && error.contains("-g MEM"), "{error}");
     // Another group of the same output counts it.
     let end = OUTPUT.find("TABLE").unwrap();
     let both = format!("{part}{}{part}", &OUTPUT[end..]);
-    let mut file = LikwidFile::new(both.as_bytes());
+    let mut file = file_of(both.as_bytes());
     assert!(file.read().is_ok());
     assert_eq!(file.groups_without_memory(), None);
 }

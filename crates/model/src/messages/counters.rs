@@ -1,6 +1,7 @@
 //! Messages about counters of traffic: sources that cannot be opened, and what is wrong with their events.
 
 use super::rows::messages;
+use crate::CounterSight;
 
 /// Event sources that a sentence names.
 const NAMED: usize = 4;
@@ -111,6 +112,38 @@ messages! {
     Refusal pcm_server_refused(address: &str, error: &str):
         "pcm-sensor-server", "http://{address}/metrics: {error}", "start it as root: `sudo pcm-sensor-server`";
 
+    /// A server that does not answer in time, or with a failure of its own.
+    Refusal pcm_server_failed(address: &str, error: &str):
+        "pcm-sensor-server", "http://{address}/metrics: {error}", "see its log, or start it again";
+
+    /// A server of another program.
+    Refusal pcm_server_is_another(address: &str, why: &str):
+        "pcm-sensor-server", "http://{address}/metrics: {why}", "name where pcm-sensor-server listens: `--counters-from http://HOST:PORT`";
+
+    /// A server whose counts are of no use.
+    Refusal pcm_server_counts_nothing(address: &str, why: &str):
+        "pcm-sensor-server", "http://{address}/metrics: {why}", "stop other programs that count, or count on the host of a virtual machine";
+
+    /// A file that another program than the named one writes.
+    Refusal counts_of_another_program(source: &str, named: &str, found: &str):
+        "{source}", "it has no counts in the form of {named}; it looks like the output of {found}", "`--counters-from {found}={source}`";
+
+    /// Counters that a user requires and that never counted.
+    Refusal nothing_came(source: &str, cause: &str):
+        "--counters require", "{source} counted nothing during the watch: {cause}", "see `tiermark list counters` for other sources, or leave the option out";
+
+    /// A source whose counts have stopped.
+    Note counts_stopped(source: &str, since: &str, seconds: u64):
+        { format!("no new counts of {source} since {since}, for {}", ago(seconds)) };
+
+    /// The same once they go on.
+    Note counts_resumed(source: &str):
+        "{source} counts again";
+
+    /// A file that is empty.
+    Note file_is_empty(program: &str):
+        "the file is empty: {program} has written nothing";
+
     /// Cores that do not count their misses.
     Refusal no_core_misses(error: &str):
         { CORES }, "the kernel does not count reads that missed the last-level cache: {error}",
@@ -147,6 +180,19 @@ messages! {
     /// A channel that counts nothing.
     Note box_silent(unit: &str, socket: Option<u32>):
         { format!("{unit}{} counted nothing of a known stream although its clock ticks", on(socket)) };
+
+    /// Counts of boxes of a socket that are 0 and cannot be.
+    Note boxes_stay_zero(units: &[String], socket: Option<u32>, counts: CounterSight, beside: f64):
+        {
+            format!(
+                "{}{} counted no {} while memory moved {:.1} GB/s: no modules, or counters that may be dead; no sum has it",
+                listed(units), on(socket), of_sight(counts), beside / 1e9
+            )
+        };
+
+    /// Boxes of a socket that count a part of what others count.
+    Note boxes_count_a_part(units: &[String], socket: Option<u32>, counts: CounterSight):
+        { format!("{}{} counted {} only, while others counted both: no sum has it", listed(units), on(socket), of_sight(counts)) };
 
     /// Fewer channels with traffic than with modules.
     Note few_boxes(boxes: u64, channels: u64):
@@ -185,7 +231,24 @@ messages! {
 
     /// A column of another program's output without a number.
     Note no_number(column: &str, cell: &str, program: &str):
-        "'{column}' is '{cell}', which is no count: {program} could not read all its counters; run it as root, and only one program that counts";
+        {
+            let cause = match cell.contains(',') && cell.contains('.') {
+                true => format!("it has a separator of thousands: run {program} with LC_ALL=C"),
+                false => format!("{program} could not read all its counters; run it as root, and only one program that counts"),
+            };
+            format!("'{column}' is '{cell}', which is no count: {cause}")
+        };
+
+    /// A line of another program's output without any number.
+    Note cells_empty(program: &str):
+        "all cells of memory are empty: {program} could not read its counters; run it as root, and only one program that counts";
+
+    /// Lines of which none is later than the one before.
+    Note time_of_lines(is_older: bool):
+        {
+            let course = if is_older { "runs backwards" } else { "stands still" };
+            format!("the time of its lines {course}, so that their counts are of no time: name a file that one running program writes")
+        };
 
     /// A line of another width than its header.
     Note row_width(cells: usize, header: usize, program: &str):
@@ -205,7 +268,7 @@ messages! {
 
     /// A file that may get counts later.
     Note no_counts_yet(program: &str):
-        "the file has no counts so far: if {program} has ended, name a file that it writes now";
+        "the file has no counts so far: they begin with the next that {program} writes";
 
     /// Counts of a server that no longer change.
     Note counts_stand_still(program: &str, seconds: u64):
@@ -242,11 +305,11 @@ messages! {
 
     /// Outputs of likwid whose groups do not count memory.
     Refusal likwid_without_memory(source: &str, groups: &str):
-        "{source}", "its groups ({groups}) do not count all bytes that memory read and wrote", "run likwid-perfctr with `-g MEM`, or name another source";
+        "{source}", "its groups ({groups}) do not state all bytes of memory ('Memory data volume [GBytes]')", "run likwid-perfctr with `-g MEM`, or name another source";
 
     /// The same, of an output that came later.
     Note no_memory_group(groups: &str):
-        "its groups ({groups}) do not count all bytes that memory read and wrote; run likwid-perfctr with `-g MEM`";
+        "its groups ({groups}) do not state all bytes of memory ('Memory data volume [GBytes]'); run likwid-perfctr with `-g MEM`";
 
     /// A value of a file of events that cannot be.
     Note event_file_value(why: &str):
@@ -256,6 +319,15 @@ messages! {
 /// The socket of a box, if it is known.
 fn on(socket: Option<u32>) -> String {
     socket.map_or_else(String::new, |socket| format!(" of socket {socket}"))
+}
+
+/// What of reads and writes is counted.
+fn of_sight(counts: CounterSight) -> &'static str {
+    match counts {
+        CounterSight::Reads => "reads",
+        CounterSight::Writes => "writes",
+        _ => "reads and writes",
+    }
 }
 
 /// A time of seconds to days.

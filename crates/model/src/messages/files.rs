@@ -7,6 +7,9 @@ messages! {
     /// A line that is not TOML, in the words of its parser.
     Note not_toml(problem: &str): "{problem}";
 
+    /// A list without its end.
+    Note list_unclosed(): "a list has no end: write ] at the end of this line, or of one above it";
+
     /// A mistake that only the reader of the type describes, in its words.
     Note value_refused(problem: &str): "{problem}";
 

@@ -60,6 +60,9 @@ messages! {
     /// A rate of requests that no server answers.
     Note rate_out_of_range(rate: f64, most: f64): "{rate} is out of range: write requests a second, above 0 and up to {most}";
 
+    /// A percentage that was written as a share of 1.
+    Note mix_is_a_share(mix: f64, percent: f64): "{mix} is a percentage, less than one GET in a hundred requests; write {percent} for that share";
+
     /// A load without a mix of requests.
     Note no_mix(): "is empty: write [100.0] for GETs alone";
 

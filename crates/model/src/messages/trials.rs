@@ -45,6 +45,10 @@ messages! {
     /// A number between one that passed and one that failed.
     Note between_passed_and_failed(passed: u32, failed: u32): "{passed} passed and {failed} failed: next one between them, from a fresh fill";
 
+    /// Fewer tenants than a number whose trials all stayed unclear.
+    Note below_unclear(unclear: u32, passed: u32):
+        "{unclear} stay unclear and {passed} passed: next one between them, which what disturbs may spare";
+
     /// A failure that is not proven: of so many full trials of tenants that were made anew, so many failed.
     Note failure_unproven(tenants: u32, failed: u32, trials: u32):
         {

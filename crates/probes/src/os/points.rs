@@ -68,7 +68,13 @@ pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<OsPoint> {
         };
         values.retain(|value| held(value).is_none_or(|bytes| bytes <= most));
         let slow = values.first().is_some_and(|value| held(value).is_some());
-        thinned(values, effort, slow)
+        let mut values = thinned(values, effort, slow);
+        if info.group == OsGroup::Switches && matches!(sweep, Sweep::Partner) {
+            // A switch is from one to the other on the caller's own cpu, the last place; another cpu adds a wake-up.
+            let one = values.len().min(1);
+            values.rotate_right(one);
+        }
+        values
     };
     let dimensions: Vec<Vec<Value>> = info.sweeps.iter().map(dimension).collect();
     if dimensions.iter().any(Vec::is_empty) {
@@ -126,8 +132,8 @@ fn own_cpu(dimensions: &[Vec<Value>]) -> Vec<Vec<Value>> {
     few.into_iter().filter(|value| **value != dimensions[sizes][0]).map(point).collect()
 }
 
-/// With little time, the first point and at most two more of each dimension; of memory held, which takes long to fill, also with some more,
-/// and one less with little: what a quick run shows, a longer one shows as well.
+/// With little time, the first point and at most two more of each dimension. Memory held takes long to fill: of it two
+/// points with little time, and three with some more, which are those of a quick run and a larger one.
 fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
     const FEW: usize = 3;
     let whole = match effort {
@@ -138,11 +144,13 @@ fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
     if whole || values.len() <= FEW {
         return values;
     }
-    // Behind the first the sizes rise: the least is what processes of a shell have.
-    let (second, last) = (if slow { 1 } else { values.len() / 2 }, values.len() - 1);
-    let kept = [0, second, last];
-    let kept = if slow && effort == Effort::Quick { &kept[..2] } else { &kept };
-    kept.iter().map(|index| values[*index].clone()).collect()
+    let last = values.len() - 1;
+    let kept = match (slow, effort) {
+        (true, Effort::Quick) => vec![0, last],
+        (true, _) => vec![0, last - 1, last],
+        (false, _) => vec![0, values.len() / 2, last],
+    };
+    kept.into_iter().map(|index| values[index].clone()).collect()
 }
 
 fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
@@ -312,6 +320,18 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_is_measured_on_one_cpu_first() {
+        let sweeps = || vec![Sweep::WorkingSet(vec![0, 1]), Sweep::Partner];
+        for effort in [Effort::Quick, Effort::Standard] {
+            let points = of(&PrimitiveInfo { group: OsGroup::Switches, ..info(sweeps()) }, ground(&machine(), effort));
+            let first = &points[0];
+            assert!(first.first && first.call.others == [0] && first.call.working_set == Some(0), "{first:?}");
+            // Then without a working set on another core, before any working set.
+            assert!(points[1].call.others == [2] && points[1].call.working_set == Some(0), "{:?}", points[1]);
+        }
+    }
+
+    #[test]
     fn bystanders_double_to_all() {
         let counts: Vec<usize> =
             points(vec![Sweep::Bystanders], Effort::Standard).iter().map(|p| p.call.others.len()).collect();
@@ -336,8 +356,8 @@ mod tests {
             points.iter().filter_map(|p| p.call.bytes).collect::<Vec<_>>()
         };
         // Pages written before a fork too.
-        assert_eq!(sizes(Effort::Standard), [1 << 20, 4 << 20, 256 << 20]);
-        assert_eq!(sizes(Effort::Quick), [1 << 20, 4 << 20]);
+        assert_eq!(sizes(Effort::Standard), [1 << 20, 64 << 20, 256 << 20]);
+        assert_eq!(sizes(Effort::Quick), [1 << 20, 64 << 20]);
         assert_eq!(sizes(Effort::Full).len(), 7);
     }
 
@@ -345,7 +365,7 @@ mod tests {
     fn a_longer_run_has_all_points_of_a_shorter_one() {
         let (machine, mib) = (machine(), 1 << 20);
         let rows = [
-            vec![Sweep::Resident([64, 1, 4, 16, 256, 1024, 4096].map(|n| n * mib).to_vec())],
+            vec![Sweep::Resident([1, 4, 16, 64, 256, 1024, 4096].map(|n| n * mib).to_vec())],
             vec![Sweep::Bytes((0..16).map(|n| 4096 << n).collect()), Sweep::Capacity(vec![1, 2, 3, 4]), Sweep::Partner],
             vec![Sweep::Partner, Sweep::WorkingSet(vec![0, 1, 2, 3, 4])],
         ];

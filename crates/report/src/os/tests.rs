@@ -279,12 +279,25 @@ fn a_whole_run_begins_with_the_numbers_that_lmbench_made_known() {
     let pipe = |op: &str, purpose: Purpose, place: &str, ns: f64| {
         with(latency(op, OsGroup::Channels, ns), |labels| labels.text(Labels::RELATION, place).purpose(purpose))
     };
+    let forked = |mib: u64, purpose: Purpose, ns: f64| {
+        with(latency("fork+exit", OsGroup::Processes, ns), |l| l.whole(Labels::RESIDENT, mib << 20).purpose(purpose))
+    };
+    let switch = |set: u64, place: &str, purpose: Purpose, ns: f64| {
+        let with_set = with(latency("process switch pipe", OsGroup::Switches, ns), |l| {
+            l.whole(Labels::WORKING_SET, set).text(Labels::RELATION, place)
+        });
+        with(with_set, |labels| labels.purpose(purpose))
+    };
     let all = vec![
         one("getppid", OsGroup::Syscalls, 104.0),
         one("open+close", OsGroup::Syscalls, 1200.0),
         one("signal to itself", OsGroup::Syscalls, 900.0),
-        one("fork+exit", OsGroup::Processes, 80e3),
+        forked(64, Purpose::Os, 900e3),
+        forked(1, Purpose::OsPoint, 80e3),
         one("fork+exec", OsGroup::Processes, 400e3),
+        switch(0, "LLC", Purpose::Os, 11e3),
+        switch(1 << 20, "same cpu", Purpose::OsPoint, 50e3),
+        switch(0, "same cpu", Purpose::OsPoint, 2e3),
         pipe("pipe ping-pong", Purpose::OsPoint, "same cpu", 4400.0),
         pipe("pipe ping-pong", Purpose::Os, "LLC", 34e3),
     ];
@@ -292,7 +305,9 @@ fn a_whole_run_begins_with_the_numbers_that_lmbench_made_known() {
     assert!(text.trim_start().starts_with("Best known"), "{text}");
     let line = |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_owned();
     assert!(line("lat_syscall null  getppid").contains("104 ns"), "{text}");
-    assert!(line("lat_proc fork").contains("80.0 µs"), "{text}");
+    // What lmbench measures: a small process, and a switch on one cpu; not the first point of an earlier version.
+    assert!(line("lat_proc fork").contains("80.0 µs") && line("lat_proc fork").contains("1 MiB"), "{text}");
+    assert!(line("lat_ctx").contains("2.00 µs") && line("lat_ctx").ends_with("same cpu"), "{text}");
     // The first point, and not another place.
     assert!(line("lat_pipe").contains("34.0 µs") && line("lat_pipe").ends_with("other side LLC"), "{text}");
     // A few selected primitives have no such list.

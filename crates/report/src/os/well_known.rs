@@ -1,10 +1,11 @@
 //! The numbers that readers look for first, by the names that lmbench gave them.
 
-use tiermark_model::{Finding, Labels, Purpose};
+use tiermark_model::{Bytes, Finding, Labels, OsGroup, Purpose};
 use tiermark_page::{Align, Cell, Ink, Page, Style, Table, heading, paragraph};
 
 use super::points::PrimitivePoint;
 use super::tables::cell;
+use super::words::{Dimension, SAME_CPU};
 
 /// lmbench's name, the primitive here, and what the number is of.
 const LINES: [(&str, &str, &str); 10] = [
@@ -12,31 +13,45 @@ const LINES: [(&str, &str, &str); 10] = [
     ("lat_syscall read", "read", "system call"),
     ("lat_syscall open", "open+close", "two system calls"),
     ("lat_sig catch", "signal to itself", "signal and handler"),
-    ("lat_ctx", "process switch pipe", "two switches, with the pipe"),
+    ("lat_ctx", "process switch pipe", "2 switches by pipe"),
     ("lat_pipe", "pipe ping-pong", "round trip"),
     ("lat_unix", "socketpair ping-pong", "round trip"),
     ("lat_pagefault", "fault file read", "first read of a file's page"),
-    ("lat_proc fork", "fork+exit", "child that ends at once"),
-    ("lat_proc exec", "fork+exec", "child that runs a program"),
+    ("lat_proc fork", "fork+exit", "child that ends"),
+    ("lat_proc exec", "fork+exec", "child with a program"),
 ];
+
+/// The point that lmbench measures: a switch is on one cpu, and a child has little memory. Runs of earlier versions
+/// have another first point.
+fn as_lmbench<'a>(op: &str, findings: &[&'a Finding]) -> Option<&'a Finding> {
+    let of_op = findings.iter().filter(|finding| finding.labels.is(Labels::OP, op));
+    let order = |finding: &&&Finding| {
+        let labels = &finding.labels;
+        let elsewhere = labels.is(Labels::GROUP, OsGroup::Switches.name()) && !labels.is(Labels::RELATION, SAME_CPU);
+        let least = [Labels::RESIDENT, Labels::WORKING_SET].map(|key| labels.number(key));
+        (elsewhere, least, !labels.is_for(Purpose::Os))
+    };
+    of_op.min_by_key(order).copied()
+}
 
 /// The lines that a run has, if it has most of them: of a few selected primitives they would say everything twice.
 pub(super) fn well_known(findings: &[&Finding], style: &Style) -> Page {
-    let first = |op: &str| findings.iter().find(|f| f.labels.is(Labels::OP, op) && f.labels.is_for(Purpose::Os));
-    let found: Vec<_> = LINES.iter().filter_map(|line| Some((line, *first(line.1)?))).collect();
+    let found: Vec<_> = LINES.iter().filter_map(|line| Some((line, as_lmbench(line.1, findings)?))).collect();
     if 2 * found.len() <= LINES.len() {
         return Page::new();
     }
     let mut table = Table::new().column("lmbench", Align::Left).column("here", Align::Left);
     table = table.column("each ", Align::Right).column("of", Align::Left);
     for ((name, op, what), finding) in found {
-        let place = PrimitivePoint::new(finding).place();
-        let place = if place.is_empty() { place } else { format!(", {place}") };
+        let point = PrimitivePoint::new(finding);
+        let memory = point.number(Dimension::Resident).map(|bytes| Bytes(bytes).to_string());
+        let place = Some(point.place()).filter(|place| !place.is_empty());
+        let of: Vec<String> = [Some((*what).to_owned()), memory, place].into_iter().flatten().collect();
         table.row(vec![
             Cell::inked(name, Ink::Head),
             Cell::new(op),
             cell(finding, false, style),
-            Cell::new(format!("{what}{place}")),
+            Cell::new(of.join(", ")),
         ]);
     }
     let legend = "lmbench measures the same operations in its own way, and subtracts the pipe from lat_ctx: `tiermark help lmbench`";

@@ -361,7 +361,7 @@ fn a_bare_tree_has_a_check_up_too() {
         (found("changes held").health, found("changes held").cure.as_deref()),
         (Health::Note, Some("tiermark tune --restore"))
     );
-    assert_eq!(found("changes held").value, "2 changes");
+    assert_eq!(found("changes held").value, "2 changes of tiermark capacity (zram): one, two");
     let at_work = super::checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], true)] });
     assert_eq!(at_work.checks.iter().find(|check| check.name == "changes held").unwrap().value, "none");
 }

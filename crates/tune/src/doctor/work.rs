@@ -1,5 +1,9 @@
 //! Other programs that use the machine.
 
+use std::collections::BTreeSet;
+
+use tiermark_model::count_of;
+
 use super::{Check, CheckInput, CheckResult};
 
 /// Share of the cpus that other work may take before a reader should know.
@@ -28,7 +32,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "changes held",
         on_host: false,
-        why: "settings that an earlier `tiermark tune --apply` or a killed run made are still in place",
+        why: "what an earlier `tiermark tune --apply` or a killed run changed or started is still there: settings, \
+              control groups, swap areas, servers",
         examine: held,
     },
 ];
@@ -68,10 +73,15 @@ fn steal(input: &CheckInput<'_>) -> CheckResult {
 
 fn held(input: &CheckInput<'_>) -> CheckResult {
     // Changes of a running process do not count.
-    let left: usize = input.held.iter().filter(|held| !held.at_work).map(|held| held.changes.len()).sum();
-    match left {
-        0 => CheckResult::ok("none"),
-        1 => CheckResult::note("1 change", RESTORE),
-        n => CheckResult::note(format!("{n} changes"), RESTORE),
+    const NAMED: usize = 3;
+    let left = || input.held.iter().filter(|held| !held.at_work);
+    let changes: Vec<&str> = left().flat_map(|held| &held.changes).map(String::as_str).collect();
+    if changes.is_empty() {
+        return CheckResult::ok("none");
     }
+    let makers: BTreeSet<&str> = left().map(|held| held.what.as_str()).collect();
+    let makers = Vec::from_iter(makers).join(", ");
+    let named = changes[..changes.len().min(NAMED)].join(", ");
+    let more = if changes.len() > NAMED { format!(" and {} more", changes.len() - NAMED) } else { String::new() };
+    CheckResult::note(format!("{} of {makers}: {named}{more}", count_of(changes.len() as u64, "change")), RESTORE)
 }

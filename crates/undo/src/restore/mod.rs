@@ -114,7 +114,10 @@ fn restore(
     if state.journals().is_empty() {
         return Ok(restored);
     }
-    let what = "tiermark tune --restore";
+    let what = match how.by {
+        By::User => "tiermark tune --restore",
+        By::Maker | By::Another => "taking back changes that were left",
+    };
     let lock = state.hold(what)?;
     for path in state.journals().into_iter().rev() {
         if never_began(&path) {

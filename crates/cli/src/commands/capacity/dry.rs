@@ -23,11 +23,13 @@ use crate::{shell, target};
 pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let (scenario, setup) = (asked(args)?, setup(args)?);
     let checks = Checks::run(args, &Pending::all(&scenario, &setup), prices(&scenario))?;
-    let busy = Watch::begin(&target::this_machine()?.allowed_cpus, args.force, disturbs_tenants).err();
+    let machine = target::this_machine()?;
+    let zswap = machine.system.zswap;
+    let busy = Watch::begin(&machine.allowed_cpus, args.force, disturbs_tenants).err();
     let (searches, all) = searches(&scenario, &setup, &checks.admission);
     let mut sections = vec![
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
-        ("Changes, noted in the journal and taken back at the end:".to_owned(), intended(&scenario)),
+        ("Changes, noted in the journal and taken back at the end:".to_owned(), intended(&scenario, zswap)),
         ("How the run works:".to_owned(), how(args, &scenario, &setup)),
         ("On this machine, in its present state:".to_owned(), here(&scenario, &checks.admission, busy.as_ref())),
     ];

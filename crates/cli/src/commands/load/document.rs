@@ -12,10 +12,18 @@ use crate::version;
 pub(super) fn of(done: &Done<'_>) -> LoadRun {
     let names: Vec<String> = done.args.targets.iter().map(ToString::to_string).collect();
     let histograms = done.args.histograms;
-    let part = |outcome: &Outcome| LoadPart {
+    let workload = workload(done);
+    let part = |outcome: &Outcome, planned: Option<f64>| LoadPart {
         stopped: outcome.stopped,
-        tenants: names.iter().zip(&outcome.tenants).map(|(name, seen)| tenant(name, seen, histograms)).collect(),
-        all: tenant("all", &pooled(&outcome.tenants), histograms),
+        tenants: names
+            .iter()
+            .zip(&outcome.tenants)
+            .map(|(name, seen)| tenant(name, seen, planned, histograms))
+            .collect(),
+        all: {
+            let planned = planned.map(|planned| planned * outcome.tenants.len() as f64);
+            tenant("all", &pooled(&outcome.tenants), planned, histograms)
+        },
         client_cpu_seconds: outcome.thread_cpu.clone(),
         client_wall_seconds: outcome.wall,
         client_cpu_seconds_per_request: outcome.cpu_per_request(),
@@ -27,7 +35,6 @@ pub(super) fn of(done: &Done<'_>) -> LoadRun {
         command: command(std::env::args()),
         started: done.started.clone(),
         complete: done.stopped.is_none(),
-        workload: workload(done),
         client: LoadClient {
             threads: done.client.threads,
             cpus: done.client.cpus.clone(),
@@ -35,8 +42,9 @@ pub(super) fn of(done: &Done<'_>) -> LoadRun {
             timeout_seconds: done.client.timeout.as_secs_f64(),
             late_after_seconds: done.client.late_after.as_secs_f64(),
         },
-        fill: done.filled.as_ref().map(part),
-        measured: done.measured.as_ref().map(part),
+        fill: done.filled.as_ref().map(|outcome| part(outcome, None)),
+        measured: done.measured.as_ref().map(|outcome| part(outcome, workload.planned())),
+        workload,
     }
 }
 
@@ -86,7 +94,8 @@ fn workload(done: &Done<'_>) -> LoadWorkload {
     }
 }
 
-fn tenant(name: &str, seen: &TenantResult, histograms: bool) -> LoadTenant {
+/// A tenant, or all of them as one, whose requests over the whole run are `planned`.
+fn tenant(name: &str, seen: &TenantResult, planned: Option<f64>, histograms: bool) -> LoadTenant {
     let windows = seen.windows.iter().map(|window| LoadWindow {
         done: window.done,
         response_sum_ns: window.response_sum_ns,
@@ -97,7 +106,11 @@ fn tenant(name: &str, seen: &TenantResult, histograms: bool) -> LoadTenant {
         fault: seen.fault.clone(),
         seconds: seen.seconds,
         requests_per_second: seen.achieved_rate(),
-        achieved_share: seen.achieved_share(),
+        // A tenant that is gone answers none of the rest.
+        achieved_share: match planned.filter(|planned| seen.fault.is_some() && *planned > seen.scheduled as f64) {
+            Some(planned) => Some(seen.done_in_time as f64 / planned),
+            None => seen.achieved_share(),
+        },
         scheduled: seen.scheduled,
         sent: seen.sent,
         done: seen.done,
@@ -165,6 +178,14 @@ fn command(words: impl Iterator<Item = String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tenant_that_is_gone_answers_none_of_the_rest() {
+        let seen = TenantResult { seconds: 3.0, scheduled: 15, done_in_time: 15, ..TenantResult::default() };
+        let gone = TenantResult { fault: Some(tiermark_model::messages::load::tenant_hung_up()), ..seen.clone() };
+        let share = |seen: &TenantResult| tenant("all", seen, Some(40.0), false).achieved_share;
+        assert_eq!((share(&seen), share(&gone)), (Some(1.0), Some(0.375)));
+    }
 
     #[test]
     fn a_document_keeps_no_password() {

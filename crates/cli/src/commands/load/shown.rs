@@ -41,6 +41,10 @@ fn title(run: &LoadRun) -> String {
         (_, Some(requests)) => format!("{requests} requests each"),
         (seconds, None) => format!("{} s", seconds.unwrap_or_default()),
     };
+    let length = match part.given_up_after() {
+        Some(after) => format!("stopped after {after:.1} s of {length}"),
+        None => length,
+    };
     let connections = match asked.connections {
         1 => "1 connection".to_owned(),
         n => format!("{n} connections"),
@@ -133,7 +137,8 @@ pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
     for (what, part) in parts.iter().filter_map(|(what, part)| Some((what, part.as_ref()?))) {
         for tenant in &part.tenants {
             if let Some(fault) = &tenant.fault {
-                warnings.push(format!("{what}{} was stopped early: {fault}", tenant.target));
+                let after = tenant.answered_until();
+                warnings.push(format!("{what}{} was stopped after {after:.1} s: {fault}", tenant.target));
             }
         }
     }
@@ -207,5 +212,29 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
             "the server delayed {:.1} % of the requests by more than {us:.0} µs: response times include this delay, service times do not",
             held * 100.0
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::load::LoadWindow;
+    use tiermark_model::messages::load as says;
+
+    use super::*;
+
+    #[test]
+    fn a_run_whose_servers_are_gone_says_after_how_long() {
+        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
+        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        assert!(!view(&run).title.contains("stopped"));
+        (run.workload.seconds, run.workload.requests) = (Some(8.0), None);
+        let part = run.measured.as_mut().unwrap();
+        for tenant in part.tenants.iter_mut().chain([&mut part.all]) {
+            (tenant.fault, tenant.seconds) = (Some(says::tenant_hung_up()), 3.0);
+            tenant.windows.resize_with(8, || LoadWindow { done: 1, response_sum_ns: 1, response_max_ns: 1 });
+        }
+        let view = view(&run);
+        assert!(view.title.contains("stopped after 3.0 s of 8 s"), "{}", view.title);
+        assert!(view.warnings.iter().any(|text| text.ends_with("was stopped after 3.0 s: it closed the connection")));
     }
 }

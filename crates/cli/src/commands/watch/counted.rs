@@ -1,14 +1,16 @@
 //! The traffic of memory and links beside the samples, where a source of counters opens.
 
+use std::collections::BTreeMap;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use tiermark_counters::{Chosen, CounterSource, SimCounters, SimRate, Snapshot, traffic};
 use tiermark_machine::Root;
-use tiermark_model::messages::placed as says;
-use tiermark_model::{CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
+use tiermark_model::messages::{counters, counters::codes, placed as says};
+use tiermark_model::{CounterMark, CounterSight, CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
 
+use super::course::Course;
 use crate::args::watch::WatchArgs;
 use crate::args::{CounterUse, Simulation};
 use crate::counters::{Beside, open_counters};
@@ -84,13 +86,25 @@ fn scripted(machine: &Machine, script: &[(f64, f64)]) -> Chosen {
 pub(super) struct Counted {
     source: Box<dyn CounterSource>,
     before: Option<Snapshot>,
-    /// Whether the user knows that the source can no longer be read.
-    told: bool,
+    began: Instant,
+    course: Course,
+    /// Why the source cannot be read now.
+    error: Option<String>,
+    /// What the user knows to be wrong with boxes.
+    told: Vec<CounterMark>,
+    samples: u64,
+    on_screen: bool,
 }
 
 impl Counted {
     fn new(source: Box<dyn CounterSource>) -> Self {
-        Self { source, before: None, told: false }
+        let (course, began) = (Course::default(), Instant::now());
+        Self { source, before: None, began, course, error: None, told: Vec::new(), samples: 0, on_screen: false }
+    }
+
+    /// The same for a screen, which shows what is wrong with boxes itself.
+    pub(super) fn on_screen(self, on_screen: bool) -> Self {
+        Self { on_screen, ..self }
     }
 
     /// Which source it is.
@@ -111,26 +125,81 @@ impl Counted {
         Some(traffic(&before, &self.source.read().ok()?))
     }
 
+    /// Reports what a user should know of new counts, each fact once.
+    fn tell(&mut self, seen: &Traffic, newest: Duration, time: &str) {
+        let name = self.source.id().name();
+        let of_day = time.get(11..19).unwrap_or(time);
+        let course = self.course.look(newest, self.began.elapsed().as_secs_f64(), of_day, name);
+        let new = seen.marks.iter().filter(|mark| !self.told.iter().any(|told| told.is_like(mark)));
+        let new: Vec<CounterMark> = new.cloned().collect();
+        // A screen has its own place for marks, and lines would destroy it.
+        if !self.on_screen {
+            let notes = course.into_iter().chain(left_out(&new));
+            notes.for_each(|note| tell(format_args!("tiermark: note: {note}")));
+        }
+        self.told.extend(new);
+    }
+
+    /// Why nothing was counted in at least two samples; `None` if something was.
+    pub(super) fn nothing_came(&self) -> Option<Refusal> {
+        if self.course.has_counted || self.samples < 2 {
+            return None;
+        }
+        let is_cause = |note: &Note| [codes::no_counts_yet, codes::file_is_empty].contains(&note.code);
+        let found = || self.source.notes().into_iter().find(is_cause).map(|note| note.text);
+        let cause = self.error.clone().or_else(found).unwrap_or_else(|| "its counts stand still".to_owned());
+        Some(counters::nothing_came(self.source.id().name(), &cause))
+    }
+
     /// Adds the traffic since the sample before to a sample, and the cpu time of reading the counters to its cost.
     pub(super) fn add(&mut self, sample: &mut WatchSample) {
         sample.counters = Some(self.source.id());
         let began = cpu_time();
+        self.samples += 1;
         match self.source.read() {
             Ok(now) => {
+                self.error = None;
                 let before = self.before.as_ref().unwrap_or(&now);
-                sample.traffic = Some(traffic(before, &now));
+                let seen = traffic(before, &now);
+                self.tell(&seen, now.at, &sample.time);
+                sample.traffic = Some(seen);
                 self.before = Some(now);
             }
-            Err(error) if !self.told => {
-                self.told = true;
-                tell(format_args!("tiermark: warning: the counters cannot be read: {error}"));
+            Err(error) => {
+                let text = error.to_string();
+                if self.error.is_none() {
+                    tell(format_args!("tiermark: warning: the counters cannot be read: {text}"));
+                }
+                self.error = Some(text);
             }
-            Err(_) => {}
         }
         if let Some(seconds) = &mut sample.own.read_seconds {
             *seconds += cpu_time().saturating_sub(began).as_secs_f64();
         }
     }
+}
+
+/// Boxes that share a sentence: their socket, what of their counts is meant, and whether that stays at 0.
+type Alike = (Option<u32>, CounterSight, bool);
+
+/// Boxes of which no figure is shown, those of a socket together: lines of text have no place for them.
+fn left_out(marks: &[CounterMark]) -> Vec<Note> {
+    let mut units: BTreeMap<Alike, (Vec<String>, f64)> = BTreeMap::new();
+    for mark in marks {
+        let (counts, rate) = match mark {
+            CounterMark::Silent { counts, beside, .. } => (*counts, Some(*beside)),
+            CounterMark::Partial { counts, .. } => (*counts, None),
+            _ => continue,
+        };
+        let of_socket = units.entry((mark.place().socket, counts, rate.is_some())).or_default();
+        of_socket.0.push(mark.place().unit.clone());
+        of_socket.1 = rate.unwrap_or_default();
+    }
+    let note = |((socket, counts, is_silent), (units, rate)): (Alike, (Vec<String>, f64))| match is_silent {
+        true => counters::boxes_stay_zero(&units, socket, counts, rate),
+        false => counters::boxes_count_a_part(&units, socket, counts),
+    };
+    units.into_iter().map(note).collect()
 }
 
 /// Cpu time of this thread.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tiermark_machine::Root;
-use tiermark_model::WatchSample;
+use tiermark_model::{Refusal, WatchSample};
 use tiermark_watch::{Reading, Source, sample};
 
 use super::active::Cells;
@@ -21,6 +21,10 @@ pub(super) trait Feed {
     fn take(&mut self) -> Option<WatchSample>;
     /// Seconds between two samples, as it was asked for.
     fn interval(&self) -> f64;
+    /// Why counters counted nothing in all samples; `None` if they counted, or there are none.
+    fn nothing_came(&self) -> Option<Refusal> {
+        None
+    }
     /// Position and length, for a recording.
     fn position(&self) -> Option<(usize, usize)> {
         None
@@ -56,7 +60,7 @@ impl Live {
             paced: on_screen || !cells.as_ref().is_some_and(Cells::is_simulated),
             cells,
             source: Source::new(root).with_groups(groups),
-            counted,
+            counted: counted.map(|counted| counted.on_screen(on_screen)),
             before: None,
             simulated: None,
             interval: Duration::from_secs_f64(interval),
@@ -72,6 +76,10 @@ impl Live {
 }
 
 impl Feed for Live {
+    fn nothing_came(&self) -> Option<Refusal> {
+        self.counted.as_ref().and_then(Counted::nothing_came)
+    }
+
     fn interval(&self) -> f64 {
         self.interval.as_secs_f64()
     }

@@ -4,6 +4,7 @@ mod active;
 mod alarms;
 mod child;
 mod counted;
+mod course;
 mod curve;
 mod endpoint;
 mod feed;
@@ -18,7 +19,7 @@ use tiermark_model::{Document, Exit, WATCH_SCHEMA, WatchSample};
 use tiermark_page::terminal;
 
 use crate::args::watch::WatchArgs;
-use crate::args::{Simulation, View};
+use crate::args::{CounterUse, Simulation, View};
 use crate::counters::refuse_contradiction;
 use crate::output::{Failure, print, style, tell};
 use crate::signals::Stop;
@@ -95,7 +96,12 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
         }
         stop.exit().unwrap_or(Exit::Done)
     };
-    Ok(taker.alarms.exit(ended))
+    let ended = taker.alarms.exit(ended);
+    let is_required = args.counting.when == CounterUse::Require || args.counting.source.counters_from.is_some();
+    match taker.feed.nothing_came().filter(|_| is_required && ended == Exit::Done) {
+        Some(refusal) => Err(Failure::Refused(refusal)),
+        None => Ok(ended),
+    }
 }
 
 /// Takes samples, and passes each on.
