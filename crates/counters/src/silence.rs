@@ -25,12 +25,15 @@ pub(crate) fn mark(places: &mut BTreeMap<&BoxPlace, Counted>, seconds: f64) {
     let is_clear = seconds >= LONG && moved >= BUSY * seconds;
     let notable = boxes().filter(|(_, own)| total(own) > NOTABLE * moved).map(|(place, _)| (*place).clone());
     let notable: Vec<BoxPlace> = notable.collect();
+    let counts_on = |socket: Option<u32>| notable.iter().any(|other| other.socket == socket);
     for (place, own) in places.iter_mut().filter(|(place, own)| memory(place) && own.bad.is_none()) {
         let place = (*place).clone();
         let has_sister = notable.iter().any(|other| *other != place && kind(other) == kind(&place));
         let is_there = is_there(own.bytes.get(&Of::Clock).copied(), seconds);
         let silent = silent(own, moved, has_sister).filter(|_| is_clear && is_there);
         let part = counts(own).filter(|counts| is_split && *counts != CounterSight::Total);
+        // Beside channels of its socket that count, one that counts nothing has no modules: it adds nothing to a sum.
+        own.is_empty = place.kind == BoxKind::Channel && silent == counts(own) && counts_on(place.socket);
         own.bad = match (silent, part) {
             (Some(counts), _) => Some(CounterMark::Silent { place, counts, beside: moved / seconds }),
             (None, Some(counts)) => Some(CounterMark::Partial { place, counts }),

@@ -27,6 +27,9 @@ pub struct SimRate {
     pub write: f64,
 }
 
+/// What each counter had counted when it was first read: as those of a real machine, none is 0.
+const BEFORE: u64 = 1 << 20;
+
 /// A counter of a simulated machine, and the bytes or transfers of a second.
 struct Count {
     place: BoxPlace,
@@ -96,7 +99,7 @@ impl CounterSource for SimCounters {
             id,
             place: count.place.clone(),
             of: count.of,
-            count: count.counted as u64,
+            count: BEFORE + count.counted as u64,
             each: 1.0,
             bits: u64::BITS,
             enabled_ns: 0,

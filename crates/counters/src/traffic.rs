@@ -57,6 +57,8 @@ pub(crate) struct Counted {
     pub(crate) ever: BTreeSet<Of>,
     share: Option<f64>,
     pub(crate) bad: Option<CounterMark>,
+    /// Whether a sum is whole without it.
+    pub(crate) is_empty: bool,
 }
 
 /// The traffic between two snapshots of one source.
@@ -107,7 +109,9 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
     let place = place.clone();
     if let Some(bad) = counted.bad {
         found.marks.push(bad);
-        found.missing.push(place);
+        if !counted.is_empty {
+            found.missing.push(place);
+        }
         return;
     }
     let bytes = |of: Of| counted.bytes.get(&of).copied();

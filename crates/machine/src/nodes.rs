@@ -281,17 +281,31 @@ struct Modules {
     dram: u64,
     /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache.
     all: u64,
+    /// The smallest module of DRAM, where there are several.
+    smallest: Option<u64>,
 }
+
+/// Share of the modules that the kernel keeps for its own descriptions of pages, with room to spare: 1.6 % at 4 KiB.
+const OWN_SHARE: u64 = 50;
 
 impl Modules {
     fn of(dimms: &[Dimm]) -> Option<Self> {
-        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all: dmi::bytes_of_all(dimms)? })
+        let populated: Vec<u64> = dimms.iter().filter(|dimm| dimm.populated).filter_map(|dimm| dimm.bytes).collect();
+        let smallest = populated.iter().min().copied().filter(|_| populated.len() > 1);
+        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all: dmi::bytes_of_all(dimms)?, smallest })
+    }
+
+    /// Whether so much is missing that it is a module: firmware maps a faulty one out, and `mem=` leaves memory unused. What
+    /// firmware and graphics keep is less than most of a module.
+    fn lack_one(&self, total: u64) -> bool {
+        let missing = self.dram.saturating_sub(total).saturating_sub(self.dram / OWN_SHARE);
+        self.all == self.dram && self.smallest.is_some_and(|bytes| missing >= bytes / 4 * 3)
     }
 
     /// Whether a total that the kernel manages can be of these modules: it is no more than they hold, and firmware and the kernel itself
     /// keep less than a third.
     fn back(&self, total: u64) -> bool {
-        total <= self.all && self.dram / 3 * 2 <= total
+        total <= self.all && self.dram / 3 * 2 <= total && !self.lack_one(total)
     }
 }
 
@@ -348,6 +362,9 @@ mod tests {
         let back = |dimms: &[Dimm], gib: u64| Modules::of(dimms).is_some_and(|modules| modules.back(gib << 30));
         let ddr = vec![dimm(32, "DDR4"); 8];
         assert!(back(&ddr, 251) && !back(&ddr, 858) && !back(&ddr, 125), "256 GiB");
+        assert!(!back(&ddr, 220), "a module of 32 GiB is mapped out");
+        // Firmware, graphics and a crash kernel keep less than a module.
+        assert!(back(&vec![dimm(8, "DDR4"); 2], 12) && back(&[dimm(16, "DDR5")], 11) && back(&ddr, 230));
         let memory_mode = [vec![dimm(32, "DDR4"); 6], vec![dimm(128, "Logical non-volatile device"); 4]].concat();
         assert!(back(&memory_mode, 504), "the non-volatile modules are the memory, DRAM is their cache");
     }

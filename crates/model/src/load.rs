@@ -44,7 +44,22 @@ impl LoadWorkload {
     }
 }
 
+/// Share of late requests or answers above which the client's delays affect the times.
+pub const PUNCTUAL: f64 = 0.01;
+
 impl LoadTenant {
+    /// Share of the requests due that the client sent late, or never though there was room; `None` if none was due.
+    #[must_use]
+    pub fn late_share(&self) -> Option<f64> {
+        (self.scheduled > 0).then(|| self.late as f64 / self.scheduled as f64)
+    }
+
+    /// Share of the answers that may have waited for the client; `None` without an answer.
+    #[must_use]
+    pub fn late_answers_share(&self) -> Option<f64> {
+        (self.done > 0).then(|| self.late_answers as f64 / self.done as f64)
+    }
+
     /// Seconds until its last answer, to the end of that second or of the run.
     #[must_use]
     pub fn answered_until(&self) -> f64 {

@@ -1,8 +1,11 @@
 //! How large each tier is, by measurement: where the latency curve leaves its plateaus.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, CpuId, Finding, Interval, Labels, Machine, Observation, PageKind, Purpose, Quantity, Reason, Unit, Verdict,
+    Bytes, Cache, CpuId, Finding, Grade, Interval, Labels, Machine, Observation, PageKind, Purpose, Quantity, Reason,
+    Unit, Verdict, WhyNot,
 };
 
 use crate::finder::{declared, point};
@@ -26,6 +29,7 @@ pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec
     let asked = page.parse::<PageKind>().ok().and_then(|kind| page_bytes(kind, machine)).unwrap_or(machine.page_bytes);
     let found = find(&curve, &declared(machine, cpu), asked, None);
     let finding = |tier: &FoundTier| {
+        let tier = &FoundTier { size: proven(tier, &of_page, is_shared(machine, tier.level)), ..*tier };
         let (low, _) = tier.size.range();
         let at_edge = |o: &&&Observation| o.value.is_some() && o.labels.number(Labels::SIZE).is_some_and(|s| s >= low);
         let edge = of_page.iter().find(at_edge).or(of_page.iter().rfind(|o| o.value.is_some()))?;
@@ -33,6 +37,27 @@ pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec
     };
     let grain = found.grain.and_then(|grain| Some(grain_finding(&grain, asked, of_page.last()?, &page)));
     found.tiers.iter().filter_map(finding).chain(grain).collect()
+}
+
+/// Whether others may use a cache of this level: those of other cores, and in a guest other guests.
+fn is_shared(machine: &Machine, level: u8) -> bool {
+    let all: Vec<&Cache> = machine.data_caches().filter(|cache| cache.level == level).collect();
+    let core = |cpu| machine.cpu(cpu).map(|cpu| (cpu.socket, cpu.core));
+    let is_of_several = |cache: &&Cache| cache.cpus.iter().map(core).collect::<BTreeSet<_>>().len() > 1;
+    all.iter().any(is_of_several) || (level > 2 && (all.is_empty() || machine.system.hypervisor.is_some()))
+}
+
+/// The size of a tier as far as its curve proves it. A cache that others use ends early where they evict its lines. If all
+/// points behind the end are bounds, which say that accesses are at least so fast, it may be larger than it seems.
+fn proven(tier: &FoundTier, curve: &[&Observation], is_shared: bool) -> Size {
+    let Size::Resolved { bytes, low, declared: false, .. } = tier.size else { return tier.size };
+    let is_behind = |size: u64| size > bytes && size <= bytes.saturating_mul(2);
+    let behind = curve.iter().filter(|seen| seen.value.is_some());
+    let mut behind = behind.filter(|seen| seen.labels.number(Labels::SIZE).is_some_and(is_behind)).peekable();
+    match is_shared && behind.peek().is_some() && behind.all(|seen| seen.verdict.grade != Grade::Trusted) {
+        true => Size::NotResolved { low, high: u64::MAX, why: WhyNot::Evicted },
+        false => tier.size,
+    }
 }
 
 /// The piece in which the memory behind a page is translated, where the curve bends at the reach of a TLB.
@@ -103,7 +128,7 @@ pub(crate) fn boundary_names(boundaries: &[f64], cpu: Option<CpuId>, machine: &M
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Cache, CacheKind, KIB, MIB};
+    use tiermark_model::{CacheKind, Cpu, KIB, MIB, Metric};
 
     fn machine(sizes: &[(u8, u64)]) -> Machine {
         let cache = |&(level, bytes): &(u8, u64)| Cache {
@@ -132,6 +157,43 @@ mod tests {
         assert_eq!(names(&[46 * KIB, 730 * KIB, 14 * MIB, 31 * MIB], &machine), [name(1), name(2), None, name(3)]);
         // A missing second level is not filled by the third's edge.
         assert_eq!(names(&[46 * KIB, 30 * MIB], &machine), [name(1), name(3)]);
+    }
+
+    /// A curve that leaves L3 at 15 MiB, of which the points behind have this verdict.
+    fn seen(verdict: &Verdict) -> Vec<Observation> {
+        let point = |bytes: u64, ns: f64, verdict: &Verdict| Observation {
+            value: Some(ns),
+            verdict: verdict.clone(),
+            ..Observation::new("point", Labels::new().whole(Labels::SIZE, bytes), Metric::Latency)
+        };
+        let trusted = Verdict::trusted();
+        vec![point(8 * MIB, 13.0, &trusted), point(16 * MIB, 127.0, verdict), point(24 * MIB, 143.0, verdict)]
+    }
+
+    #[test]
+    fn a_shared_cache_behind_which_all_points_are_bounds_is_at_least_so_large() {
+        let size = Size::Resolved { bytes: 15 * MIB, low: 14 * MIB, high: 16 * MIB, declared: false };
+        let tier = FoundTier { level: 3, plateau: Some((4 * MIB, 8 * MIB)), ns: 13.0, size, rung: 8 * MIB };
+        let mut bound = Verdict::trusted();
+        bound.bound(Reason::NotSharp { share: 0.01 });
+        let proven = |verdict: &Verdict, is_shared: bool| {
+            let curve = seen(verdict);
+            super::proven(&tier, &curve.iter().collect::<Vec<_>>(), is_shared)
+        };
+        assert_eq!(proven(&bound, true), Size::NotResolved { low: 14 * MIB, high: u64::MAX, why: WhyNot::Evicted });
+        assert_eq!((proven(&Verdict::trusted(), true), proven(&bound, false)), (size, size));
+    }
+
+    #[test]
+    fn what_cores_or_guests_share_is_shared() {
+        let mut machine = machine(&[(1, 48 * KIB), (3, 32 * MIB)]);
+        machine.cpus = (0..2).map(|id| Cpu { id, core: id, ..Cpu::default() }).collect();
+        assert!(!is_shared(&machine, 1) && !is_shared(&machine, 3) && is_shared(&machine, 4));
+        machine.caches[1].cpus = [0, 1].into_iter().collect();
+        assert!(is_shared(&machine, 3));
+        machine.caches[1].cpus = [1].into_iter().collect();
+        machine.system.hypervisor = Some("KVM".into());
+        assert!(!is_shared(&machine, 1) && is_shared(&machine, 3));
     }
 
     #[test]

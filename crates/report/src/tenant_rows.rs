@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tiermark_model::capacity::{Answer, Capacity, Case, CurvePoint, Evidence, Outcome, TrialRecord};
-use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant};
+use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant, PUNCTUAL};
 use tiermark_model::{Grade, Labels};
 
 use crate::capacity::numbers::{Kind, Number, median, numbers};
@@ -225,6 +225,8 @@ fn of_answer(answer: &Answer, search: usize, labels: Labels) -> Row {
         Answer::AtLeast { tenants } => (Some(*tenants), None, Grade::Bound, vec!["most_tenants"]),
         Answer::Fixed { tenants, outcome: Outcome::Pass } => (Some(*tenants), None, Grade::Bound, vec!["fixed"]),
         Answer::Fixed { .. } => (None, None, Grade::Invalid, vec!["fixed"]),
+        // Nothing is known of a search without a clear trial.
+        Answer::Between { low: 0, high: None, .. } => (None, None, Grade::Invalid, vec!["between"]),
         Answer::Between { low, high, .. } => (Some(*low), ends(*low, *high), Grade::Bound, vec!["between"]),
     };
     let value = value.map(f64::from);
@@ -279,14 +281,15 @@ fn of_trial(
     if let Some(trial) = record {
         labels = labels.text(Labels::PHASE, trial.phase);
     }
+    let late = record.and_then(|trial| trial.evidence.as_ref()).is_some_and(|seen| is_late(seen.late_sends));
     let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
         search,
         step: format!("trial/{}", number.unwrap_or_default()),
         measure,
         value,
         ends: None,
-        grade: kind.map_or(Grade::Invalid, Kind::grade),
-        reasons: kind.map_or(Some("no_times"), Kind::code).into_iter().collect(),
+        grade: kind.map_or(Grade::Invalid, |kind| if late { Grade::Suspect } else { kind.grade() }),
+        reasons: kind.map_or(Some("no_times"), Kind::code).into_iter().chain(late.then_some("late_client")).collect(),
         labels,
     };
     let percentiles = PERCENTILES
@@ -318,6 +321,8 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<Row> {
         (!run.complete, "stopped"),
         (seen.fault.is_some(), "given_up"),
         (seen.errors > 0 || seen.unanswered > 0, "errors"),
+        // Its times have the client's own delay in them.
+        (is_late(seen.late_share()) || is_late(seen.late_answers_share()), "late_client"),
     ];
     let reasons: Vec<&str> = doubts.iter().filter(|(is_so, _)| *is_so).map(|(_, code)| *code).collect();
     let row = |measure: Measure, value: Option<f64>, labels: Labels| Row {
@@ -340,7 +345,13 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<Row> {
     rows.push(row(RATE, Some(seen.requests_per_second), labels.clone()));
     let is_due = run.workload.pacing != LoadLoop::Closed;
     rows.extend(seen.achieved_share.filter(|_| is_due).map(|share| row(ANSWERED, Some(share), labels.clone())));
+    rows.extend(seen.late_share().filter(|_| is_due).map(|share| row(LATE, Some(share), labels.clone())));
     rows
+}
+
+/// Whether a client came late so often that it changed the times.
+fn is_late(share: Option<f64>) -> bool {
+    share.is_some_and(|share| share > PUNCTUAL)
 }
 
 fn ns(value: Option<u64>) -> Option<f64> {
@@ -361,6 +372,25 @@ mod tests {
     /// Objects of rows, which have their numbers and labels by name.
     fn objects(rows: &TenantRows<'_>) -> Vec<Value> {
         rows.json_rows().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn times_with_the_clients_own_delay_are_in_doubt() {
+        let mut run: LoadRun = seed("load.json");
+        run.workload.pacing = LoadLoop::Open;
+        let grades = |run: &LoadRun| -> BTreeSet<String> {
+            objects(&TenantRows::of_load(run)).iter().map(|row| row["grade"].to_string()).collect()
+        };
+        let part = run.measured.as_mut().unwrap();
+        for seen in part.tenants.iter_mut().chain([&mut part.all]) {
+            (seen.errors, seen.unanswered, seen.late, seen.late_answers, seen.scheduled) = (0, 0, 1, 0, 200);
+        }
+        assert_eq!(grades(&run), BTreeSet::from(["\"trusted\"".to_owned()]));
+        run.measured.as_mut().unwrap().all.late = 10;
+        run.measured.as_mut().unwrap().tenants.truncate(1);
+        assert_eq!(grades(&run), BTreeSet::from(["\"suspect\"".to_owned()]));
+        let late = objects(&TenantRows::of_load(&run)).into_iter().find(|row| row["metric"] == "request.late").unwrap();
+        assert_eq!((&late["value"], &late["reasons"][0]), (&0.05.into(), &"late_client".into()));
     }
 
     #[test]

@@ -185,7 +185,7 @@ messages! {
     Note boxes_stay_zero(units: &[String], socket: Option<u32>, counts: CounterSight, beside: f64):
         {
             format!(
-                "{}{} counted no {} while memory moved {:.1} GB/s: no modules, or counters that may be dead; no sum has it",
+                "{}{} counted no {} while memory moved {:.1} GB/s: no modules there, or dead counters; sums are without it",
                 listed(units), on(socket), of_sight(counts), beside / 1e9
             )
         };

@@ -144,7 +144,19 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
         modules.iter().filter_map(|dimm| dimm.configured_transfers.zip(dimm.rated_transfers)).collect();
     let mega = |transfers: f64| (transfers / 1e6).round();
     let slow: Vec<&(f64, f64)> = speeds.iter().filter(|(runs, rated)| *runs < rated * SAME_SPEED).collect();
+    // All modules run as fast as the slowest of them may.
+    let least = speeds.iter().map(|(_, rated)| *rated).reduce(f64::min).unwrap_or_default();
+    let holds_back = |dimm: &&&Dimm| dimm.rated_transfers.is_some_and(|rated| rated <= least / SAME_SPEED);
+    let held_back =
+        slow.iter().all(|(runs, rated)| (least * SAME_SPEED..=least / SAME_SPEED).contains(runs) && *rated > *runs);
     match (slow.first(), speeds.first()) {
+        (Some((runs, rated)), _) if held_back && slow.len() < speeds.len() => {
+            let slowest: Vec<&str> = modules.iter().filter(holds_back).filter_map(|d| d.locator.as_deref()).collect();
+            let value =
+                format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated));
+            let named = if slowest.is_empty() { "the slowest modules".to_owned() } else { slowest.join(", ") };
+            CheckResult::note(value, format!("modules of one speed: {named} may run at {} MT/s only", mega(least)))
+        }
         (None, _) if speeds.len() < modules.len() => CheckResult::not_reported(),
         (_, None) => CheckResult::not_reported(),
         (Some((runs, rated)), _) => CheckResult::note(

@@ -1,6 +1,6 @@
 //! Guest or not, container or not, limits of this process, what can be seen of the board, programs that are needed.
 
-use tiermark_model::{Bytes, IdSet, Machine, count_of};
+use tiermark_model::{Bytes, Contradiction, DisputedFact, IdSet, Machine, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -150,6 +150,25 @@ fn times_of(times: u64) -> String {
     count_of(times, "time")
 }
 
+/// What to do about facts that contradict each other where nothing more is known of them.
+const MISLED: &str = "numbers rest on the view that is used; in a container, run tiermark on the host, in a guest, compare with the host";
+
+/// Where the modules hold more than the kernel has: the word of the command line that leaves it out, else who may.
+fn lacking_memory(input: &CheckInput<'_>) -> Option<String> {
+    let is_of_modules = |found: &Contradiction| found.fact == DisputedFact::Modules;
+    let only = input.machine.contradictions.iter().all(is_of_modules);
+    let dram = tiermark_machine::dmi::bytes_of_dram(&input.machine.dimms)?;
+    (only && input.machine.system.memory_bytes? < dram).then(|| {
+        let line = input.root.text("proc/cmdline").unwrap_or_default();
+        let limit = line.split_whitespace().find(|word| ["mem=", "memmap="].iter().any(|key| word.starts_with(key)));
+        match limit {
+            Some(word) => format!("boot without {word} on the kernel command line, which leaves memory unused"),
+            None => "the firmware may have mapped a faulty module out: look into its log, reseat or replace the module"
+                .to_owned(),
+        }
+    })
+}
+
 fn facts(input: &CheckInput<'_>) -> CheckResult {
     let found = &input.machine.contradictions;
     if found.is_empty() {
@@ -158,10 +177,7 @@ fn facts(input: &CheckInput<'_>) -> CheckResult {
     let said: Vec<String> = found.iter().map(ToString::to_string).collect();
     let value = format!("contradict each other: {}", said.join("; "));
     match found.iter().any(|contradiction| contradiction.fact.misleads()) {
-        true => CheckResult::problem(
-            value,
-            "numbers rest on the view that is used; in a container, run tiermark on the host, in a guest, compare with the host",
-        ),
+        true => CheckResult::problem(value, lacking_memory(input).unwrap_or_else(|| MISLED.to_owned())),
         false => CheckResult::note(
             value,
             "no number depends on it: the kernel enforces the view that is used, and footprints follow free memory, not totals",

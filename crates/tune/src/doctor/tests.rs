@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, discover};
+use tiermark_model::{Contradiction, DisputedFact, View};
 
 use super::*;
 use proptest::prelude::*;
@@ -287,6 +288,28 @@ fn with_board(modules: &[(f64, u64)], change: impl Fn(&mut Machine)) -> BTreeMap
 }
 
 #[test]
+fn memory_that_the_kernel_lacks_has_a_cause() {
+    let cure = |command_line: &str| {
+        let root = Root::from_files("test", [("proc/cmdline", command_line), ("sys/devices/system/cpu/online", "0")]);
+        let mut machine = Synth::default().machine().unwrap();
+        machine.system.memory_bytes = Some(220 << 30);
+        let dimm = tiermark_model::Dimm { populated: true, bytes: Some(32 << 30), ..tiermark_model::Dimm::default() };
+        machine.dimms = vec![dimm; 8];
+        machine.contradictions = vec![Contradiction {
+            fact: DisputedFact::Modules,
+            used: View { source: "the kernel".into(), says: "220 GiB".into() },
+            set_aside: View { source: "SMBIOS".into(), says: "256 GiB".into() },
+        }];
+        let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
+        let row = checkup.checks.into_iter().find(|check| check.name == "facts of the machine").unwrap();
+        assert_eq!(row.health, Health::Problem);
+        row.cure.unwrap()
+    };
+    assert!(cure("quiet mem=220G").contains("boot without mem=220G"));
+    assert!(cure("quiet").contains("mapped a faulty module out"));
+}
+
+#[test]
 fn channels_speeds_and_sizes_of_modules_are_judged() {
     let said = |modules: &[(f64, u64)], name: &str| {
         let check = with_modules(modules)[name].clone();
@@ -304,6 +327,11 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
     slow[3].0 = 2933.0;
     let (health, value, _) = said(&slow, "module speed");
     assert_eq!((health, value.as_str()), (Health::Note, "1 of 8 modules at 2933 of 3200 MT/s"));
+    // The slowest module holds the others back: no setting of the firmware helps.
+    let held_back = with_board(&[(2933.0, 32); 8], |machine| machine.dimms[2].rated_transfers = Some(2933e6));
+    let (value, cure) = (&held_back["module speed"].value, held_back["module speed"].cure.as_ref().unwrap());
+    assert_eq!(value, "7 of 8 modules at 2933 of 3200 MT/s");
+    assert_eq!(cure, "modules of one speed: DIMM_C1 may run at 2933 MT/s only");
     let mut mixed = [(3200.0, 32); 8];
     mixed[0].1 = 16;
     let (health, value, _) = said(&mixed, "module sizes");

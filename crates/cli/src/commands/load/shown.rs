@@ -1,13 +1,11 @@
 //! The report of a load, with warnings about its numbers.
 
-use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant};
+use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL};
 use tiermark_report::{LoadLine, LoadView};
 
 /// Share of the requests due, below which a tenant does not keep up. Rounding at the end of a run takes a request or
 /// two of thousands.
 const KEEPS_UP: f64 = 0.995;
-/// Share of late requests above which the client's delays affect the numbers.
-const PUNCTUAL: f64 = 0.01;
 
 /// The report of a load, from its document.
 pub(crate) fn view(run: &LoadRun) -> LoadView {
@@ -78,15 +76,10 @@ fn line(name: &str, seen: &LoadTenant, run: &LoadRun) -> LoadLine {
         name: name.to_owned(),
         rate: seen.requests_per_second,
         share: seen.achieved_share.filter(|_| has_rate),
-        late: late(seen).filter(|_| has_rate),
+        late: seen.late_share().filter(|_| has_rate),
         response: shown(&seen.response),
         service: shown(&seen.service),
     }
-}
-
-/// Share of the requests that the client sent late, or never though there was room.
-fn late(seen: &LoadTenant) -> Option<f64> {
-    of_due(seen.late, seen)
 }
 
 /// So many of the requests that were due, as a share.
@@ -190,7 +183,7 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
         warnings.push(format!("only {:.1} % of the requests due were answered in time{why}", share * 100.0));
     }
     let us = run.client.late_after_seconds * 1e6;
-    if let Some(late) = late(all).filter(|late| *late > PUNCTUAL) {
+    if let Some(late) = all.late_share().filter(|late| *late > PUNCTUAL) {
         warnings.push(format!(
             "the client sent {:.1} % of the requests more than {us:.0} µs late: {}",
             late * 100.0,
@@ -200,8 +193,7 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
             }
         ));
     }
-    let lain = (all.done > 0).then(|| all.late_answers as f64 / all.done as f64);
-    if let Some(lain) = lain.filter(|lain| *lain > PUNCTUAL) {
+    if let Some(lain) = all.late_answers_share().filter(|lain| *lain > PUNCTUAL) {
         warnings.push(format!(
             "the client may have read {:.1} % of the answers more than {us:.0} µs late, which adds to their times (--threads, --client-cpus)",
             lain * 100.0
