@@ -160,7 +160,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
     numbers
 }
 
-/// The nodes of the cpus that an experiment was asked to use; `None` if it was asked for none.
+/// The nodes of the cpus that the request of an experiment names; `None` if it names no cpus.
 fn home(experiment: &Experiment, machine: &Machine) -> Option<IdSet> {
     let cpus = experiment.request.scope.cpus.as_ref()?;
     let nodes: IdSet = machine.cpus.iter().filter(|cpu| cpus.contains(cpu.id)).filter_map(|cpu| cpu.node).collect();

@@ -27,7 +27,7 @@ pub struct SimRate {
     pub write: f64,
 }
 
-/// What each counter had counted when it was first read: as those of a real machine, none is 0.
+/// The first reading of each counter. Counters of a real machine have counted since it was started, too.
 const BEFORE: u64 = 1 << 20;
 
 /// A counter of a simulated machine, and the bytes or transfers of a second.

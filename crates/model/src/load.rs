@@ -48,7 +48,7 @@ impl LoadWorkload {
 pub const PUNCTUAL: f64 = 0.01;
 
 impl LoadTenant {
-    /// Share of the requests due that the client sent late, or never though there was room; `None` if none was due.
+    /// Share of the due requests that the client sent late, although the connection had room; `None` if none was due.
     #[must_use]
     pub fn late_share(&self) -> Option<f64> {
         (self.scheduled > 0).then(|| self.late as f64 / self.scheduled as f64)

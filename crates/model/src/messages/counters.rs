@@ -192,7 +192,7 @@ messages! {
 
     /// Boxes of a socket that count a part of what others count.
     Note boxes_count_a_part(units: &[String], socket: Option<u32>, counts: CounterSight):
-        { format!("{}{} counted {} only, while others counted both: no sum has it", listed(units), on(socket), of_sight(counts)) };
+        { format!("{}{} counted {} only, while others counted both: sums that need it are left out", listed(units), on(socket), of_sight(counts)) };
 
     /// Fewer channels with traffic than with modules.
     Note few_boxes(boxes: u64, channels: u64):
@@ -243,7 +243,7 @@ messages! {
     Note cells_empty(program: &str):
         "all cells of memory are empty: {program} could not read its counters; run it as root, and only one program that counts";
 
-    /// Lines of which none is later than the one before.
+    /// Lines whose times do not rise.
     Note time_of_lines(is_older: bool):
         {
             let course = if is_older { "runs backwards" } else { "stands still" };

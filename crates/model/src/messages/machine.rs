@@ -36,9 +36,9 @@ messages! {
         "cache sizes and sharing", "the kernel describes no cache in {directory}/cpu*/cache",
         "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured";
 
-    /// A last-level cache without a size, or with one that cannot be.
+    /// A last-level cache without a size, or with an impossible one.
     Refusal last_cache_size_unknown(level: u8):
-        "the size of L{level}", "neither the kernel nor /proc/cpuinfo states a size that can be",
+        "the size of L{level}", "neither the kernel nor /proc/cpuinfo states a possible size",
         "footprints of DRAM are 512 MiB or more, where so much is free; the latency curve of `tiermark latency` shows the size";
 
     /// A processor whose last cache that is described is a core's own.
