@@ -248,7 +248,10 @@ fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal>
 pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {
         Format::Text => terminal(&tiermark_report::run(run, &style(view)), &style(view)),
-        Format::Markdown => markdown(&tiermark_report::run(run, &style(view)), &style(view)),
+        Format::Markdown => {
+            let style = style(view).of_a_file();
+            markdown(&tiermark_report::run(run, &style), &style)
+        }
         Format::Mlc => tiermark_report::mlc(run),
         Format::Stream => tiermark_report::stream(run),
         Format::Pairs => tiermark_report::pairs_csv(run),

@@ -353,21 +353,30 @@ fn counters_that_contradict_each_other_or_are_none_are_refused() {
 #[test]
 fn counters_that_are_required_and_never_count_end_the_watch_with_their_cause() {
     let user = User::new();
-    let watch = |file: &str, samples: &str| {
+    let watch = &|file: &str, samples: &str| {
         let from = format!("--counters-from=pcm-memory={file}");
-        user.run(&["watch", "-q", "--groups=0", "--interval=0.1", samples, "--counters=require", &from])
+        user.run(&["watch", "-q", "--groups=0", "--interval=0.5", samples, "--counters=require", &from])
     };
-    std::fs::write(user.path("empty"), "").unwrap();
-    let said = watch("empty", "--samples=3").expect(4).err;
-    assert!(said.contains("counted nothing") && said.contains("the file is empty"), "{said}");
     let line = |second: u32| format!("2026-01-02,00:00:{second:02}.000,5,5,10\n");
     let head = ",,SKT0,SKT0,System\nDate,Time,Ch0Read,Ch0Write,Memory\n";
-    std::fs::write(user.path("still"), format!("{head}{}", line(1))).unwrap();
-    assert!(watch("still", "--samples=3").expect(4).err.contains("no counts so far"));
-    std::fs::write(user.path("back"), format!("{head}{}{}{}{}", line(4), line(3), line(2), line(1))).unwrap();
-    assert!(watch("back", "--samples=3").expect(4).err.contains("runs backwards"));
-    // One sample has no time for any.
-    watch("empty", "--samples=1").expect(0);
+    let back = [4, 3, 2, 1].map(line).concat();
+    let cases = [
+        ("empty", String::new(), "the file is empty"),
+        ("still", format!("{head}{}", line(1)), "no counts yet"),
+        ("back", format!("{head}{back}"), "runs backwards"),
+    ];
+    std::thread::scope(|scope| {
+        for (file, text, cause) in &cases {
+            std::fs::write(user.path(file), text).unwrap();
+            scope.spawn(move || {
+                let said = watch(file, "--samples=13").expect(4).err;
+                assert!(said.contains("counted nothing") && said.contains(cause), "{said}");
+            });
+        }
+    });
+    // So short a time shows nothing of a program that writes once a second.
+    assert!(watch("still", "--samples=2").expect(0).err.contains("too short"));
+    assert!(!watch("empty", "--samples=1").expect(0).err.contains("too short"));
 }
 
 #[test]

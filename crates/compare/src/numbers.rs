@@ -1,6 +1,6 @@
 //! The numbers of a run with their coordinates: what has the same coordinates in two runs is compared.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use tiermark_model::{
@@ -123,13 +123,14 @@ impl Number<'_> {
 pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
     let mut numbers = Vec::new();
     let homes: Vec<Option<IdSet>> = run.experiments.iter().map(|experiment| home(experiment, &run.machine)).collect();
+    // A plan has many experiments; parts of one differ in nothing but the place.
+    let part = |experiment: &Experiment| (experiment.request.probe.clone(), experiment.request.params.to_string());
+    let mut places: HashMap<_, BTreeSet<&IdSet>> = HashMap::new();
     for (experiment, home) in run.experiments.iter().zip(&homes) {
-        // A plan has many experiments; parts of one differ in nothing but the place.
-        let is_alike = |(other, _): &(&Experiment, _)| {
-            other.request.probe == experiment.request.probe && other.request.params == experiment.request.params
-        };
-        let alike = || run.experiments.iter().zip(&homes).filter(is_alike);
-        let home = home.as_ref().filter(|home| alike().any(|(_, other)| other.as_ref().is_some_and(|o| o != *home)));
+        places.entry(part(experiment)).or_default().extend(home);
+    }
+    for (experiment, home) in run.experiments.iter().zip(&homes) {
+        let home = home.as_ref().filter(|_| places[&part(experiment)].len() > 1);
         let seen: HashMap<&str, &Observation> =
             experiment.observations.iter().map(|seen| (seen.step.as_str(), seen)).collect();
         let steps: HashMap<&str, &Step> = if by_role {

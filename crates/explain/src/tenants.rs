@@ -137,7 +137,11 @@ pub(crate) fn of_load(run: &LoadRun) -> Vec<Scene> {
     let lost: Vec<_> = part.tenants.iter().filter_map(|own| Some((own, own.fault.as_ref()?))).collect();
     let mut place = counted(u32::try_from(part.tenants.len()).unwrap_or(u32::MAX));
     if let Some((own, fault)) = lost.first() {
-        place.push_str(&format!(" ({}: {fault}, after {:.1} s)", own.target, own.answered_until()));
+        place.push_str(&format!(
+            " ({}: {fault}; its last answers came within {:.1} s)",
+            own.target,
+            own.answered_until()
+        ));
     }
     let scene = Scene::new(SceneKind::Load, Some(place)).word("loop", pacing);
     // What a server that is gone does not answer says nothing of the rate.

@@ -63,7 +63,9 @@ fn settle_last(reader: &Reader<'_>, cpus: &[Cpu], caches: &mut Vec<Cache>, info:
     let largest =
         caches.iter().filter(is_data).filter_map(|cache| cache.bytes.filter(|bytes| *bytes < MOST_BYTES)).max();
     let by_cpuinfo = info.cache_bytes.filter(|_| info.model.vendor.as_deref() == Some("GenuineIntel"));
-    let by_cpuinfo = by_cpuinfo.filter(|bytes| Some(*bytes) > largest && *bytes < MOST_BYTES);
+    // Where no third level is described, it may be the size of the second.
+    let is_of_last = |bytes: u64| if last < OUTER { Some(bytes) > largest } else { Some(bytes) >= inner };
+    let by_cpuinfo = by_cpuinfo.filter(|bytes| is_of_last(*bytes) && *bytes < MOST_BYTES);
     if last < OUTER {
         match by_cpuinfo {
             Some(bytes) => caches.extend(of_dies(cpus, bytes)),

@@ -18,7 +18,7 @@ const MANY_RANGES: usize = 1 << 16;
 ///
 /// A set takes eight bytes for each of its ranges, however large its ids are, so that a list from a file takes at most some times
 /// its own length.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct IdSet {
     /// The first and last id of each range, rising. At least one id is missing between two, so that equality is structural.
     ranges: Vec<(u32, u32)>,

@@ -52,7 +52,10 @@ impl PairMap {
     pub(crate) fn title(&self, size: usize) -> String {
         match size {
             1 => format!("All pairs by {}", self.by),
-            _ => format!("Pairs by {}: medians of {size} by {size} {}, in order of their numbers", self.by, self.of),
+            _ => format!(
+                "Pairs by {}: each cell is the median over {size} x {size} {}, in order of their numbers",
+                self.by, self.of
+            ),
         }
     }
 }

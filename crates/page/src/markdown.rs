@@ -10,7 +10,7 @@ use crate::text::{flowing, spoken};
 /// A page as Markdown.
 #[must_use]
 pub fn markdown(page: &Page, style: &Style) -> String {
-    let style = Style { color: false, ..*style };
+    let style = style.of_a_file();
     let mut text = Text { style, out: String::new(), signs: Signs::default(), in_list: false };
     text.page(page);
     text.out
@@ -21,12 +21,22 @@ pub fn markdown(page: &Page, style: &Style) -> String {
 pub fn escaped_markdown(text: &str, style: &Style) -> String {
     let mut out = String::new();
     for c in spoken(text, style).chars() {
-        if matches!(c, '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' | '@') {
+        if matches!(c, '|' | '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '~' | '@' | '&' | '$') {
             out.push('\\');
         }
         out.push(c);
     }
     out
+}
+
+/// A line of text that begins no list.
+fn no_list(line: &str) -> String {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let at = if line.starts_with(['+', '-']) { Some(0) } else { Some(digits).filter(|at| *at > 0) };
+    match at.filter(|at| line[*at..].starts_with(['+', '-', '.', ')'])) {
+        Some(at) => format!("{}\\{}", &line[..at], &line[at..]),
+        None => line.to_owned(),
+    }
 }
 
 struct Text {
@@ -101,7 +111,7 @@ impl Text {
                 let said = format!("{level} {} {said}", self.text(mark));
                 self.write(&format!("{}\n", said.replacen("  ", " ", 1)), false);
             }
-            (None, "") => self.write(&format!("{said}\n"), false),
+            (None, "") => self.write(&format!("{}\n", no_list(&said)), false),
             (None, "•" | "*" | "-") => self.write(&format!("* {said}\n"), true),
             // A cure belongs to the item before it.
             (None, "→" | "->") if self.in_list => self.write(&format!("  * {mark} {said}\n"), true),
@@ -110,6 +120,9 @@ impl Text {
     }
 
     fn table(&mut self, table: &Table) {
+        if let Some((label, _)) = &table.label {
+            self.write(&format!("**{}**\n", self.text(label)), false);
+        }
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let over = |at: usize| table.over.iter().find(|(first, count, _)| (*first..first + count).contains(&at));
         let head = |(at, column): (usize, &Column)| {
@@ -148,9 +161,11 @@ mod tests {
             + bullet("!", Ink::Warn, "more", None)
             + space()
             + labelled("nodes", "two")
+            + paragraph("", "1. R&D", Ink::Plain)
+            + Page::from(Table { label: Some(("states".to_owned(), 0)), ..Table::new().column("state", Align::Left) })
             + raw("as it is", Ink::Plain);
         let wanted = "# a run\n\n## The \\<ladder\\>\n\n| tier | one core: read GB/s |\n| --- | ---: |\n| L1 \\| \\* | 9.1! |\n\n\
-                      * ! what\n  * → cure\n* ! more\n\n**nodes** two\n\n```text\nas it is\n```\n";
+                      * ! what\n  * → cure\n* ! more\n\n**nodes** two\n\n1\\. R\\&D\n\n**states**\n\n| state |\n| --- |\n\n```text\nas it is\n```\n";
         assert_eq!(markdown(&page, &Style::default()), wanted);
     }
 }

@@ -57,6 +57,12 @@ pub enum Ink {
 }
 
 impl Style {
+    /// The same in a file: there is room, and there are all signs, whatever the terminal has.
+    #[must_use]
+    pub fn of_a_file(&self) -> Self {
+        Self { color: false, unicode: true, width: 120, ..*self }
+    }
+
     /// The columns text is laid out for: longer lines than 120 read badly, fewer than 40 cannot hold a table.
     pub fn columns(&self) -> usize {
         self.width.clamp(40, 120)

@@ -280,7 +280,7 @@ fn epoll_wait(_: &Order<'_>) -> Prepared {
 }
 
 fn ring() -> Result<IoUring, Refusal> {
-    let cure = "allow it: sysctl kernel.io_uring_disabled=0 (in a container: on its host), and a seccomp profile with io_uring_setup";
+    let cure = "as root: sysctl kernel.io_uring_disabled=0 (in a container: on its host); the container's seccomp profile must allow io_uring_setup";
     IoUring::new(2).map_err(|error| unavailable("io_uring nop", &error.to_string(), cure))
 }
 

@@ -54,7 +54,7 @@ fn proven(tier: &FoundTier, curve: &[&Observation], is_shared: bool) -> Size {
     let is_behind = |size: u64| size > bytes && size <= bytes.saturating_mul(2);
     let behind = curve.iter().filter(|seen| seen.value.is_some());
     let mut behind = behind.filter(|seen| seen.labels.number(Labels::SIZE).is_some_and(is_behind)).peekable();
-    match is_shared && behind.peek().is_some() && behind.all(|seen| seen.verdict.grade != Grade::Trusted) {
+    match is_shared && behind.peek().is_some() && behind.all(|seen| seen.verdict.grade == Grade::Bound) {
         true => Size::NotResolved { low, high: u64::MAX, why: WhyNot::Evicted },
         false => tier.size,
     }

@@ -19,8 +19,7 @@ const CHARTS_SCRIPT: &str = include_str!("html/charts.js");
 
 /// A page of some documents, side by side where there is room. It refers to nothing outside itself.
 pub fn html(sheets: &[Sheet<'_>], style: &Style) -> String {
-    // There is room, and there are all signs.
-    let style = Style { color: false, unicode: true, width: 120, ..*style };
+    let style = style.of_a_file();
     let bodies: Vec<sheet::Body> =
         sheets.iter().enumerate().map(|(at, sheet)| sheet.body(at, sheets.len() > 1, &style)).collect();
     let titles: Vec<&str> = bodies.iter().map(|body| body.title.as_str()).collect();

@@ -81,6 +81,23 @@ fn rates_of_memory_say_that_the_cpus_shared_a_cache_where_nothing_else_was_seen(
     assert!(said(&near), "{}", shown(&near));
 }
 
+/// One part of a run saw nothing move, another saw the cpus on one core for half of its time.
+#[test]
+fn cpus_were_not_in_one_placement_throughout_if_another_part_saw_them_on_one_core() {
+    let mut made = moving();
+    let state = |state, share| State { state, share, visits: 1200, lasts: Some([0.8, 6.4]), ping_ns: None };
+    made.states = vec![state(StateKind::Unmoved, 1.0)];
+    assert!(shown(&made).contains("cpus in one placement") && !shown(&made).contains("Cpus move"));
+    made.states.push(state(StateKind::OneCore, 0.47));
+    let both = shown(&made);
+    assert!(
+        both.contains("cpus on one core") && !both.contains("in one placement") && both.contains("Cpus move"),
+        "{both}"
+    );
+    made.states = vec![state(StateKind::OneCore, 1.0)];
+    assert!(!shown(&made).contains("Cpus move"));
+}
+
 #[test]
 fn bounds_have_a_sign_and_what_a_program_got() {
     insta::assert_snapshot!("bounds", shown(&bounds()));

@@ -152,7 +152,7 @@ impl Scenario {
         for mix in &load.mixes {
             found.within("load.mixes", *mix);
             // Less than one GET in a hundred is nobody's load, and a share that is meant as 90 % is often written so.
-            found.unless(*mix <= 0.0 || *mix >= 1.0, "load.mixes", || says::mix_is_a_share(*mix, 100.0 * mix));
+            found.unless(*mix <= 0.0 || *mix >= 1.0, "load.mixes", || says::mix_is_a_share(*mix));
         }
         found.unless(!load.keys.is_empty(), "load.keys", says::no_keys);
         found.within("load.connections", f64::from(load.connections));

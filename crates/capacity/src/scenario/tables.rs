@@ -97,7 +97,7 @@ table! {
         pacing: Pacing = "choice", serde(default);
         /// How the times of requests are spread.
         arrival: Arrivals = "choice", serde(default);
-        /// Percentages of GETs, the others are SETs; each is searched by itself.
+        /// Percentages of GETs (0, or 1 to 100), the others are SETs; each is searched by itself.
         mixes: Vec<f64> = "list of percentages" in 0.0 to 100.0, serde(default = "reads");
         /// Draw GETs and SETs as the published test does: one percent of all requests fewer are SETs.
         brief_mix: bool = "true or false", serde(default);

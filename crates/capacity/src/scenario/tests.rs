@@ -192,7 +192,7 @@ fn mistakes_are_told_with_line_and_key() {
     }
     assert!(mistakes("rate = 500.0", "rps = 500.0")[0].to_string().ends_with("did you mean 'rate'?"));
     let share = &mistakes("mixes = [100.0]", "mixes = [0.9]")[0];
-    assert!(share.key == "load.mixes" && share.fault.text.ends_with("write 90 for that share"), "{share}");
+    assert!(share.key == "load.mixes" && share.fault.text.ends_with("if 0.9 is a share of 1, write 90"), "{share}");
     let suggested = &mistakes("rate = 500.0", "rates = 500.0")[0].fault;
     assert_eq!(suggested.data["name"], "rates");
     assert!(suggested.data["known"].as_array().unwrap().contains(&"rate".into()));

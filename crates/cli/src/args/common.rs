@@ -34,7 +34,7 @@ pub(crate) enum Units {
 pub(crate) enum Format {
     /// For people
     Text,
-    /// The same for wikis, issues and pull requests, with the tables of GitHub
+    /// Markdown with GitHub tables, for wikis, issues and pull requests
     Markdown,
     /// mlc-compatible: matrices, peaks, loaded latency and transfers as parsers of such logs expect them
     Mlc,

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let text = match args.format {
         _ if args.json => document(COMPARE_SCHEMA, &found)?,
         CompareFormat::Text => terminal(&tiermark_report::compare(&found, &style), &style),
-        CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style),
+        CompareFormat::Markdown => tiermark_report::compare_markdown(&found, &style.of_a_file()),
     };
     if let Some(page) = page {
         let sheets: Vec<Sheet<'_>> = found.others.iter().map(|other| Sheet::Compared(&found, other)).collect();

@@ -15,9 +15,9 @@ use crate::common::document;
 
 /// Options of every measurement here: small, since emulated processors are slow; emulated kernels of one instruction set, since
 /// string instructions run byte by byte there.
-pub(crate) const SMALL: &str = "--quick --force --no-save -q --allow-partial --max-time 12";
+pub(crate) const SMALL: &str = "--quick --force --no-save -q --allow-partial --seconds 0.001 --max-time 12";
 /// On base pages.
-pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --max-time 12 --pages base";
+pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --seconds 0.001 --max-time 12 --pages base";
 
 /// What a guest left in its /out.
 pub(crate) struct Left {

@@ -34,7 +34,7 @@ fn two_nodes_and_every_policy() {
              printf '[[experiment]]\nprobe = \"matrix\"\nsize = \"1M\"\nop = [\"latency\"]\nquick = true\n' >> small.toml
              run plan tiermark run small.toml --force --no-save -q --json=plan.json
              for plan in numa-latency link-saturation placement-matrix; do
-                 run $plan tiermark run $plan --force --no-save -q --allow-partial --max-time 12 --max-mem 96M --json=$plan.json
+                 run $plan tiermark run $plan --force --no-save -q --allow-partial --seconds 0.001 --max-time 12 --max-mem 96M --json=$plan.json
              done
              cd /sys/fs/cgroup; mkdir one; echo 0 > one/cpuset.mems; echo 0-3 > one/cpuset.cpus; cd /out
              (echo 0 > /sys/fs/cgroup/one/cgroup.procs
@@ -294,7 +294,7 @@ fn far_memory_that_came_as_a_device() {
             "run machine tiermark machine --json
              run matrix tiermark matrix {BASE} --sizes 2M --op latency --json=matrix.json
              run spread tiermark matrix {BASE} --sizes 4M --op read/avx2 --cpu-node 0 --policy weighted --weighted-interleave 0:3,2:1 --json=spread.json
-             run quick tiermark run quick --force --no-save -q --allow-partial --max-time 12 --max-mem 96M --json=quick.json
+             run quick tiermark run quick --force --no-save -q --allow-partial --seconds 0.001 --max-time 12 --max-mem 96M --json=quick.json
              run far tiermark latency {BASE} --sizes 4M --mem-node far --json=far.json"
         ),
     );

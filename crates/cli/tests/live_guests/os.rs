@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::checks::{Left, guest_with, label, observations, shots};
 
 /// Options of every run here.
-const OS: &str = "--quick --force --no-save -q --max-time 20";
+const OS: &str = "--quick --force --no-save -q --seconds 0.001 --max-time 20";
 
 #[test]
 #[ignore = "boots a guest: ./test"]

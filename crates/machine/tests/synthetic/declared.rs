@@ -123,6 +123,31 @@ fn ways_that_contradict_the_size_are_left_out() {
     assert!(said.why.starts_with("15 ways x 16384 sets x 64 bytes"), "{}", said.why);
 }
 
+/// A last-level cache without a size, beside one of another socket that states it.
+#[test]
+fn a_last_cache_has_the_size_of_its_sister_where_cpuinfo_says_the_same() {
+    let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+    let sizes = files.iter_mut().filter(|(path, _)| path.ends_with("cache/index3/size"));
+    for (path, text) in sizes {
+        let is_first = ["cpu0", "cpu1", "cpu2", "cpu3", "cpu8", "cpu9", "cpu10", "cpu11"]
+            .iter()
+            .any(|cpu| path.contains(&format!("/{cpu}/")));
+        *text = if is_first { "55296K\n" } else { "\n" }.to_owned();
+    }
+    files.insert("proc/cpuinfo".into(), "processor\t: 0\nvendor_id\t: GenuineIntel\ncache size\t: 55296 KB\n".into());
+    let m = of(files);
+    assert_eq!(m.all_cache_bytes(&ids("4")), Some(55 * MIB), "{:?}", m.unseen);
+}
+
+/// Small cores of some processors have no third level: nothing larger hides behind their second.
+#[test]
+fn a_core_without_a_third_level_beside_others_has_known_caches() {
+    let mut files = Synth::default().files();
+    files.retain(|path, _| !path.contains("/cpu3/cache/index3/"));
+    let m = of(files);
+    assert!(m.all_cache_bytes(&ids("3")).is_some(), "{:?}", m.unseen);
+}
+
 /// A machine whose last cache has this size, or none is described (`None`), and what `/proc/cpuinfo` says of a cache.
 fn with_last_cache(size: Option<&str>, vendor: &str, cpuinfo: &str) -> Machine {
     let mut files = Synth { sockets: 2, ..Synth::default() }.files();

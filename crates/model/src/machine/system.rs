@@ -132,13 +132,15 @@ pub enum Mitigation<'a> {
 impl<'a> Mitigation<'a> {
     /// Of the text of such a file; `None` for a processor that is not affected, and for text that no kernel writes.
     pub fn of(state: &'a str) -> Option<Self> {
-        let behind = |word: &str| state.strip_prefix(word).map(|how| how.trim_start_matches([':', ';', ',']).trim());
-        match (behind("Mitigation"), behind("Vulnerable")) {
-            (Some(how), _) => Some(Self::Active(how)),
-            (None, Some("")) => Some(Self::None),
-            (None, Some(how)) if how.eq_ignore_ascii_case("no microcode") => Some(Self::None),
-            (None, Some(how)) => Some(Self::Partial(how)),
-            (None, None) => None,
+        let state = state.strip_prefix("KVM: ").unwrap_or(state);
+        if let Some(how) = state.strip_prefix("Mitigation") {
+            return Some(Self::Active(how.trim_start_matches([':', ';', ',']).trim()));
+        }
+        // Behind a colon stands what the kernel does; behind other signs, states of what it does not use (`; SMT vulnerable`).
+        match state.strip_prefix("Vulnerable")?.strip_prefix(':').map(str::trim) {
+            None | Some("") => Some(Self::None),
+            Some(how) if how.eq_ignore_ascii_case("no microcode") => Some(Self::None),
+            Some(how) => Some(Self::Partial(how)),
         }
     }
 }

@@ -142,10 +142,12 @@ impl Machine {
     }
 
     /// As [`Self::reachable_cache_bytes`]; `None` where a cpu's last cache may be larger than all that is known: it is listed without a
-    /// size, or no third level is listed. The system caches of many Arm servers, and those that a hypervisor hides, are listed nowhere.
+    /// size, or no third level is listed for any cpu. The system caches of many Arm servers, and those that a hypervisor hides, are listed
+    /// nowhere. Beside cores with a third level, small cores without one have none.
     pub fn all_cache_bytes(&self, cpus: &IdSet) -> Option<u64> {
         let last = |cpu| self.data_caches().filter(|c| c.cpus.contains(cpu)).max_by_key(|c| c.level);
-        let is_known = |cpu| last(cpu).is_some_and(|cache| cache.level >= 3 && cache.bytes.is_some());
+        let has_third = self.data_caches().any(|cache| cache.level >= 3);
+        let is_known = |cpu| last(cpu).is_some_and(|cache| has_third && cache.bytes.is_some());
         cpus.iter().all(is_known).then(|| self.reachable_cache_bytes(cpus))
     }
 

@@ -122,7 +122,7 @@ messages! {
 
     /// A server whose counts are of no use.
     Refusal pcm_server_counts_nothing(address: &str, why: &str):
-        "pcm-sensor-server", "http://{address}/metrics: {why}", "stop other programs that count, or count on the host of a virtual machine";
+        "pcm-sensor-server", "http://{address}/metrics: {why}", "stop other programs that use the counters; in a virtual machine, run pcm-sensor-server on the host";
 
     /// A file that another program than the named one writes.
     Refusal counts_of_another_program(source: &str, named: &str, found: &str):
@@ -130,7 +130,12 @@ messages! {
 
     /// Counters that a user requires and that never counted.
     Refusal nothing_came(source: &str, cause: &str):
-        "--counters require", "{source} counted nothing during the watch: {cause}", "see `tiermark list counters` for other sources, or leave the option out";
+        "counters of memory traffic", "{source} counted nothing during the watch: {cause}",
+        "name another source (`tiermark list counters`), or leave out `--counters require` and `--counters-from`";
+
+    /// The same after so short a time that the source may be healthy.
+    Note watch_too_short_for_counts(source: &str):
+        "{source} had no new counts during the watch, which was too short for them: programs write theirs about once a second, or at their end";
 
     /// A source whose counts have stopped.
     Note counts_stopped(source: &str, since: &str, seconds: u64):
@@ -185,14 +190,14 @@ messages! {
     Note boxes_stay_zero(units: &[String], socket: Option<u32>, counts: CounterSight, beside: f64):
         {
             format!(
-                "{}{} counted no {} while memory moved {:.1} GB/s: no modules there, or dead counters; sums are without it",
+                "{}{} counted no {} while memory moved {:.1} GB/s: no modules there, or counters that do not work; these counts are not used",
                 listed(units), on(socket), of_sight(counts), beside / 1e9
             )
         };
 
     /// Boxes of a socket that count a part of what others count.
     Note boxes_count_a_part(units: &[String], socket: Option<u32>, counts: CounterSight):
-        { format!("{}{} counted {} only, while others counted both: sums that need it are left out", listed(units), on(socket), of_sight(counts)) };
+        { format!("{}{} counted only {}, while others counted reads and writes: sums that need these places are left out", listed(units), on(socket), of_sight(counts)) };
 
     /// Fewer channels with traffic than with modules.
     Note few_boxes(boxes: u64, channels: u64):
@@ -226,7 +231,7 @@ messages! {
     /// Outputs of likwid whose metrics of memory are no numbers.
     Refusal likwid_uncounted(source: &str, metric: &str, group: &str, cell: &str):
         "{source}", "likwid could not count all channels: '{metric}' of the group {group} is '{cell}'",
-        "run likwid-perfctr as root with the access daemon or direct access, and only one program that counts; `likwid-perfctr -i` says which \
+        "run likwid-perfctr as root with the access daemon or direct access, and stop other programs that use the counters; `likwid-perfctr -i` says which \
          counters the processor has";
 
     /// A column of another program's output without a number.
@@ -234,20 +239,20 @@ messages! {
         {
             let cause = match cell.contains(',') && cell.contains('.') {
                 true => format!("it has a separator of thousands: run {program} with LC_ALL=C"),
-                false => format!("{program} could not read all its counters; run it as root, and only one program that counts"),
+                false => format!("{program} could not read all its counters; run it as root, and stop other programs that use the counters"),
             };
             format!("'{column}' is '{cell}', which is no count: {cause}")
         };
 
     /// A line of another program's output without any number.
     Note cells_empty(program: &str):
-        "all cells of memory are empty: {program} could not read its counters; run it as root, and only one program that counts";
+        "all cells of memory are empty: {program} could not read its counters; run it as root, and stop other programs that use the counters";
 
     /// Lines whose times do not rise.
     Note time_of_lines(is_older: bool):
         {
             let course = if is_older { "runs backwards" } else { "stands still" };
-            format!("the time of its lines {course}, so that their counts are of no time: name a file that one running program writes")
+            format!("the time of its lines {course}, so no rate can be computed: name a file that only one program writes, and still writes")
         };
 
     /// A line of another width than its header.
@@ -268,7 +273,7 @@ messages! {
 
     /// A file that may get counts later.
     Note no_counts_yet(program: &str):
-        "the file has no counts so far: they begin with the next that {program} writes";
+        "the file has no counts yet: counting begins with the next line that {program} writes";
 
     /// Counts of a server that no longer change.
     Note counts_stand_still(program: &str, seconds: u64):

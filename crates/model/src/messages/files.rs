@@ -8,7 +8,7 @@ messages! {
     Note not_toml(problem: &str): "{problem}";
 
     /// A list without its end.
-    Note list_unclosed(): "a list has no end: write ] at the end of this line, or of one above it";
+    Note list_unclosed(): "a list is not closed: add ] at the end of this line or of a line above it";
 
     /// A mistake that only the reader of the type describes, in its words.
     Note value_refused(problem: &str): "{problem}";

@@ -39,12 +39,12 @@ messages! {
     /// A last-level cache without a size, or with an impossible one.
     Refusal last_cache_size_unknown(level: u8):
         "the size of L{level}", "neither the kernel nor /proc/cpuinfo states a possible size",
-        "footprints of DRAM are 512 MiB or more, where so much is free; the latency curve of `tiermark latency` shows the size";
+        "DRAM is measured over 512 MiB or more if that much memory is free; the latency curve of `tiermark latency` shows the size";
 
     /// A processor whose last cache that is described is a core's own.
     Refusal last_cache_not_described(level: u8):
-        "caches behind L{level}", "the kernel describes none, and there may be some, as on many Arm servers and guests",
-        "footprints of DRAM are 512 MiB or more, where so much is free; the latency curve of `tiermark latency` shows the size";
+        "caches behind L{level}", "the kernel describes no such cache, but there may be one, as on many Arm servers and in guests",
+        "DRAM is measured over 512 MiB or more if that much memory is free; the latency curve of `tiermark latency` shows the size";
 
     /// Ways, sets and lines of a cache that do not multiply to its size.
     Refusal ways_unknown(level: u8, ways: u32, sets: u32, line: u32, size: Bytes):

@@ -61,7 +61,7 @@ messages! {
     Note rate_out_of_range(rate: f64, most: f64): "{rate} is out of range: write requests a second, above 0 and up to {most}";
 
     /// A percentage that was written as a share of 1.
-    Note mix_is_a_share(mix: f64, percent: f64): "{mix} is a percentage, less than one GET in a hundred requests; write {percent} for that share";
+    Note mix_is_a_share(mix: f64): { format!("{mix} means {mix} %, less than one GET in 100 requests; if {mix} is a share of 1, write {:.4}", 100.0 * mix).trim_end_matches('0').trim_end_matches('.').to_owned() };
 
     /// A load without a mix of requests.
     Note no_mix(): "is empty: write [100.0] for GETs alone";

@@ -29,7 +29,7 @@ messages! {
     /// A last-level cache whose size is not known.
     Warning last_cache_unknown():
         "the size of the last-level cache is not known",
-        "DRAM is measured with 512 MiB or more where so much is free; a larger cache would answer for a part of it",
+        "DRAM is measured over 512 MiB or more if that much memory is free; a larger cache would serve part of the accesses",
         "see 'Not seen' of `tiermark machine`; the curve of `tiermark latency` shows the size";
 
     /// A load average that says that others are at work.

@@ -47,7 +47,7 @@ messages! {
 
     /// Fewer tenants than a number whose trials all stayed unclear.
     Note below_unclear(unclear: u32, passed: u32):
-        "{unclear} stay unclear and {passed} passed: next one between them, which what disturbs may spare";
+        "{unclear} stays unclear and {passed} passed: next a number between them, where the disturbance may not occur";
 
     /// A failure that is not proven: of so many full trials of tenants that were made anew, so many failed.
     Note failure_unproven(tenants: u32, failed: u32, trials: u32):

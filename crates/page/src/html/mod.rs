@@ -36,8 +36,7 @@ struct Elements<'a> {
 /// The elements of a page; their names begin with `id`.
 #[must_use]
 pub fn html(page: &Page, id: &str, style: &Style) -> String {
-    // What stands in characters, for readers without the script, is as wide as a page may be.
-    let style = Style { color: false, unicode: true, width: 120, ..*style };
+    let style = style.of_a_file();
     let mut elements = Elements {
         style,
         id,

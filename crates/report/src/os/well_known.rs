@@ -17,8 +17,8 @@ const LINES: [(&str, &str, &str); 10] = [
     ("lat_pipe", "pipe ping-pong", "round trip"),
     ("lat_unix", "socketpair ping-pong", "round trip"),
     ("lat_pagefault", "fault file read", "first read of a file's page"),
-    ("lat_proc fork", "fork+exit", "child that ends"),
-    ("lat_proc exec", "fork+exec", "child with a program"),
+    ("lat_proc fork", "fork+exit", "child that exits"),
+    ("lat_proc exec", "fork+exec", "child that runs a program"),
 ];
 
 /// The point that lmbench measures: a switch is on one cpu, and a child has little memory. Runs of earlier versions

@@ -27,6 +27,11 @@ pub(crate) fn states(run: &Run) -> Vec<State> {
             None => all.push(*state),
         }
     }
+    // What one part of a run saw of the cpus holds for that part: they were not in one placement throughout if another part saw two cpus on
+    // one core.
+    if all.iter().any(|state| words::is_of_cpus(&state.state) && state.state != StateKind::Unmoved) {
+        all.retain(|state| state.state != StateKind::Unmoved);
+    }
     let rank = |state: &State| (!words::is_of_cpus(&state.state), state.share);
     all.sort_by(|a, b| rank(a).0.cmp(&rank(b).0).then(b.share.total_cmp(&a.share)));
     all
@@ -44,9 +49,14 @@ fn merge(known: &mut State, other: &State) {
     known.visits += other.visits;
 }
 
-/// Whether the cpus move: two states of where they are take a share of the time that counts.
+/// Whether the cpus move: two states of where they are take a share of the time that counts, or one does and leaves one.
 pub(crate) fn cpus_move(run: &Run) -> bool {
-    states(run).iter().filter(|s| words::is_of_cpus(&s.state) && s.share >= OFTEN).count() > 1
+    let states = states(run);
+    let often: Vec<&State> = states.iter().filter(|s| words::is_of_cpus(&s.state) && s.share >= OFTEN).collect();
+    match often[..] {
+        [one] => one.state == StateKind::OneCore && one.share <= 1.0 - OFTEN,
+        _ => often.len() > 1,
+    }
 }
 
 /// The section of the report; empty where no state was seen.

@@ -43,7 +43,8 @@ pub(super) fn of(done: &Done<'_>) -> LoadRun {
             late_after_seconds: done.client.late_after.as_secs_f64(),
         },
         fill: done.filled.as_ref().map(|outcome| part(outcome, None)),
-        measured: done.measured.as_ref().map(|outcome| part(outcome, workload.planned())),
+        // A run that the user stopped is judged by what was due until then.
+        measured: done.measured.as_ref().map(|o| part(o, workload.planned().filter(|_| !o.stopped))),
         workload,
     }
 }

@@ -130,8 +130,11 @@ pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
     for (what, part) in parts.iter().filter_map(|(what, part)| Some((what, part.as_ref()?))) {
         for tenant in &part.tenants {
             if let Some(fault) = &tenant.fault {
-                let after = tenant.answered_until();
-                warnings.push(format!("{what}{} was stopped after {after:.1} s: {fault}", tenant.target));
+                let answers = match tenant.answered_until() {
+                    0.0 => "no answers".to_owned(),
+                    after => format!("no answers after {after:.1} s"),
+                };
+                warnings.push(format!("{what}{}: {answers}: {fault}", tenant.target));
             }
         }
     }
@@ -227,6 +230,6 @@ mod tests {
         }
         let view = view(&run);
         assert!(view.title.contains("stopped after 3.0 s of 8 s"), "{}", view.title);
-        assert!(view.warnings.iter().any(|text| text.ends_with("was stopped after 3.0 s: it closed the connection")));
+        assert!(view.warnings.iter().any(|text| text.ends_with(": no answers after 3.0 s: it closed the connection")));
     }
 }

@@ -82,6 +82,14 @@ fn scripted(machine: &Machine, script: &[(f64, f64)]) -> Chosen {
     Chosen { source: Box::new(source), refused: Vec::new() }
 }
 
+/// That nothing was counted in a whole watch.
+pub(super) enum NoCounts {
+    /// Too short for a source that may be healthy.
+    TooShort(Note),
+    /// The source cannot be read, or stands still.
+    Broken(Refusal),
+}
+
 /// A source that is read at each sample.
 pub(super) struct Counted {
     source: Box<dyn CounterSource>,
@@ -126,10 +134,11 @@ impl Counted {
     }
 
     /// Reports what a user should know of new counts, each fact once.
-    fn tell(&mut self, seen: &Traffic, newest: Duration, time: &str) {
+    fn tell(&mut self, seen: &Traffic, newest: &Snapshot, time: &str) {
         let name = self.source.id().name();
         let of_day = time.get(11..19).unwrap_or(time);
-        let course = self.course.look(newest, self.began.elapsed().as_secs_f64(), of_day, name);
+        let counts: Vec<u64> = newest.readings.iter().map(|reading| reading.count).collect();
+        let course = self.course.look(&counts, self.began.elapsed().as_secs_f64(), of_day, name);
         let new = seen.marks.iter().filter(|mark| !self.told.iter().any(|told| told.is_like(mark)));
         let new: Vec<CounterMark> = new.cloned().collect();
         // A screen has its own place for marks, and lines would destroy it.
@@ -140,15 +149,19 @@ impl Counted {
         self.told.extend(new);
     }
 
-    /// Why nothing was counted in at least two samples; `None` if something was.
-    pub(super) fn nothing_came(&self) -> Option<Refusal> {
+    /// Why nothing was counted in the whole watch; `None` if something was, or if one sample had no time for any.
+    pub(super) fn nothing_came(&self) -> Option<NoCounts> {
         if self.course.has_counted || self.samples < 2 {
             return None;
+        }
+        let name = self.source.id().name();
+        if self.error.is_none() && !self.course.has_stopped {
+            return Some(NoCounts::TooShort(counters::watch_too_short_for_counts(name)));
         }
         let is_cause = |note: &Note| [codes::no_counts_yet, codes::file_is_empty].contains(&note.code);
         let found = || self.source.notes().into_iter().find(is_cause).map(|note| note.text);
         let cause = self.error.clone().or_else(found).unwrap_or_else(|| "its counts stand still".to_owned());
-        Some(counters::nothing_came(self.source.id().name(), &cause))
+        Some(NoCounts::Broken(counters::nothing_came(name, &cause)))
     }
 
     /// Adds the traffic since the sample before to a sample, and the cpu time of reading the counters to its cost.
@@ -161,7 +174,7 @@ impl Counted {
                 self.error = None;
                 let before = self.before.as_ref().unwrap_or(&now);
                 let seen = traffic(before, &now);
-                self.tell(&seen, now.at, &sample.time);
+                self.tell(&seen, &now, &sample.time);
                 sample.traffic = Some(seen);
                 self.before = Some(now);
             }

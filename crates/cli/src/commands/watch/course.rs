@@ -1,7 +1,5 @@
 //! Whether a source of counters goes on counting while it is watched.
 
-use std::time::Duration;
-
 use tiermark_model::Note;
 use tiermark_model::messages::counters as says;
 
@@ -14,38 +12,39 @@ const GAPS: f64 = 3.0;
 /// The course of one source.
 #[derive(Debug, Default)]
 pub(super) struct Course {
-    /// The time of the newest counts.
-    newest: Option<Duration>,
+    /// The newest counts.
+    newest: Option<Vec<u64>>,
     /// When they came, in seconds since the watch began, and as the time of the day.
     came: (f64, String),
     /// The longest time between new counts, in seconds.
     longest: f64,
     /// Samples since then.
     samples: u32,
-    /// Whether the user knows that the source has stopped.
-    told: bool,
+    /// Whether the source has stopped, as the user knows then.
+    pub(super) has_stopped: bool,
     /// Whether any new counts came after the first.
     pub(super) has_counted: bool,
 }
 
 impl Course {
-    /// Looks at the time of the newest counts: what a user should know of it now.
-    pub(super) fn look(&mut self, newest: Duration, now: f64, time: &str, source: &str) -> Option<Note> {
-        if self.newest != Some(newest) {
-            let is_first = self.newest.replace(newest).is_none();
+    /// Looks at the newest counts: what a user should know of them now. A source may read its clock anew and count nothing, so that only
+    /// counts tell.
+    pub(super) fn look(&mut self, newest: &[u64], now: f64, time: &str, source: &str) -> Option<Note> {
+        if self.newest.as_deref() != Some(newest) {
+            let is_first = self.newest.replace(newest.to_vec()).is_none();
             if !is_first {
                 self.has_counted = true;
                 self.longest = self.longest.max(now - self.came.0);
             }
             (self.came, self.samples) = ((now, time.to_owned()), 0);
-            return std::mem::take(&mut self.told).then(|| says::counts_resumed(source));
+            return std::mem::take(&mut self.has_stopped).then(|| says::counts_resumed(source));
         }
         self.samples += 1;
         let quiet = now - self.came.0;
-        if self.told || self.samples < SAMPLES || quiet < SECONDS.max(GAPS * self.longest) {
+        if self.has_stopped || self.samples < SAMPLES || quiet < SECONDS.max(GAPS * self.longest) {
             return None;
         }
-        self.told = true;
+        self.has_stopped = true;
         Some(says::counts_stopped(source, &self.came.1, quiet as u64))
     }
 }
@@ -55,11 +54,11 @@ mod tests {
     use super::*;
     use tiermark_model::messages::counters::codes;
 
-    /// What is said of counts whose time is that of each second.
+    /// What is said of these counts, one each second.
     fn said(newest: &[u64]) -> Vec<(usize, tiermark_model::Code)> {
         let mut course = Course::default();
         let look = |(second, newest): (usize, &u64)| {
-            let note = course.look(Duration::from_secs(*newest), second as f64, &format!("08:00:{second:02}"), "pcm");
+            let note = course.look(&[*newest], second as f64, &format!("08:00:{second:02}"), "pcm");
             note.map(|note| (second, note.code))
         };
         newest.iter().enumerate().filter_map(look).collect()

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tiermark_machine::Root;
-use tiermark_model::{Refusal, WatchSample};
+use tiermark_model::WatchSample;
 use tiermark_watch::{Reading, Source, sample};
 
 use super::active::Cells;
-use super::counted::Counted;
+use super::counted::{Counted, NoCounts};
 use super::recording;
 use crate::output::Failure;
 
@@ -21,8 +21,8 @@ pub(super) trait Feed {
     fn take(&mut self) -> Option<WatchSample>;
     /// Seconds between two samples, as it was asked for.
     fn interval(&self) -> f64;
-    /// Why counters counted nothing in all samples; `None` if they counted, or there are none.
-    fn nothing_came(&self) -> Option<Refusal> {
+    /// That counters counted nothing in all samples; `None` if they counted, or there are none.
+    fn nothing_came(&self) -> Option<NoCounts> {
         None
     }
     /// Position and length, for a recording.
@@ -76,7 +76,7 @@ impl Live {
 }
 
 impl Feed for Live {
-    fn nothing_came(&self) -> Option<Refusal> {
+    fn nothing_came(&self) -> Option<NoCounts> {
         self.counted.as_ref().and_then(Counted::nothing_came)
     }
 

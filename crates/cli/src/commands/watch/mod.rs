@@ -26,7 +26,7 @@ use crate::signals::Stop;
 use crate::{harmless, target};
 use active::Cells;
 use alarms::Alarms;
-use counted::Counting;
+use counted::{Counting, NoCounts};
 use curve::OnCurve;
 use endpoint::Endpoint;
 use feed::{Feed, Live, Replay};
@@ -99,7 +99,11 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     let ended = taker.alarms.exit(ended);
     let is_required = args.counting.when == CounterUse::Require || args.counting.source.counters_from.is_some();
     match taker.feed.nothing_came().filter(|_| is_required && ended == Exit::Done) {
-        Some(refusal) => Err(Failure::Refused(refusal)),
+        Some(NoCounts::Broken(refusal)) => Err(Failure::Refused(refusal)),
+        Some(NoCounts::TooShort(note)) => {
+            tell(format_args!("tiermark: warning: {note}"));
+            Ok(ended)
+        }
         None => Ok(ended),
     }
 }
