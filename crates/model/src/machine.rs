@@ -347,6 +347,7 @@ impl MemoryChannels {
 pub struct MemoryChannels {
     /// Channels that hold a module.
     pub populated: u32,
-    /// Channels that the processors have; `None` for families that are not known.
+    /// Channels that the processors have; for families that are not known, those that the board has slots for. `None` in documents of
+    /// versions that did not count the slots.
     pub most: Option<u32>,
 }

@@ -116,13 +116,18 @@ fn bytes_of(dimms: &[Dimm], counts: impl Fn(&Dimm) -> bool) -> Option<u64> {
     sizes.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?))).filter(|sum| *sum > 0)
 }
 
-/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the channels.
-pub fn empty_channels(dimms: &[Dimm]) -> Option<Vec<String>> {
+/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the channels. On a board for
+/// more processors than there are, only of processors that have a module.
+pub fn empty_channels(dimms: &[Dimm], processors: usize) -> Option<Vec<String>> {
     let channels = channels::by_slot(dimms)?;
     let slots = || channels.iter().zip(dimms);
-    let filled: BTreeSet<&String> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
+    let sockets: BTreeSet<&str> = channels.iter().map(|channel| channel.socket.as_str()).collect();
+    let in_use = if sockets.len() > processors { channels::sockets_in_use(&channels, dimms) } else { sockets };
+    let filled: BTreeSet<_> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
     let mut met = BTreeSet::new();
-    let empty = slots().filter(|(channel, _)| !filled.contains(channel) && met.insert(*channel));
+    let empty = slots()
+        .filter(|(channel, _)| in_use.contains(channel.socket.as_str()) && !filled.contains(channel))
+        .filter(|(channel, _)| met.insert(*channel));
     // Some boards give all slots one name, and tell them apart by the bank.
     let is_unique = |dimm: &Dimm| dimms.iter().filter(|other| other.locator == dimm.locator).count() == 1;
     let name = |dimm: &Dimm| match &dimm.bank {

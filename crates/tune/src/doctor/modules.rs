@@ -107,7 +107,7 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     if populated >= most {
         return CheckResult::ok(filled);
     }
-    let (taken, cure) = to_fill(&input.machine.dimms);
+    let (taken, cure) = to_fill(input.machine);
     let filled = format!("{filled}{taken}");
     if channels.is_uneven(input.machine.sockets().len()) {
         return CheckResult::problem(format!("{filled}: interleaving breaks; reads may lose a third"), cure);
@@ -116,8 +116,9 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
 }
 
 /// What takes the place of the missing modules, and how to fill the channels that have none: nobody can where every slot is taken.
-fn to_fill(dimms: &[Dimm]) -> (String, String) {
-    let named = dmi::empty_channels(dimms);
+fn to_fill(machine: &Machine) -> (String, String) {
+    let dimms = &machine.dimms;
+    let named = dmi::empty_channels(dimms, machine.sockets().len());
     let has_empty = dimms.iter().any(|dimm| !dimm.populated);
     match named {
         Some(slots) if !slots.is_empty() => {
