@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_machine::dmi;
-use tiermark_model::{Bytes, Dimm, IdSet, Machine, MemoryChannels, Node};
+use tiermark_model::{Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -244,8 +244,12 @@ fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
     let node = machine.nodes.iter().find(|node| sockets_of(node) > 1).filter(|_| !is_guest(input))?;
     let sockets = sockets_of(node);
     let command_line = input.root.text("proc/cmdline").unwrap_or_default();
+    let is_cut = machine.contradictions.iter().any(|found| matches!(found.fact, DisputedFact::NodeAndSocket { .. }));
     let cure = match command_line.split_whitespace().any(|word| word == "numa=off") {
         true => "boot without numa=off on the kernel command line",
+        false if is_cut => {
+            "update the firmware, whose table of nodes (SRAT) contradicts its processors: see facts of the machine"
+        }
         false => "in the firmware's setup, switch node interleaving off (NPS0 of AMD), or boot a kernel with NUMA",
     };
     let value = format!("{sockets} sockets share node {}: figures of DRAM mix near and far memory", node.id);
