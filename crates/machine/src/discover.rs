@@ -58,7 +58,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         name_by_firmware(&mut info.model, &board);
         nodes::dispute_sockets(&reader, &nodes, &cpus);
     }
-    totals::settle_memory(&reader, &nodes, &board.dimms, &mut system);
+    totals::settle_memory(&reader, &nodes, totals::Modules::of(&board.dimms, &board.cxl_modules), &mut system);
 
     let status = Status::read(&reader);
     let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());
@@ -95,6 +95,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         nodes,
         page_bytes,
         dimms: board.dimms,
+        cxl_modules: board.cxl_modules,
         theoretical_peak,
         theoretical_link,
         system,

@@ -8,9 +8,9 @@ use crate::reader::{Reader, Says};
 /// Settles the memory of the machine where its views differ: a container's `/proc/meminfo` shows the container's limit, and the node of
 /// a guest may not count memory that was added while it ran. Memory can be hidden, but not invented: the larger sum holds, unless the
 /// memory modules are for the smaller one.
-pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm], system: &mut System) {
+pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option<Modules>, system: &mut System) {
     let is_real = system.hypervisor.is_none() && nodes.iter().all(|node| !node.is_memory_only());
-    let modules = Modules::of(dimms).filter(|_| is_real);
+    let modules = modules.filter(|_| is_real);
     let sum = |of: fn(&Node) -> Option<u64>| nodes.iter().map(of).sum::<Option<u64>>();
     if let Some((by_node, total)) = sum(|node| node.memory_bytes).zip(system.memory_bytes)
         // Rounding and memory that belongs to no node stay far below a tenth.
@@ -40,9 +40,10 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm],
 }
 
 /// Bytes of the machine's memory modules.
-struct Modules {
+pub(crate) struct Modules {
     dram: u64,
-    /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache.
+    /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache. With those on CXL cards:
+    /// firmware may interleave them with the DRAM of a node.
     all: u64,
     /// The smallest module of DRAM, where there are several.
     smallest: Option<u64>,
@@ -52,10 +53,12 @@ struct Modules {
 const OWN_SHARE: u64 = 50;
 
 impl Modules {
-    fn of(dimms: &[Dimm]) -> Option<Self> {
+    pub(crate) fn of(dimms: &[Dimm], cxl: &[Dimm]) -> Option<Self> {
         let populated: Vec<u64> = dimms.iter().filter(|dimm| dimm.populated).filter_map(|dimm| dimm.bytes).collect();
         let smallest = populated.iter().min().copied().filter(|_| populated.len() > 1);
-        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all: dmi::bytes_of_all(dimms)?, smallest })
+        let all =
+            dmi::bytes_of_all(dimms)?.saturating_add(tiermark_model::total(cxl.iter().filter_map(|dimm| dimm.bytes)));
+        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all, smallest })
     }
 
     /// Whether so much is missing that it is a module: firmware maps a faulty one out, and `mem=` leaves memory unused. What
@@ -84,7 +87,7 @@ mod tests {
             kind: Some(kind.to_owned()),
             ..Dimm::default()
         };
-        let back = |dimms: &[Dimm], gib: u64| Modules::of(dimms).is_some_and(|modules| modules.back(gib << 30));
+        let back = |dimms: &[Dimm], gib: u64| Modules::of(dimms, &[]).is_some_and(|modules| modules.back(gib << 30));
         let ddr = vec![dimm(32, "DDR4"); 8];
         assert!(back(&ddr, 251) && !back(&ddr, 858) && !back(&ddr, 125), "256 GiB");
         assert!(!back(&ddr, 220), "a module of 32 GiB is mapped out");
@@ -92,6 +95,11 @@ mod tests {
         assert!(back(&vec![dimm(8, "DDR4"); 2], 12) && back(&[dimm(16, "DDR5")], 11) && back(&ddr, 230));
         let memory_mode = [vec![dimm(32, "DDR4"); 6], vec![dimm(128, "Logical non-volatile device"); 4]].concat();
         assert!(back(&memory_mode, 504), "the non-volatile modules are the memory, DRAM is their cache");
+        let with_card = Modules::of(&ddr, &[dimm(128, "DDR5")]);
+        assert!(
+            with_card.is_some_and(|modules| modules.back(380 << 30) && modules.back(251 << 30)),
+            "a card of 128 GiB"
+        );
     }
 
     #[test]
@@ -103,7 +111,7 @@ mod tests {
                 Dimm { populated: true, bytes: Some(modules << 30), kind: Some("DDR5".into()), ..Dimm::default() };
             let mut system = System { memory_bytes: Some(meminfo << 30), ..System::default() };
             let reader = Reader::new(&root);
-            settle_memory(&reader, &[node], &[dimm], &mut system);
+            settle_memory(&reader, &[node], Modules::of(&[dimm], &[]), &mut system);
             let misleads = reader.contradictions().iter().any(|found| found.fact.misleads());
             (system.memory_bytes.map(|bytes| bytes >> 30), misleads)
         };

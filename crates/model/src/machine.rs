@@ -42,8 +42,11 @@ pub struct Machine {
     pub nodes: Vec<Node>,
     /// Base page size in bytes.
     pub page_bytes: u64,
-    /// Memory modules, empty where SMBIOS cannot be read.
+    /// Memory modules in the processors' channels, empty where SMBIOS cannot be read.
     pub dimms: Vec<Dimm>,
+    /// Memory modules on CXL cards, which no channel of a processor has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cxl_modules: Vec<Dimm>,
     /// The theoretical peak of the memory channels, where it can be computed.
     pub theoretical_peak: Option<TheoreticalPeak>,
     /// What the links between two sockets carry at most in one direction, where the processors' family is known.

@@ -88,6 +88,7 @@ fn machine() -> Machine {
             part: Some("M321R2GA3BB6".into()),
             edac_label: Some("CPU_SrcID#0_MC#0_Chan#0_DIMM#0".into()),
         }],
+        cxl_modules: Vec::new(),
         theoretical_link: None,
         core_limits: None,
         theoretical_peak: Some(TheoreticalPeak {

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Dimm, Machine};
 
+use memory::Slot;
 pub use peak::{Channels, theoretical_peak};
 pub use table::redact;
 use table::{Structure, Table, structures};
@@ -42,8 +43,10 @@ pub struct Dmi {
     pub processor: Option<String>,
     /// Sockets that hold a central processor (type 4).
     pub sockets: usize,
-    /// Slots of system memory (type 17), filled or empty, in table order.
+    /// Slots of system memory (type 17) in the processors' channels, filled or empty, in table order.
     pub dimms: Vec<Dimm>,
+    /// Modules on CXL cards.
+    pub cxl_modules: Vec<Dimm>,
     /// Memory devices that are not system memory: flash, video, cache.
     pub other_devices: usize,
     /// Whether the table ended early or in the middle of a structure.
@@ -62,7 +65,7 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
         return Err(DmiError::NoStructure(bytes.len()));
     }
     let mut dmi = Dmi { truncated, ..Dmi::default() };
-    let uses = memory::array_uses(&all);
+    let arrays = memory::arrays(&all);
     for structure in &all {
         match structure.kind {
             0 => {
@@ -77,8 +80,9 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
                 dmi.processor = dmi.processor.or_else(|| structure.string(0x10));
                 dmi.sockets += usize::from(holds_processor(structure));
             }
-            17 => match memory::device(structure, &uses) {
-                Some(dimm) => dmi.dimms.push(dimm),
+            17 => match memory::slot(structure, &arrays) {
+                Some(Slot::Channel(dimm)) => dmi.dimms.push(dimm),
+                Some(Slot::Cxl(dimm)) => dmi.cxl_modules.extend(Some(dimm).filter(|dimm| dimm.populated)),
                 None => dmi.other_devices += 1,
             },
             _ => {}

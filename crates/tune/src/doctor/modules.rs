@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_machine::dmi;
-use tiermark_model::{Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node};
+use tiermark_model::{Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -61,7 +61,11 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
     let populated = input.machine.dimms.iter().filter(|dimm| dimm.populated).count();
     if populated > 0 {
         let invented = if is_guest(input) { ", by the hypervisor's word" } else { "" };
-        let filled = format!("{populated} of {} slots filled{invented}", input.machine.dimms.len());
+        let cards = match input.machine.cxl_modules.len() {
+            0 => String::new(),
+            modules => format!(", {} on CXL cards", count_of(modules as u64, "module")),
+        };
+        let filled = format!("{populated} of {} slots filled{cards}{invented}", input.machine.dimms.len());
         if dmi::is_memory_mode(input.machine) {
             return CheckResult::note(
                 format!("{filled}, with persistent memory in Memory Mode: DRAM is its cache"),

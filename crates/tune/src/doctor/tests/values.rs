@@ -122,6 +122,8 @@ fn channels_that_nobody_can_fill_have_no_module_to_buy() {
         machine.dimms[7].kind = Some("Logical non-volatile device".to_owned());
     });
     assert_eq!((app_direct.health, app_direct.value.as_str()), (Health::Ok, "8 of 8 slots filled"));
+    let cards = |machine: &mut Machine| machine.cxl_modules = vec![machine.dimms[0].clone(); 2];
+    assert_eq!(row(cards).value, "8 of 8 slots filled, 2 modules on CXL cards");
 }
 
 /// Boards of 8 channels with two slots each, for processors whose channels nobody knows.
