@@ -76,7 +76,8 @@ pub(crate) fn read(reader: &Reader<'_>) -> Limits {
     let memory = place(&mounts, &groups, "memory");
     let cpu = place(&mounts, &groups, "cpu");
     let cpuset = place(&mounts, &groups, "cpuset");
-    let cgroup = memory.as_ref().or(cpu.as_ref()).map(|place| group(reader, place, cpu.as_ref()));
+    let place = memory.as_ref().or(cpu.as_ref()).or(cpuset.as_ref());
+    let cgroup = place.map(|place| group(reader, place, cpu.as_ref()));
     let ids = |what: &str| cpuset.as_ref().and_then(|place| cpuset_ids(reader, place, what));
     Limits { cgroup, cpus: ids("cpus"), nodes: ids("mems") }
 }

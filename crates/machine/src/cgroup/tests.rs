@@ -109,7 +109,7 @@ fn the_cpuset_file_system_of_old() {
         ("dev/cpuset/job/cpus", "4-7\n"),
     ]);
     assert_eq!(limits.cpus.unwrap().ids.to_string(), "4-7");
-    assert!(limits.cgroup.is_none());
+    assert_eq!(limits.cgroup.map(|group| (group.version, group.memory_limit)), Some((1, None)));
 }
 
 #[test]

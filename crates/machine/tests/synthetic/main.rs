@@ -209,6 +209,24 @@ fn limits_of_control_groups_and_live_facts_meet() {
 }
 
 #[test]
+fn a_cpuset_alone_is_named() {
+    let mut files = Synth::default().files();
+    for (path, text) in [
+        ("proc/self/cgroup", "2:cpuset:/job\n"),
+        ("proc/self/mountinfo", "3 0 0:3 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"),
+        ("sys/fs/cgroup/cpuset/job/cpuset.cpus", "0-3\n"),
+        ("sys/fs/cgroup/cpuset/job/cpuset.mems", "0\n"),
+    ] {
+        files.insert(path.into(), text.into());
+    }
+    let m = of(files);
+    let files = m.system.cgroup.unwrap().files;
+    assert_eq!(m.allowed_cpus, ids("0-3"));
+    assert_eq!(files.cpus.as_deref(), Some("/sys/fs/cgroup/cpuset/job/cpuset.cpus"));
+    assert_eq!(files.nodes, None, "all nodes are allowed");
+}
+
+#[test]
 fn huge_page_pools_by_node_or_for_the_machine() {
     let mut files = Synth { sockets: 2, ..Synth::default() }.files();
     let global = "sys/kernel/mm/hugepages/hugepages-2048kB";
