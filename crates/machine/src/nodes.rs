@@ -21,7 +21,9 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
     let ids = node_ids(reader);
     if ids.is_empty() {
-        return vec![whole_machine(reader, online)];
+        let mut nodes = vec![whole_machine(reader, online)];
+        promised_pages(reader, &mut nodes);
+        return nodes;
     }
     let nodes = ids.iter().map(|id| node(reader, &ids, &online, id)).collect();
     let mut nodes = join_emulated(reader, nodes);
@@ -35,6 +37,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     dispute_distances(reader, &nodes);
     tiers(reader, &mut nodes);
     global_pools(reader, &mut nodes);
+    promised_pages(reader, &mut nodes);
     nodes
 }
 
@@ -52,7 +55,7 @@ fn whole_machine(reader: &Reader<'_>, cpus: IdSet) -> Node {
         cpus,
         memory_bytes: bytes("MemTotal"),
         free_bytes: free(&bytes),
-        huge_pages: pools(reader, "sys/kernel/mm/hugepages"),
+        huge_pages: pools(reader, POOLS),
         ..Node::default()
     }
 }
@@ -269,6 +272,9 @@ fn tiers(reader: &Reader<'_>, nodes: &mut [Node]) {
     }
 }
 
+/// The pools of the whole machine.
+const POOLS: &str = "sys/kernel/mm/hugepages";
+
 /// Pools of all sizes in a directory of `hugepages-NkB`.
 fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
     let sizes = reader.page_sizes(dir).into_iter();
@@ -279,6 +285,7 @@ fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
                 page_bytes,
                 total: count("nr_hugepages")?,
                 free: count("free_hugepages").unwrap_or_default(),
+                promised: 0,
             })
         })
         .collect()
@@ -289,11 +296,25 @@ fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
     if nodes.iter().any(|node| !node.huge_pages.is_empty()) {
         return;
     }
-    let totals = pools(reader, "sys/kernel/mm/hugepages");
+    let totals = pools(reader, POOLS);
     if nodes.len() > 1 && totals.iter().any(|pool| pool.total > 0) {
         reader.refuse(messages::node_huge_pages_unknown());
     }
     if let Some(first) = nodes.first_mut() {
         first.huge_pages = totals;
+    }
+}
+
+/// Free pages that are promised to programs, which the kernel counts for the whole machine: they are taken from the nodes with most.
+fn promised_pages(reader: &Reader<'_>, nodes: &mut [Node]) {
+    for (page_bytes, name) in reader.page_sizes(POOLS) {
+        let mut promised = reader.count_of(&format!("{POOLS}/{name}/resv_hugepages"), page_bytes).unwrap_or_default();
+        let pools = nodes.iter_mut().flat_map(|node| &mut node.huge_pages);
+        let mut pools: Vec<&mut HugePool> = pools.filter(|pool| pool.page_bytes == page_bytes).collect();
+        pools.sort_by_key(|pool| std::cmp::Reverse(pool.free));
+        for pool in pools {
+            pool.promised = promised.min(pool.free);
+            promised -= pool.promised;
+        }
     }
 }

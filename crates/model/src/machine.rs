@@ -275,12 +275,21 @@ pub struct HugePool {
     pub total: u64,
     /// Pages free.
     pub free: u64,
+    /// Free pages that programs mapped and did not touch yet: nobody else can have them. The kernel counts them for all nodes together;
+    /// here they are of the nodes with most free pages.
+    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    pub promised: u64,
 }
 
 impl HugePool {
-    /// Bytes of its pages that nothing uses.
-    pub fn free_bytes(&self) -> u64 {
-        self.free.saturating_mul(self.page_bytes)
+    /// Pages that a program can have.
+    pub fn available(&self) -> u64 {
+        self.free.saturating_sub(self.promised)
+    }
+
+    /// Bytes of these.
+    pub fn available_bytes(&self) -> u64 {
+        self.available().saturating_mul(self.page_bytes)
     }
 }
 

@@ -70,7 +70,7 @@ fn machine() -> Machine {
             }],
             side_caches: Vec::new(),
             memory_tier: Some(4),
-            huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 16, free: 8 }],
+            huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 16, free: 8, promised: 0 }],
         }],
         page_bytes: 4096,
         dimms: vec![Dimm {
