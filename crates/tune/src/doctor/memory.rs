@@ -252,12 +252,20 @@ fn tiers(input: &CheckInput<'_>) -> CheckResult {
     let tiers: IdSet = nodes.iter().filter_map(|node| node.memory_tier).collect();
     let bare = nodes.iter().filter(|node| node.is_memory_only() && node.memory_bytes != Some(0)).count();
     let nodes = format!("{} node{}", nodes.len(), if nodes.len() == 1 { "" } else { "s" });
-    let bare = if bare > 0 { format!(", {bare} without cpus") } else { String::new() };
+    let bare = if bare > 0 { format!(", {bare} without cpus{}", faster(input.machine)) } else { String::new() };
     match tiers.len() {
         0 => CheckResult::ok(format!("{nodes}{bare}, tiers not reported")),
         1 => CheckResult::ok(format!("{nodes}{bare}, one tier")),
         n => CheckResult::ok(format!("{nodes}{bare}, {n} tiers")),
     }
+}
+
+/// Nodes without cpus whose memory is faster than that of nodes with cpus.
+fn faster(machine: &Machine) -> String {
+    let named =
+        machine.nodes.iter().filter_map(|node| Some(format!("{} node {}", machine.faster_memory(node)?, node.id)));
+    let named: Vec<String> = named.collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
 /// Errors since the counters began: when the driver was loaded, or the counters were reset.
