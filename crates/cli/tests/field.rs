@@ -269,6 +269,7 @@ fn a_node_that_cuts_across_sockets_is_named_by_all() {
     for (node, cpus) in [(0, "0-5,8-13"), (1, "6-7,14-15")] {
         files.insert(format!("{NODE}/node{node}/cpulist"), cpus.to_owned());
     }
+    files.insert("proc/meminfo".to_owned(), "MemTotal: 16777216 kB\nMemAvailable: 16000000 kB\n".to_owned());
     let said = said(&files);
     said.agrees("a node that cuts across sockets");
     let facts: Vec<DisputedFact> = said.machine.contradictions.iter().map(|found| found.fact).collect();

@@ -199,7 +199,8 @@ struct MemoryLimit<'a> {
     file: &'static str,
 }
 
-/// The limit along the path that leaves least: one at which the kernel kills (`memory.max`), or slows allocations down (`memory.high`).
+/// The limit along the path that leaves least: one at which the kernel kills (`memory.max`), or slows allocations down
+/// (`memory.high`).
 fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<MemoryLimit<'a>> {
     let files: &[(&'static str, bool)] = match place.version {
         2 => &[("memory.max", false), ("memory.high", true)],

@@ -116,8 +116,8 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuT
     }
 }
 
-/// The kernel's package id of each cpu: its own, unless three times as many cpus with the same set of the package have another. A set that
-/// is about evenly divided is wrong itself.
+/// The kernel's package id of each cpu: its own, unless three times as many cpus with the same set of the package have
+/// another. A set that is about evenly divided is wrong itself.
 fn packages(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, i64> {
     let own = |place: &CpuTopology| place.package.unwrap_or(-1);
     let mut holders: HashMap<&IdSet, BTreeMap<i64, usize>> = HashMap::new();

@@ -243,8 +243,8 @@ fn unclaimed(reader: &Reader<'_>, nodes: &mut [Node], online: &IdSet) {
     }
 }
 
-/// Names the first node and socket that cut across each other: a node is a part of a socket, or has whole ones. The sockets of a guest are
-/// made up, and a wrong package of a cpu is named itself.
+/// Names the first node and socket that cut across each other: a node is a part of a socket, or has whole ones. The
+/// sockets of a guest are made up, and a wrong package of a cpu is named itself.
 pub(crate) fn dispute_sockets(reader: &Reader<'_>, nodes: &[Node], cpus: &[Cpu]) {
     let is_package = |fact: &DisputedFact| matches!(fact, DisputedFact::Package { .. });
     if reader.contradictions().iter().any(|found| is_package(&found.fact)) {
@@ -305,7 +305,8 @@ fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
     }
 }
 
-/// Free pages that are promised to programs, which the kernel counts for the whole machine: they are taken from the nodes with most.
+/// Free pages that are promised to programs, which the kernel counts for the whole machine: they are taken from the
+/// nodes with most.
 fn promised_pages(reader: &Reader<'_>, nodes: &mut [Node]) {
     for (page_bytes, name) in reader.page_sizes(POOLS) {
         let mut promised = reader.count_of(&format!("{POOLS}/{name}/resv_hugepages"), page_bytes).unwrap_or_default();

@@ -5,9 +5,9 @@ use tiermark_model::{Bytes, Dimm, DisputedFact, Node, System};
 use crate::dmi;
 use crate::reader::{Reader, Says};
 
-/// Settles the memory of the machine where its views differ: a container's `/proc/meminfo` shows the container's limit, and the node of
-/// a guest may not count memory that was added while it ran. Memory can be hidden, but not invented: the larger sum holds, unless the
-/// memory modules are for the smaller one.
+/// Settles the memory of the machine where its views differ: a container's `/proc/meminfo` shows the container's limit,
+/// and the node of a guest may not count memory that was added while it ran. Memory can be hidden, but not invented:
+/// the larger sum holds, unless the memory modules are for the smaller one.
 pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option<Modules>, system: &mut System) {
     let is_real = system.hypervisor.is_none() && nodes.iter().all(|node| !node.is_memory_only());
     let modules = modules.filter(|_| is_real);
@@ -42,8 +42,8 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option
 /// Bytes of the machine's memory modules.
 pub(crate) struct Modules {
     dram: u64,
-    /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache. With those on CXL cards:
-    /// firmware may interleave them with the DRAM of a node.
+    /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache. With
+    /// those on CXL cards: firmware may interleave them with the DRAM of a node.
     all: u64,
     /// The smallest module of DRAM, where there are several.
     smallest: Option<u64>,
@@ -61,15 +61,15 @@ impl Modules {
         Some(Self { dram: dmi::bytes_of_dram(dimms)?, all, smallest })
     }
 
-    /// Whether so much is missing that it is a module: firmware maps a faulty one out, and `mem=` leaves memory unused. What
-    /// firmware and graphics keep is less than most of a module.
+    /// Whether so much is missing that it is a module: firmware maps a faulty one out, and `mem=` leaves memory unused.
+    /// What firmware and graphics keep is less than most of a module.
     fn lack_one(&self, total: u64) -> bool {
         let missing = self.dram.saturating_sub(total).saturating_sub(self.dram / OWN_SHARE);
         self.all == self.dram && self.smallest.is_some_and(|bytes| missing >= bytes / 4 * 3)
     }
 
-    /// Whether a total that the kernel manages can be of these modules: it is no more than they hold, and firmware and the kernel itself
-    /// keep less than a third.
+    /// Whether a total that the kernel manages can be of these modules: it is no more than they hold, and firmware and
+    /// the kernel itself keep less than a third.
     fn back(&self, total: u64) -> bool {
         total <= self.all && self.dram / 3 * 2 <= total && !self.lack_one(total)
     }

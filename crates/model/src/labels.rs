@@ -154,7 +154,8 @@ impl Labels {
         Self::default()
     }
 
-    /// Whether a tier is the memory of a node without cpus: `far node 2`, or `HBM node 2` and `faster node 2`, which are faster than DRAM.
+    /// Whether a tier is the memory of a node without cpus: `far node 2`, or `HBM node 2` and `faster node 2`, which
+    /// are faster than DRAM.
     pub fn is_without_cpus(tier: &str) -> bool {
         ["far", "HBM", "faster"]
             .iter()

@@ -275,8 +275,8 @@ pub struct HugePool {
     pub total: u64,
     /// Pages free.
     pub free: u64,
-    /// Free pages that programs mapped and did not touch yet: nobody else can have them. The kernel counts them for all nodes together;
-    /// here they are of the nodes with most free pages.
+    /// Free pages that programs mapped and did not touch yet: nobody else can have them. The kernel counts them for all
+    /// nodes together; here they are of the nodes with most free pages.
     #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
     pub promised: u64,
 }
@@ -359,7 +359,7 @@ impl MemoryChannels {
 pub struct MemoryChannels {
     /// Channels that hold a module.
     pub populated: u32,
-    /// Channels that the processors have; for families that are not known, those that the board has slots for. `None` in documents of
-    /// versions that did not count the slots.
+    /// Channels that the processors have; for families that are not known, those that the board has slots for. `None`
+    /// in documents of versions that did not count the slots.
     pub most: Option<u32>,
 }

@@ -54,7 +54,8 @@ pub(super) fn by_slot(dimms: &[Dimm]) -> Option<Vec<Channel>> {
     })
 }
 
-/// The processors that have a module, by the channels of all slots: boards list the slots of a socket without a processor too.
+/// The processors that have a module, by the channels of all slots: boards list the slots of a socket without a
+/// processor too.
 pub(super) fn sockets_in_use<'a>(channels: &'a [Channel], dimms: &[Dimm]) -> BTreeSet<&'a str> {
     let filled = channels.iter().zip(dimms).filter(|(_, dimm)| dimm.populated);
     filled.map(|(channel, _)| channel.socket.as_str()).collect()

@@ -8,7 +8,8 @@ use super::Structure;
 
 /// Array use 3: system memory.
 const SYSTEM_MEMORY: u8 = 3;
-/// Array location A4h: a CXL card. Cards of other kinds (risers of large servers among them) hold modules of the processors' channels.
+/// Array location A4h: a CXL card. Cards of other kinds (risers of large servers among them) hold modules of the
+/// processors' channels.
 const CXL_CARD: u8 = 0xa4;
 /// Memory type 9: flash; never main memory, and listed without an array on some boards.
 const FLASH: u8 = 0x09;

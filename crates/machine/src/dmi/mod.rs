@@ -120,8 +120,8 @@ fn bytes_of(dimms: &[Dimm], counts: impl Fn(&Dimm) -> bool) -> Option<u64> {
     sizes.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?))).filter(|sum| *sum > 0)
 }
 
-/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the channels. On a board for
-/// more processors than there are, only of processors that have a module.
+/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the
+/// channels. On a board for more processors than there are, only of processors that have a module.
 pub fn empty_channels(dimms: &[Dimm], processors: usize) -> Option<Vec<String>> {
     let channels = channels::by_slot(dimms)?;
     let slots = || channels.iter().zip(dimms);

@@ -188,7 +188,8 @@ pub struct Cgroup {
     /// Processes that the kernel killed because the group that carries the limit had reached it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_kills: Option<u64>,
-    /// Memory used in the group that carries the limit, without the file cache that the kernel gives up before anything else.
+    /// Memory used in the group that carries the limit, without the file cache that the kernel gives up before anything
+    /// else.
     pub memory_used: Option<u64>,
     /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
     pub cpu_quota: Option<f64>,

@@ -44,8 +44,8 @@ impl Machine {
         node.memory_bytes != Some(0) && !is_larger(node) && self.nodes.iter().any(is_larger)
     }
 
-    /// What memory without cpus is, where it is faster than that of the nodes with cpus (HBM in flat mode): by firmware's figures, or by the
-    /// kernel's tiers. `None` for slower memory, and where nothing says which is faster.
+    /// What memory without cpus is, where it is faster than that of the nodes with cpus (HBM in flat mode): by
+    /// firmware's figures, or by the kernel's tiers. `None` for slower memory, and where nothing says which is faster.
     pub fn faster_memory(&self, node: &Node) -> Option<&'static str> {
         let rate = |node: &Node| node.hmat.iter().filter_map(|access| access.read_bandwidth).reduce(f64::max);
         let own = || self.nodes.iter().filter(|node| !node.cpus.is_empty());
