@@ -263,6 +263,19 @@ fn machine_doctor_and_check_agree_on_every_machine_of_the_field() {
     }
 }
 
+#[test]
+fn a_node_that_cuts_across_sockets_is_named_by_all() {
+    let mut files = Synth { sockets: 2, ..Synth::default() }.files();
+    for (node, cpus) in [(0, "0-5,8-13"), (1, "6-7,14-15")] {
+        files.insert(format!("{NODE}/node{node}/cpulist"), cpus.to_owned());
+    }
+    files.insert("proc/meminfo".to_owned(), "MemTotal: 16777216 kB\nMemAvailable: 16000000 kB\n".to_owned());
+    let said = said(&files);
+    said.agrees("a node that cuts across sockets");
+    let facts: Vec<DisputedFact> = said.machine.contradictions.iter().map(|found| found.fact).collect();
+    assert_eq!(facts, [DisputedFact::NodeAndSocket { node: 0, socket: 1 }]);
+}
+
 /// The modules of a server of 8 channels: of each the configured speed in MT/s, all rated at 3200, and the size in GiB.
 fn with_modules(machine: &mut Machine, modules: &[(Option<f64>, u64)]) {
     let slot = |n: usize| {

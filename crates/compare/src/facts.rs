@@ -42,7 +42,7 @@ pub(crate) fn facts(run: &Run) -> Vec<FactValue> {
         (Fact::Smt, system.smt_control.clone()),
         (Fact::Caches, caches(machine)),
         (Fact::Memory, bytes(rounded(system.memory_bytes))),
-        (Fact::Dimms, modules(&machine.dimms)),
+        (Fact::Dimms, modules(machine.dimms.iter().chain(&machine.cxl_modules))),
         (Fact::Nodes, Some(machine.allowed_nodes.to_string())),
         (Fact::Firmware, system.bios.clone()),
         (Fact::Hypervisor, system.hypervisor.clone()),
@@ -94,9 +94,9 @@ fn caches(machine: &Machine) -> Option<String> {
 }
 
 /// The populated slots: modules that are alike are counted.
-fn modules(dimms: &[Dimm]) -> Option<String> {
+fn modules<'a>(dimms: impl Iterator<Item = &'a Dimm>) -> Option<String> {
     let mut kinds: Vec<(String, usize)> = Vec::new();
-    for dimm in dimms.iter().filter(|dimm| dimm.populated) {
+    for dimm in dimms.filter(|dimm| dimm.populated) {
         let speed = dimm.configured_transfers.or(dimm.rated_transfers);
         let parts = [
             dimm.bytes.map(|bytes| Bytes(bytes).to_string()),

@@ -28,12 +28,12 @@ pub(crate) fn is_of_private_caches(labels: &Labels, machine: &Machine) -> bool {
     alike.peek().is_some() && alike.all(is_private)
 }
 
-/// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus; `None`
-/// of what has no tier.
+/// The role of a tier: a cache by its level, local memory, that of another node, or that of a node without cpus (`far`,
+/// `HBM`, `faster`); `None` of what has no tier.
 pub(crate) fn role(labels: &Labels) -> Option<&str> {
     let tier = labels.get(Labels::TIER)?;
     Some(match tier {
-        _ if tier.starts_with("far ") => "far",
+        _ if Labels::is_without_cpus(tier) => tier.split(' ').next()?,
         _ if tier.starts_with("DRAM node ") => "remote",
         _ => tier,
     })

@@ -48,7 +48,7 @@ pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Ver
 /// Whether memory answers, and no cache.
 fn of_memory(step: &Step, machine: &Machine) -> bool {
     if let Some(tier) = step.labels.get(Labels::TIER) {
-        return tier.starts_with("DRAM") || tier.starts_with("far ");
+        return tier.starts_with("DRAM") || Labels::is_without_cpus(tier);
     }
     let streams = streams(&step.setup);
     let caches = machine.reachable_cache_bytes(&streams.iter().map(|(cpu, _)| *cpu).collect());

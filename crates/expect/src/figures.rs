@@ -198,7 +198,7 @@ fn tier(labels: &Labels, from: &IdSet, machine: &Machine) -> Option<(String, Dis
     let tier = labels.get(Labels::TIER).filter(|_| labels.is_for(Purpose::Ladder))?;
     Some(match tier {
         _ if tier.starts_with("DRAM node ") => (DRAM.to_owned(), Distance::Remote),
-        _ if tier.starts_with("far node ") => (DRAM.to_owned(), Distance::Far),
+        _ if Labels::is_without_cpus(tier) => (DRAM.to_owned(), Distance::Far),
         // Tiers in base pages and caches in front of memory have no name here.
         _ => (TIERS.iter().find(|name| name.eq_ignore_ascii_case(tier))?.to_string(), Distance::Local),
     })

@@ -286,7 +286,7 @@ fn memory(labels: &Labels, seen: &Observation, home: &IdSet, machine: &Machine) 
     match tier {
         "DRAM" => Some((Distance::Local, "DRAM".to_owned(), nodes)),
         _ if tier.starts_with("DRAM node ") => Some((Distance::Remote, tier.to_owned(), nodes)),
-        _ if tier.starts_with("far node ") => Some((Distance::Far, tier.to_owned(), nodes)),
+        _ if Labels::is_without_cpus(tier) => Some((Distance::Far, tier.to_owned(), nodes)),
         _ => None,
     }
 }

@@ -52,5 +52,5 @@ fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scen
 
 /// Whether a tier is memory and no cache: that of the own node, of another, or of a node without cpus.
 fn is_memory(tier: &str) -> bool {
-    ["DRAM", "far node "].iter().any(|word| tier.starts_with(word))
+    tier.starts_with("DRAM") || Labels::is_without_cpus(tier)
 }

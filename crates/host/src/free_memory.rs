@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tiermark_engine::admit::{Fresh, Pool};
-use tiermark_model::{KIB, Machine, Node, NodeId};
+use tiermark_model::{HugePool, KIB, Machine, Node, NodeId};
 
 /// Where the numbers are read.
 #[derive(Debug, Clone)]
@@ -36,7 +36,9 @@ impl FreeMemory {
         let Ok(entries) = fs::read_dir(self.root.join("sys/kernel/mm/hugepages")) else { return BTreeMap::new() };
         let pool = |name: String| {
             let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-            let free = self.number(&format!("sys/kernel/mm/hugepages/{name}/free_hugepages"))?;
+            let count = |what: &str| self.number(&format!("sys/kernel/mm/hugepages/{name}/{what}_hugepages"));
+            let (free, promised) = (count("free")?, count("resv").unwrap_or_default());
+            let free = HugePool { free, promised, ..HugePool::default() }.available();
             let of_part =
                 |part| self.number(&format!("sys/devices/system/node/node{part}/hugepages/{name}/free_hugepages"));
             let of_node = |node: &Node| Some((node.id, node.kernel_ids().iter().map(of_part).sum::<Option<u64>>()?));
@@ -195,7 +197,8 @@ mod tests {
     fn pools_are_counted_by_machine_and_by_node() {
         let dir = tree(&[
             ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "5\n"),
-            ("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "1\n"),
+            ("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "4\n"),
+            ("sys/kernel/mm/hugepages/hugepages-1048576kB/resv_hugepages", "3\n"),
             ("sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages", "2\n"),
             ("sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "3\n"),
         ]);

@@ -180,6 +180,7 @@ fn brief(machine: &Machine) -> Machine {
         core_limits: None,
         caches: Vec::new(),
         dimms: Vec::new(),
+        cxl_modules: Vec::new(),
         theoretical_peak: None,
         theoretical_link: None,
         unseen: Vec::new(),

@@ -76,7 +76,8 @@ pub(crate) fn read(reader: &Reader<'_>) -> Limits {
     let memory = place(&mounts, &groups, "memory");
     let cpu = place(&mounts, &groups, "cpu");
     let cpuset = place(&mounts, &groups, "cpuset");
-    let cgroup = memory.as_ref().or(cpu.as_ref()).map(|place| group(reader, place, cpu.as_ref()));
+    let place = memory.as_ref().or(cpu.as_ref()).or(cpuset.as_ref());
+    let cgroup = place.map(|place| group(reader, place, cpu.as_ref()));
     let ids = |what: &str| cpuset.as_ref().and_then(|place| cpuset_ids(reader, place, what));
     Limits { cgroup, cpus: ids("cpus"), nodes: ids("mems") }
 }
@@ -192,12 +193,14 @@ fn dirs(mount: &Mount, path: &str) -> Vec<String> {
 /// A limit of memory, and the directory of the group that has it.
 struct MemoryLimit<'a> {
     bytes: u64,
+    used: Option<u64>,
     throttles: bool,
     dir: &'a str,
     file: &'static str,
 }
 
-/// The smallest limit along the path: one at which the kernel kills (`memory.max`), or slows allocations down (`memory.high`).
+/// The limit along the path that leaves least: one at which the kernel kills (`memory.max`), or slows allocations down
+/// (`memory.high`).
 fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<MemoryLimit<'a>> {
     let files: &[(&'static str, bool)] = match place.version {
         2 => &[("memory.max", false), ("memory.high", true)],
@@ -210,10 +213,22 @@ fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Me
         if bytes.is_none() {
             reader.malformed(&path, &text, "is not a memory limit");
         }
-        Some(MemoryLimit { bytes: bytes.filter(|bytes| *bytes < NO_LIMIT)?, throttles, dir, file })
+        let bytes = bytes.filter(|bytes| *bytes < NO_LIMIT)?;
+        Some(MemoryLimit { bytes, used: memory_used(reader, place.version, dir), throttles, dir, file })
     };
     let limits = place.dirs.iter().flat_map(|dir| files.iter().filter_map(move |file| limit(dir, *file)));
-    limits.min_by_key(|limit| (limit.bytes, limit.throttles))
+    let left = |limit: &MemoryLimit<'_>| limit.bytes.saturating_sub(limit.used.unwrap_or_default());
+    limits.min_by_key(|limit| (left(limit), limit.bytes, limit.throttles))
+}
+
+/// Memory that a group uses, without the file cache that the kernel gives up before anything else.
+fn memory_used(reader: &Reader<'_>, version: u32, dir: &str) -> Option<u64> {
+    let (usage, cache) = match version {
+        2 => ("memory.current", "inactive_file"),
+        _ => ("memory.usage_in_bytes", "total_inactive_file"),
+    };
+    let used = reader.number::<u64>(&format!("{dir}/{usage}"))?;
+    Some(used.saturating_sub(count(reader, &format!("{dir}/memory.stat"), cache).unwrap_or_default()))
 }
 
 /// A count in a file of `name 123` lines, such as `memory.events` and `cpu.stat`.
@@ -225,7 +240,6 @@ fn count(reader: &Reader<'_>, path: &str, name: &str) -> Option<u64> {
 /// The group of this process, with its limits and what the kernel did because of them.
 fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_>>) -> Cgroup {
     let limit = memory_limit(reader, place);
-    let usage = if place.version == 2 { "memory.current" } else { "memory.usage_in_bytes" };
     let quota = cpu.and_then(|cpu| cpu_quota(reader, cpu));
     let quota_dir = quota.as_ref().map(|quota| quota.dir).or_else(|| Some(cpu?.dirs.first()?.as_str()));
     let throttled = memory_throttled(reader, place);
@@ -242,7 +256,7 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
         limit_throttles: limit.as_ref().is_some_and(|limit| limit.throttles),
         memory_kills: limit.as_ref().and_then(|limit| memory_kills(reader, place.version, limit.dir)),
         memory_throttled: throttled.map(|(times, _)| times),
-        memory_used: limit.and_then(|limit| reader.number(&format!("{}/{usage}", limit.dir))),
+        memory_used: limit.and_then(|limit| limit.used),
         cpu_throttled: quota_dir.and_then(|dir| count(reader, &format!("{dir}/cpu.stat"), "nr_throttled")),
         cpu_quota: quota.map(|quota| quota.cpus),
         files,

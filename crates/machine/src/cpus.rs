@@ -13,8 +13,8 @@ pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
 /// Ids above this are refused where nothing but a list names them: the largest `NR_CPUS` any kernel is built with.
 const MAX_BARE_CPUS: u32 = 8192;
 
-/// Threads of a core at most: POWER has eight.
-const MOST_THREADS: usize = 8;
+/// Cpus of a package for each one with another package id that show this one to be wrong.
+const MANY: usize = 3;
 
 /// Online cpus and offline ones.
 pub(crate) struct CpuSets {
@@ -116,22 +116,21 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuT
     }
 }
 
-/// The kernel's package id of each cpu; of threads that share a core, the id that most cpus with the same set of the package have: no
-/// core is in two packages.
+/// The kernel's package id of each cpu: its own, unless three times as many cpus with the same set of the package have
+/// another. A set that is about evenly divided is wrong itself.
 fn packages(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, i64> {
     let own = |place: &CpuTopology| place.package.unwrap_or(-1);
-    let mut holders: HashMap<(&IdSet, i64), usize> = HashMap::new();
+    let mut holders: HashMap<&IdSet, BTreeMap<i64, usize>> = HashMap::new();
     for place in places.values() {
-        place.package_cpus.iter().for_each(|set| *holders.entry((set, own(place))).or_default() += 1);
+        let ids = place.package_cpus.iter().map(|set| (set, own(place)));
+        ids.for_each(|(set, id)| *holders.entry(set).or_default().entry(id).or_default() += 1);
     }
     let of = |place: &CpuTopology| {
-        let core = place.siblings.iter().filter(|set| set.len() <= MOST_THREADS).flat_map(IdSet::iter);
-        let ids = core.filter_map(|cpu| places.get(&cpu)).map(own);
-        let count = |id: i64| holders.get(&(place.package_cpus.as_ref()?, id)).copied();
-        // Its own id wins a draw.
-        ids.max_by_key(|id| (count(*id), *id == own(place))).unwrap_or_else(|| own(place))
+        let ids = holders.get(place.package_cpus.as_ref()?)?;
+        let (most, count) = ids.iter().max_by_key(|(_, count)| **count)?;
+        (*count >= MANY * ids.get(&own(place))?).then_some(*most)
     };
-    places.iter().map(|(id, place)| (*id, of(place))).collect()
+    places.iter().map(|(id, place)| (*id, of(place).unwrap_or_else(|| own(place)))).collect()
 }
 
 /// The socket of each cpu: the kernel's package id if these differ between packages, else packages are numbered.

@@ -8,7 +8,9 @@ use crate::identity::Identity;
 use crate::live::LiveFacts;
 use crate::reader::Reader;
 use crate::root::Root;
-use crate::{caches, cgroup, core_limits, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system};
+use crate::{
+    caches, cgroup, core_limits, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system, totals,
+};
 
 /// Twice as many as a kernel can be built for (NR_CPUS): the description of each holds sets of all of them.
 const MOST_CPUS: usize = 2 * 8192;
@@ -54,8 +56,9 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let mut system = system::read(&reader, live, &info.model, &board, &online);
     if system.hypervisor.is_none() {
         name_by_firmware(&mut info.model, &board);
+        nodes::dispute_sockets(&reader, &nodes, &cpus);
     }
-    nodes::settle_memory(&reader, &nodes, &board.dimms, &mut system);
+    totals::settle_memory(&reader, &nodes, totals::Modules::of(&board.dimms, &board.cxl_modules), &mut system);
 
     let status = Status::read(&reader);
     let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());
@@ -92,6 +95,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         nodes,
         page_bytes,
         dimms: board.dimms,
+        cxl_modules: board.cxl_modules,
         theoretical_peak,
         theoretical_link,
         system,

@@ -38,6 +38,7 @@ mod stat;
 mod swaps;
 pub mod synth;
 mod system;
+mod totals;
 mod virt;
 
 pub use capture::{CaptureSummary, capture};

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::machine as messages;
 use tiermark_model::{
-    Bytes, CacheIndexing, Cpu, Dimm, DisputedFact, HmatAccess, HugePool, IdSet, Node, NodeId, SideCache, System,
-    WritePolicy,
+    CacheIndexing, Cpu, DisputedFact, HmatAccess, HugePool, IdSet, Node, NodeId, SideCache, WritePolicy,
 };
 
-use crate::dmi;
-use crate::reader::{Reader, Says};
+use crate::reader::Reader;
 
 const NODE_DIR: &str = "sys/devices/system/node";
 const TIER_DIR: &str = "sys/devices/virtual/memory_tiering";
@@ -23,7 +21,9 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
     let ids = node_ids(reader);
     if ids.is_empty() {
-        return vec![whole_machine(reader, online)];
+        let mut nodes = vec![whole_machine(reader, online)];
+        promised_pages(reader, &mut nodes);
+        return nodes;
     }
     let nodes = ids.iter().map(|id| node(reader, &ids, &online, id)).collect();
     let mut nodes = join_emulated(reader, nodes);
@@ -37,6 +37,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     dispute_distances(reader, &nodes);
     tiers(reader, &mut nodes);
     global_pools(reader, &mut nodes);
+    promised_pages(reader, &mut nodes);
     nodes
 }
 
@@ -54,7 +55,7 @@ fn whole_machine(reader: &Reader<'_>, cpus: IdSet) -> Node {
         cpus,
         memory_bytes: bytes("MemTotal"),
         free_bytes: free(&bytes),
-        huge_pages: pools(reader, "sys/kernel/mm/hugepages"),
+        huge_pages: pools(reader, POOLS),
         ..Node::default()
     }
 }
@@ -242,70 +243,23 @@ fn unclaimed(reader: &Reader<'_>, nodes: &mut [Node], online: &IdSet) {
     }
 }
 
-/// Settles the memory of the machine where its views differ: a container's `/proc/meminfo` shows the container's limit, and the node of
-/// a guest may not count memory that was added while it ran. Memory can be hidden, but not invented: the larger sum holds, unless the
-/// memory modules are for the smaller one.
-pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], dimms: &[Dimm], system: &mut System) {
-    let is_real = system.hypervisor.is_none() && nodes.iter().all(|node| !node.is_memory_only());
-    let modules = Modules::of(dimms).filter(|_| is_real);
-    let sum = |of: fn(&Node) -> Option<u64>| nodes.iter().map(of).sum::<Option<u64>>();
-    if let Some((by_node, total)) = sum(|node| node.memory_bytes).zip(system.memory_bytes)
-        // Rounding and memory that belongs to no node stay far below a tenth.
-        && by_node.abs_diff(total) > total / 10
-    {
-        const MEMINFO: &str = "/proc/meminfo";
-        let (by_nodes, by_machine) = (Bytes(by_node), Bytes(total));
-        let (node, whole): (Says<'_>, Says<'_>) = (("the nodes' meminfo", &by_nodes), (MEMINFO, &by_machine));
-        let backs = |bytes: u64| modules.as_ref().is_some_and(|modules| modules.back(bytes));
-        let nodes_hold = by_node > total && (backs(by_node) || !backs(total)) || backs(by_node) && !backs(total);
-        let (used, set_aside) = if nodes_hold { (node, whole) } else { (whole, node) };
-        reader.contradict(DisputedFact::Memory, used, set_aside);
-        if nodes_hold {
-            system.memory_bytes = Some(by_node);
-            system.available_bytes = sum(|node| node.free_bytes);
-        }
+/// Names the first node and socket that cut across each other: a node is a part of a socket, or has whole ones. The
+/// sockets of a guest are made up, and a wrong package of a cpu is named itself.
+pub(crate) fn dispute_sockets(reader: &Reader<'_>, nodes: &[Node], cpus: &[Cpu]) {
+    let is_package = |fact: &DisputedFact| matches!(fact, DisputedFact::Package { .. });
+    if reader.contradictions().iter().any(|found| is_package(&found.fact)) {
+        return;
     }
-    if let Some((total, available)) = system.memory_bytes.zip(system.available_bytes).filter(|(all, some)| some > all) {
-        let (total_is, available_is) = (Bytes(total), Bytes(available));
-        reader.contradict(DisputedFact::AvailableMemory, ("MemTotal", &total_is), ("MemAvailable", &available_is));
-        system.available_bytes = Some(total);
-    }
-    if let Some((modules, total)) = modules.zip(system.memory_bytes).filter(|(modules, total)| !modules.back(*total)) {
-        let said = Bytes(modules.dram);
-        reader.contradict(DisputedFact::Modules, ("the kernel", &Bytes(total)), ("SMBIOS", &said));
-    }
-}
-
-/// Bytes of the machine's memory modules.
-struct Modules {
-    dram: u64,
-    /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache.
-    all: u64,
-    /// The smallest module of DRAM, where there are several.
-    smallest: Option<u64>,
-}
-
-/// Share of the modules that the kernel keeps for its own descriptions of pages, with room to spare: 1.6 % at 4 KiB.
-const OWN_SHARE: u64 = 50;
-
-impl Modules {
-    fn of(dimms: &[Dimm]) -> Option<Self> {
-        let populated: Vec<u64> = dimms.iter().filter(|dimm| dimm.populated).filter_map(|dimm| dimm.bytes).collect();
-        let smallest = populated.iter().min().copied().filter(|_| populated.len() > 1);
-        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all: dmi::bytes_of_all(dimms)?, smallest })
-    }
-
-    /// Whether so much is missing that it is a module: firmware maps a faulty one out, and `mem=` leaves memory unused. What
-    /// firmware and graphics keep is less than most of a module.
-    fn lack_one(&self, total: u64) -> bool {
-        let missing = self.dram.saturating_sub(total).saturating_sub(self.dram / OWN_SHARE);
-        self.all == self.dram && self.smallest.is_some_and(|bytes| missing >= bytes / 4 * 3)
-    }
-
-    /// Whether a total that the kernel manages can be of these modules: it is no more than they hold, and firmware and the kernel itself
-    /// keep less than a third.
-    fn back(&self, total: u64) -> bool {
-        total <= self.all && self.dram / 3 * 2 <= total && !self.lack_one(total)
+    let mut sockets: BTreeMap<u32, IdSet> = BTreeMap::new();
+    cpus.iter().for_each(|cpu| sockets.entry(cpu.socket).or_default().insert(cpu.id));
+    let cuts = |node: &IdSet, socket: &IdSet| {
+        let both = node.intersection(socket);
+        !both.is_empty() && both != *node && both != *socket
+    };
+    let mut pairs = nodes.iter().flat_map(|node| sockets.iter().map(move |(id, socket)| (node, *id, socket)));
+    if let Some((node, socket, cpus)) = pairs.find(|(node, _, socket)| cuts(&node.cpus, socket)) {
+        let fact = DisputedFact::NodeAndSocket { node: node.id, socket };
+        reader.contradict(fact, ("the node's cpulist", &node.cpus), ("physical_package_id", cpus));
     }
 }
 
@@ -318,6 +272,9 @@ fn tiers(reader: &Reader<'_>, nodes: &mut [Node]) {
     }
 }
 
+/// The pools of the whole machine.
+const POOLS: &str = "sys/kernel/mm/hugepages";
+
 /// Pools of all sizes in a directory of `hugepages-NkB`.
 fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
     let sizes = reader.page_sizes(dir).into_iter();
@@ -328,6 +285,7 @@ fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
                 page_bytes,
                 total: count("nr_hugepages")?,
                 free: count("free_hugepages").unwrap_or_default(),
+                promised: 0,
             })
         })
         .collect()
@@ -338,7 +296,7 @@ fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
     if nodes.iter().any(|node| !node.huge_pages.is_empty()) {
         return;
     }
-    let totals = pools(reader, "sys/kernel/mm/hugepages");
+    let totals = pools(reader, POOLS);
     if nodes.len() > 1 && totals.iter().any(|pool| pool.total > 0) {
         reader.refuse(messages::node_huge_pages_unknown());
     }
@@ -347,45 +305,17 @@ fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modules_back_a_total_that_they_can_hold() {
-        let dimm = |gib: u64, kind: &str| Dimm {
-            populated: true,
-            bytes: Some(gib << 30),
-            kind: Some(kind.to_owned()),
-            ..Dimm::default()
-        };
-        let back = |dimms: &[Dimm], gib: u64| Modules::of(dimms).is_some_and(|modules| modules.back(gib << 30));
-        let ddr = vec![dimm(32, "DDR4"); 8];
-        assert!(back(&ddr, 251) && !back(&ddr, 858) && !back(&ddr, 125), "256 GiB");
-        assert!(!back(&ddr, 220), "a module of 32 GiB is mapped out");
-        // Firmware, graphics and a crash kernel keep less than a module.
-        assert!(back(&vec![dimm(8, "DDR4"); 2], 12) && back(&[dimm(16, "DDR5")], 11) && back(&ddr, 230));
-        let memory_mode = [vec![dimm(32, "DDR4"); 6], vec![dimm(128, "Logical non-volatile device"); 4]].concat();
-        assert!(back(&memory_mode, 504), "the non-volatile modules are the memory, DRAM is their cache");
-    }
-
-    #[test]
-    fn modules_decide_between_two_totals() {
-        let settled = |nodes: u64, meminfo: u64, modules: u64| {
-            let root = crate::Root::from_files("test", Vec::<(String, String)>::new());
-            let node = Node { memory_bytes: Some(nodes << 30), cpus: (0..4).collect(), ..Node::default() };
-            let dimm =
-                Dimm { populated: true, bytes: Some(modules << 30), kind: Some("DDR5".into()), ..Dimm::default() };
-            let mut system = System { memory_bytes: Some(meminfo << 30), ..System::default() };
-            let reader = Reader::new(&root);
-            settle_memory(&reader, &[node], &[dimm], &mut system);
-            let misleads = reader.contradictions().iter().any(|found| found.fact.misleads());
-            (system.memory_bytes.map(|bytes| bytes >> 30), misleads)
-        };
-        assert_eq!(settled(220, 858, 224), (Some(220), false), "two of three agree");
-        assert_eq!(settled(220, 251, 256), (Some(251), false));
-        assert_eq!(settled(251, 4, 256), (Some(251), false), "a container's limit");
-        assert_eq!(settled(220, 858, 0), (Some(858), false), "nothing else decides");
-        assert_eq!(settled(120, 120, 256), (Some(120), true), "half of the modules' memory is missing");
+/// Free pages that are promised to programs, which the kernel counts for the whole machine: they are taken from the
+/// nodes with most.
+fn promised_pages(reader: &Reader<'_>, nodes: &mut [Node]) {
+    for (page_bytes, name) in reader.page_sizes(POOLS) {
+        let mut promised = reader.count_of(&format!("{POOLS}/{name}/resv_hugepages"), page_bytes).unwrap_or_default();
+        let pools = nodes.iter_mut().flat_map(|node| &mut node.huge_pages);
+        let mut pools: Vec<&mut HugePool> = pools.filter(|pool| pool.page_bytes == page_bytes).collect();
+        pools.sort_by_key(|pool| std::cmp::Reverse(pool.free));
+        for pool in pools {
+            pool.promised = promised.min(pool.free);
+            promised -= pool.promised;
+        }
     }
 }

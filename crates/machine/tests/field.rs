@@ -182,7 +182,11 @@ fn ids_that_join_caches_of_two_packages_or_sizes_mean_nothing() {
 #[test]
 fn packages_with_two_numbers_are_named() {
     let m = changed(&[("sys/devices/system/cpu/cpu2/topology/physical_package_id", "7")]);
-    assert!(said(&m, DisputedFact::Package { cpu: 0 }).is_some(), "{:?}", m.contradictions);
+    assert_eq!(said(&m, DisputedFact::Package { cpu: 2 }), Some(["that of cpus 0-3", "that of cpus 2"]));
+    assert_eq!((m.sockets(), m.cpu(2).unwrap().socket), (ids("0-1"), 0), "a wrong number makes no socket");
+    let taken = changed(&[("sys/devices/system/cpu/cpu2/topology/physical_package_id", "1")]);
+    assert_eq!(taken.cpu(2).unwrap().socket, 0);
+    assert!(taken.contradictions.iter().any(|found| found.fact == DisputedFact::Package { cpu: 2 }));
 }
 
 #[test]

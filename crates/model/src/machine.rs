@@ -42,8 +42,11 @@ pub struct Machine {
     pub nodes: Vec<Node>,
     /// Base page size in bytes.
     pub page_bytes: u64,
-    /// Memory modules, empty where SMBIOS cannot be read.
+    /// Memory modules in the processors' channels, empty where SMBIOS cannot be read.
     pub dimms: Vec<Dimm>,
+    /// Memory modules on CXL cards, which no channel of a processor has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cxl_modules: Vec<Dimm>,
     /// The theoretical peak of the memory channels, where it can be computed.
     pub theoretical_peak: Option<TheoreticalPeak>,
     /// What the links between two sockets carry at most in one direction, where the processors' family is known.
@@ -272,12 +275,21 @@ pub struct HugePool {
     pub total: u64,
     /// Pages free.
     pub free: u64,
+    /// Free pages that programs mapped and did not touch yet: nobody else can have them. The kernel counts them for all
+    /// nodes together; here they are of the nodes with most free pages.
+    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    pub promised: u64,
 }
 
 impl HugePool {
-    /// Bytes of its pages that nothing uses.
-    pub fn free_bytes(&self) -> u64 {
-        self.free.saturating_mul(self.page_bytes)
+    /// Pages that a program can have.
+    pub fn available(&self) -> u64 {
+        self.free.saturating_sub(self.promised)
+    }
+
+    /// Bytes of these.
+    pub fn available_bytes(&self) -> u64 {
+        self.available().saturating_mul(self.page_bytes)
     }
 }
 
@@ -347,6 +359,7 @@ impl MemoryChannels {
 pub struct MemoryChannels {
     /// Channels that hold a module.
     pub populated: u32,
-    /// Channels that the processors have; `None` for families that are not known.
+    /// Channels that the processors have; for families that are not known, those that the board has slots for. `None`
+    /// in documents of versions that did not count the slots.
     pub most: Option<u32>,
 }

@@ -297,7 +297,7 @@ pub struct Disturbance {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn is_zero(count: &u64) -> bool {
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

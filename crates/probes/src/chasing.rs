@@ -106,7 +106,7 @@ pub(crate) fn pages_to_be_had(machine: &Machine, free: u64) -> Vec<PageKind> {
     if default_page(machine) == PageKind::Thp {
         pages.push(PageKind::Thp);
     }
-    let pools = machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(|pool| pool.free > free);
+    let pools = machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(|pool| pool.available() > free);
     let mut huge: Vec<u64> = pools.map(|pool| pool.page_bytes).collect();
     huge.sort_unstable();
     huge.dedup();

@@ -29,7 +29,9 @@ pub(crate) fn quiet_cpu(machine: &Machine, cpus: &IdSet) -> Option<CpuId> {
 pub(crate) fn memory_name(machine: &Machine, cpu: CpuId, node: NodeId) -> String {
     match machine.node(node) {
         _ if machine.node_of(cpu) == Some(node) => "DRAM".to_owned(),
-        Some(bare) if bare.is_memory_only() => format!("far node {node}"),
+        Some(bare) if bare.is_memory_only() => {
+            format!("{} node {node}", machine.faster_memory(bare).unwrap_or("far"))
+        }
         _ => format!("DRAM node {node}"),
     }
 }
@@ -166,6 +168,25 @@ mod tests {
         }
         assert_eq!(quiet_cpu(&machine, &machine.online()), Some(6));
         assert_eq!(quiet_cpu(&machine, &"0-3".parse().unwrap()), Some(1));
+    }
+
+    #[test]
+    fn memory_that_is_faster_than_dram_is_not_called_far() {
+        let dram = |machine: &mut Machine| {
+            let access = tiermark_model::HmatAccess { read_bandwidth: Some(250e9), ..Default::default() };
+            machine.nodes[0].hmat = vec![access];
+        };
+        let fast = MemoryNode { bytes: 8 << 30, distance: 13, tier: 4, latency_ns: 120, bandwidth_mbs: 400_000 };
+        let slow = MemoryNode { bandwidth_mbs: 40_000, ..fast.clone() };
+        let above = MemoryNode { tier: 3, bandwidth_mbs: 0, ..fast.clone() };
+        let mut machine = machine(vec![fast, slow, above]);
+        assert_eq!(memory_name(&machine, 0, 2), "far node 2", "nothing is said of DRAM");
+        dram(&mut machine);
+        let named = |machine: &Machine| [2, 3, 4].map(|node| memory_name(machine, 0, node));
+        assert_eq!(named(&machine), ["faster node 2", "far node 3", "faster node 4"]);
+        machine.dimms = vec![tiermark_model::Dimm { populated: true, kind: Some("HBM2".into()), ..Default::default() }];
+        assert_eq!(named(&machine), ["HBM node 2", "far node 3", "HBM node 4"]);
+        assert!(named(&machine).iter().all(|tier| tiermark_model::Labels::is_without_cpus(tier)));
     }
 
     #[test]

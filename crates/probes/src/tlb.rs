@@ -6,8 +6,8 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
-    Request, Step, Unit,
+    Bytes, ChainLayout, Effort, Finding, HugePool, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose,
+    Quantity, Refusal, Request, Step, Unit,
 };
 
 use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_on};
@@ -170,7 +170,7 @@ impl<'a> TlbPlanner<'a> {
         let reserved = match page {
             PageKind::Huge(bytes) => {
                 let pools = self.lab.machine.nodes.iter().flat_map(|n| &n.huge_pages);
-                pools.filter(|pool| pool.page_bytes == bytes).map(|pool| pool.free).max().unwrap_or(0)
+                pools.filter(|pool| pool.page_bytes == bytes).map(HugePool::available).max().unwrap_or(0)
             }
             _ => u64::MAX,
         };

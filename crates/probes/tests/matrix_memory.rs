@@ -38,7 +38,7 @@ fn server(gib: u64) -> Machine {
 
 fn pools(mut machine: Machine, free: [u64; 2], page: u64) -> Machine {
     for (node, free) in machine.nodes.iter_mut().zip(free) {
-        node.huge_pages = vec![HugePool { page_bytes: page, total: free, free }];
+        node.huge_pages = vec![HugePool { page_bytes: page, total: free, free, promised: 0 }];
     }
     machine
 }

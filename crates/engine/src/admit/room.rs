@@ -25,7 +25,7 @@ pub struct Fresh {
     pub pools: BTreeMap<u64, Pool>,
 }
 
-/// Free pages of one size.
+/// Free pages of one size that are not promised to other programs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pool {
     /// On the machine.
@@ -41,8 +41,8 @@ impl Fresh {
         for node in &machine.nodes {
             for found in &node.huge_pages {
                 let pool = pools.entry(found.page_bytes).or_default();
-                pool.free += found.free;
-                pool.nodes.insert(node.id, found.free);
+                pool.free += found.available();
+                pool.nodes.insert(node.id, found.available());
             }
         }
         let group =
@@ -265,7 +265,7 @@ mod tests {
         let page = PageKind::Huge(2 * MIB);
         let mut machine = two_nodes();
         for (node, free) in [(0, 2), (1, 4)] {
-            machine.nodes[node].huge_pages = vec![HugePool { page_bytes: 2 * MIB, total: 9, free }];
+            machine.nodes[node].huge_pages = vec![HugePool { page_bytes: 2 * MIB, total: 9, free, promised: 0 }];
         }
         let fresh = Fresh::discovered(&machine);
         assert_eq!(admit(&setup(&[(4 * MIB, "0", page)]), &two_nodes(), &fresh), Ok(()));

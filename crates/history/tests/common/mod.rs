@@ -70,7 +70,7 @@ fn machine() -> Machine {
             }],
             side_caches: Vec::new(),
             memory_tier: Some(4),
-            huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 16, free: 8 }],
+            huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 16, free: 8, promised: 0 }],
         }],
         page_bytes: 4096,
         dimms: vec![Dimm {
@@ -88,6 +88,7 @@ fn machine() -> Machine {
             part: Some("M321R2GA3BB6".into()),
             edac_label: Some("CPU_SrcID#0_MC#0_Chan#0_DIMM#0".into()),
         }],
+        cxl_modules: Vec::new(),
         theoretical_link: None,
         core_limits: None,
         theoretical_peak: Some(TheoreticalPeak {

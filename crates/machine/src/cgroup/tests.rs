@@ -10,7 +10,7 @@ fn limits(files: &[(&str, &str)]) -> Limits {
 }
 
 #[test]
-fn version_2_takes_the_smallest_limit_on_the_way_up() {
+fn version_2_takes_a_limit_on_the_way_up() {
     let limits = limits(&[
         ("proc/self/cgroup", "0::/a/b\n"),
         ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
@@ -43,7 +43,7 @@ fn a_limit_that_throttles_is_a_limit_as_one_that_kills() {
             ("sys/fs/cgroup/a/b/memory.max", max),
             ("sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 1\nmax 0\n"),
             ("sys/fs/cgroup/a/memory.high", high),
-            ("sys/fs/cgroup/a/memory.current", "4096\n"),
+            ("sys/fs/cgroup/a/memory.current", "100\n"),
             ("sys/fs/cgroup/a/memory.events", "low 0\nhigh 18233\nmax 0\n"),
             ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_usec 7\n"),
         ])
@@ -51,10 +51,34 @@ fn a_limit_that_throttles_is_a_limit_as_one_that_kills() {
         .unwrap()
     };
     let of = |group: &Cgroup| (group.memory_limit, group.limit_throttles, group.memory_used, group.memory_throttled);
-    assert_eq!(of(&files("max\n", "2048\n")), (Some(2048), true, Some(4096), Some(18233)));
+    assert_eq!(of(&files("max\n", "2048\n")), (Some(2048), true, Some(100), Some(18233)));
     assert_eq!(of(&files("1024\n", "2048\n")), (Some(1024), false, None, Some(18233)), "above a smaller limit too");
     assert_eq!(of(&files("max\n", "max\n")), (None, false, None, Some(1)));
     assert_eq!(files("max\n", "max\n").cpu_throttled, Some(4));
+}
+
+#[test]
+fn the_group_with_the_least_room_is_the_limit() {
+    let files = |used: &str, cache: &str| {
+        limits(&[
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "1000\n"),
+            ("sys/fs/cgroup/a/b/memory.current", "100\n"),
+            ("sys/fs/cgroup/a/memory.max", "9000\n"),
+            ("sys/fs/cgroup/a/memory.current", used),
+            ("sys/fs/cgroup/a/memory.stat", cache),
+            ("sys/fs/cgroup/a/memory.events", "oom_kill 7\n"),
+        ])
+        .cgroup
+        .unwrap()
+    };
+    let of = |group: Cgroup| (group.memory_limit, group.memory_left(), group.memory_kills, group.files.memory.unwrap());
+    let above = "/sys/fs/cgroup/a/memory.max".to_owned();
+    assert_eq!(of(files("8600\n", "anon 5\n")), (Some(9000), Some(400), Some(7), above));
+    // Inactive file cache is given up first.
+    let own = "/sys/fs/cgroup/a/b/memory.max".to_owned();
+    assert_eq!(of(files("8600\n", "inactive_file 600\n")), (Some(1000), Some(900), None, own));
 }
 
 #[test]
@@ -85,7 +109,7 @@ fn the_cpuset_file_system_of_old() {
         ("dev/cpuset/job/cpus", "4-7\n"),
     ]);
     assert_eq!(limits.cpus.unwrap().ids.to_string(), "4-7");
-    assert!(limits.cgroup.is_none());
+    assert_eq!(limits.cgroup.map(|group| (group.version, group.memory_limit)), Some((1, None)));
 }
 
 #[test]

@@ -1,31 +1,47 @@
 //! Which modules share a memory channel, by their slot names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::Dimm;
 
 /// Slots a channel has at most on any server board; a larger number behind the letter is not a slot's.
 const MAX_SLOTS_PER_CHANNEL: u32 = 3;
 
+/// A memory channel, by the names of its slots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Channel {
+    /// The processor that has it; empty where names do not say.
+    pub(super) socket: String,
+    /// What its slots share, and no slot of another channel of the processor has.
+    name: String,
+}
+
+impl Channel {
+    /// One that only its number tells from others.
+    pub(super) fn unnamed(number: usize) -> Self {
+        Self { socket: String::new(), name: number.to_string() }
+    }
+}
+
 /// How slots are named: what identifies the channel in a slot's locator and bank.
-type Pattern = fn(&str, &str) -> Option<String>;
+type Pattern = fn(&str, &str) -> Option<Channel>;
 
 /// Patterns seen on real boards, most explicit first.
-const PATTERNS: &[Pattern] = &[channel_word, core_and_dimm, dimm_letter];
+const PATTERNS: &[Pattern] = &[channel_word, core_and_dimm, dimm_letter, dimm_digits];
 
 /// The channel of each slot, by one pattern that fits all of them; `None` where no pattern does.
 ///
 /// A pattern fits when it reads every slot, and no two slots with the same names or more than three land in one channel.
-pub(super) fn by_slot(dimms: &[Dimm]) -> Option<Vec<String>> {
+pub(super) fn by_slot(dimms: &[Dimm]) -> Option<Vec<Channel>> {
     PATTERNS.iter().find_map(|pattern| {
-        let keys: Vec<String> = dimms
+        let keys: Vec<Channel> = dimms
             .iter()
             .map(|d| {
                 let (locator, bank) = (d.locator.as_deref().unwrap_or_default(), d.bank.as_deref().unwrap_or_default());
                 pattern(locator, bank)
             })
             .collect::<Option<_>>()?;
-        let mut slots: BTreeMap<&str, Vec<&Dimm>> = BTreeMap::new();
+        let mut slots: BTreeMap<&Channel, Vec<&Dimm>> = BTreeMap::new();
         for (key, dimm) in keys.iter().zip(dimms) {
             let taken = slots.entry(key).or_default();
             let same_names = |other: &&Dimm| other.locator == dimm.locator && other.bank == dimm.bank;
@@ -38,6 +54,13 @@ pub(super) fn by_slot(dimms: &[Dimm]) -> Option<Vec<String>> {
     })
 }
 
+/// The processors that have a module, by the channels of all slots: boards list the slots of a socket without a
+/// processor too.
+pub(super) fn sockets_in_use<'a>(channels: &'a [Channel], dimms: &[Dimm]) -> BTreeSet<&'a str> {
+    let filled = channels.iter().zip(dimms).filter(|(_, dimm)| dimm.populated);
+    filled.map(|(channel, _)| channel.socket.as_str()).collect()
+}
+
 /// Lower-case text in which every run of other characters is one space.
 fn words(text: &str) -> String {
     let spaced: String =
@@ -47,7 +70,7 @@ fn words(text: &str) -> String {
 
 /// `NODE 0 CHANNEL 1 DIMM 0`, `P0 CHANNEL A`, `P0_Node1_Channel2_Dimm0`, `Controller0-ChannelA-DIMM0`: all up to
 /// the channel's designator, and the processor that the other name may hold.
-fn channel_word(locator: &str, bank: &str) -> Option<String> {
+fn channel_word(locator: &str, bank: &str) -> Option<Channel> {
     let (named, other) = (words(bank), words(locator));
     let (named, other) = if named.contains("channel") { (named, other) } else { (other, named) };
     let at = named.find("channel")? + "channel".len();
@@ -56,7 +79,10 @@ fn channel_word(locator: &str, bank: &str) -> Option<String> {
     if designator.is_empty() || designator.starts_with("dimm") {
         return None;
     }
-    Some(format!("{} {designator} {}", without_slot(&named[..at]), processor(&other).unwrap_or_default()))
+    let before = without_slot(&named[..at]);
+    // Where both names have one, they may count processors from 0 and from 1.
+    let socket = processor(&other).or_else(|| processor(before)).unwrap_or_default();
+    Some(Channel { socket, name: format!("{before} {designator}") })
 }
 
 /// `a0 node0 channel` without its first word, which is the slot's own: a letter, no processor's, and digits.
@@ -67,20 +93,20 @@ fn without_slot(text: &str) -> &str {
 }
 
 /// `CPU0_C3D1`: channel 3, slot 1.
-fn core_and_dimm(locator: &str, _: &str) -> Option<String> {
+fn core_and_dimm(locator: &str, _: &str) -> Option<Channel> {
     let text = words(locator);
     let (before, last) = text.rsplit_once(' ')?;
     let (channel, slot) = last.strip_prefix('c')?.split_once('d')?;
     let number = |text: &str| text.parse::<u32>().ok();
     number(channel)?;
     number(slot)?;
-    Some(format!("{before} {channel}"))
+    Some(Channel { socket: processor(before).unwrap_or_default(), name: format!("{before} {channel}") })
 }
 
 /// `CPU0_DIMM_A1`, `P1-DIMMB2`, `DIMM_P0_C1`, `DIMM A1` in a bank that names the processor: the letter.
 ///
 /// Names without the word DIMM (`A1` to `A12`) are not read: there the letter is the socket.
-fn dimm_letter(locator: &str, bank: &str) -> Option<String> {
+fn dimm_letter(locator: &str, bank: &str) -> Option<Channel> {
     let text = words(locator);
     let at = text.find("dimm")?;
     let tail = text[at + "dimm".len()..].trim_start();
@@ -91,8 +117,18 @@ fn dimm_letter(locator: &str, bank: &str) -> Option<String> {
         return None;
     }
     let before = format!("{} {}", &text[..at], &tail[..tail.len() - last.len()]);
-    let socket = processor(&words(bank)).unwrap_or_default();
-    Some(format!("{} {letter} {socket}", before.trim()))
+    // Firmware may leave out the bank of an empty slot.
+    let socket = processor(before.trim()).or_else(|| processor(&words(bank))).unwrap_or_default();
+    Some(Channel { socket, name: format!("{} {letter}", before.trim()) })
+}
+
+/// `DIMM010`: socket 0, channel 1, slot 0, as on boards with Kunpeng processors.
+fn dimm_digits(locator: &str, _: &str) -> Option<Channel> {
+    let text = words(locator);
+    let digits = text.split(' ').next()?.strip_prefix("dimm")?;
+    let [socket, channel, slot] =
+        <[u8; 3]>::try_from(digits.as_bytes()).ok()?.map(|digit| char::from(digit).to_digit(10));
+    (slot? < MAX_SLOTS_PER_CHANNEL).then_some(Channel { socket: socket?.to_string(), name: channel?.to_string() })
 }
 
 /// Words for a processor, before its number.
@@ -154,6 +190,12 @@ mod tests {
             ([("DIMM_P0_A0", "CHANNEL A"), ("DIMM_P1_A0", "CHANNEL A")], Some(2)),
             ([("DIMM_A1", "A0_Node0_Channel0_Dimm0"), ("DIMM_A2", "A1_Node0_Channel0_Dimm1")], Some(1)),
             ([("DIMM_A1", "A0_Node0_Channel0_Dimm0"), ("DIMM_E1", "E0_Node1_Channel0_Dimm0")], Some(2)),
+            ([("DIMM_P0_A0", "P0 A"), ("DIMM_P0_A1", "")], Some(1)),
+            ([("DIMM_P0_A0", ""), ("DIMM_P0_H1", "")], Some(2)),
+            ([("P0_NODE0_CHANNEL0_DIMM0", ""), ("P0_NODE0_CHANNEL1_DIMM0", "")], Some(2)),
+            ([("DIMM000 J11", ""), ("DIMM001 J12", "")], Some(1)),
+            ([("DIMM010", ""), ("DIMM110", "")], Some(2)),
+            ([("DIMM001", ""), ("DIMM003", "")], None),
             ([("A1", ""), ("A2", "")], None),
             ([("DIMM 5", "CPU 1"), ("DIMM 6", "CPU 1")], None),
             ([("DIMM A1", ""), ("DIMM A8", "")], None),

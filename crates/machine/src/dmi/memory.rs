@@ -8,20 +8,45 @@ use super::Structure;
 
 /// Array use 3: system memory.
 const SYSTEM_MEMORY: u8 = 3;
+/// Array location A4h: a CXL card. Cards of other kinds (risers of large servers among them) hold modules of the
+/// processors' channels.
+const CXL_CARD: u8 = 0xa4;
 /// Memory type 9: flash; never main memory, and listed without an array on some boards.
 const FLASH: u8 = 0x09;
 
-/// Use of each memory array, by handle.
-pub(super) fn array_uses(all: &[Structure<'_>]) -> BTreeMap<u16, u8> {
-    all.iter().filter(|s| s.kind == 16).filter_map(|s| Some((s.handle, s.byte(0x05)?))).collect()
+/// A memory array.
+pub(super) struct Array {
+    location: u8,
+    purpose: u8,
 }
 
-/// A slot of system memory; `None` for devices of other arrays.
-pub(super) fn device(s: &Structure<'_>, uses: &BTreeMap<u16, u8>) -> Option<Dimm> {
-    let array = s.word(0x04).and_then(|handle| uses.get(&handle).copied());
-    if array.is_some_and(|array| array != SYSTEM_MEMORY) || s.byte(0x12) == Some(FLASH) {
+/// All memory arrays, by handle.
+pub(super) fn arrays(all: &[Structure<'_>]) -> BTreeMap<u16, Array> {
+    let array = |s: &Structure<'_>| Some((s.handle, Array { location: s.byte(0x04)?, purpose: s.byte(0x05)? }));
+    all.iter().filter(|s| s.kind == 16).filter_map(array).collect()
+}
+
+/// A slot of system memory.
+pub(super) enum Slot {
+    /// Of a channel of a processor.
+    Channel(Dimm),
+    /// Of a CXL card.
+    Cxl(Dimm),
+}
+
+/// The slot that a device describes; `None` for devices of arrays that are not system memory.
+pub(super) fn slot(s: &Structure<'_>, arrays: &BTreeMap<u16, Array>) -> Option<Slot> {
+    let array = s.word(0x04).and_then(|handle| arrays.get(&handle));
+    if array.is_some_and(|array| array.purpose != SYSTEM_MEMORY) || s.byte(0x12) == Some(FLASH) {
         return None;
     }
+    Some(match array {
+        Some(Array { location: CXL_CARD, .. }) => Slot::Cxl(device(s)),
+        _ => Slot::Channel(device(s)),
+    })
+}
+
+fn device(s: &Structure<'_>) -> Dimm {
     let (populated, bytes) = size(s);
     let mut dimm = Dimm {
         locator: s.string(0x10),
@@ -41,7 +66,7 @@ pub(super) fn device(s: &Structure<'_>, uses: &BTreeMap<u16, u8>) -> Option<Dimm
         dimm.manufacturer = s.string(0x17);
         dimm.part = s.string(0x1a);
     }
-    Some(dimm)
+    dimm
 }
 
 /// Whether a module is there, and its bytes. 0 is an empty slot, 0xffff an unknown size, 0x7fff refers to the

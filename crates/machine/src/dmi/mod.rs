@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Dimm, Machine};
 
+use memory::Slot;
 pub use peak::{Channels, theoretical_peak};
 pub use table::redact;
 use table::{Structure, Table, structures};
@@ -42,8 +43,10 @@ pub struct Dmi {
     pub processor: Option<String>,
     /// Sockets that hold a central processor (type 4).
     pub sockets: usize,
-    /// Slots of system memory (type 17), filled or empty, in table order.
+    /// Slots of system memory (type 17) in the processors' channels, filled or empty, in table order.
     pub dimms: Vec<Dimm>,
+    /// Modules on CXL cards.
+    pub cxl_modules: Vec<Dimm>,
     /// Memory devices that are not system memory: flash, video, cache.
     pub other_devices: usize,
     /// Whether the table ended early or in the middle of a structure.
@@ -62,7 +65,7 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
         return Err(DmiError::NoStructure(bytes.len()));
     }
     let mut dmi = Dmi { truncated, ..Dmi::default() };
-    let uses = memory::array_uses(&all);
+    let arrays = memory::arrays(&all);
     for structure in &all {
         match structure.kind {
             0 => {
@@ -77,8 +80,9 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
                 dmi.processor = dmi.processor.or_else(|| structure.string(0x10));
                 dmi.sockets += usize::from(holds_processor(structure));
             }
-            17 => match memory::device(structure, &uses) {
-                Some(dimm) => dmi.dimms.push(dimm),
+            17 => match memory::slot(structure, &arrays) {
+                Some(Slot::Channel(dimm)) => dmi.dimms.push(dimm),
+                Some(Slot::Cxl(dimm)) => dmi.cxl_modules.extend(Some(dimm).filter(|dimm| dimm.populated)),
                 None => dmi.other_devices += 1,
             },
             _ => {}
@@ -116,13 +120,18 @@ fn bytes_of(dimms: &[Dimm], counts: impl Fn(&Dimm) -> bool) -> Option<u64> {
     sizes.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?))).filter(|sum| *sum > 0)
 }
 
-/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the channels.
-pub fn empty_channels(dimms: &[Dimm]) -> Option<Vec<String>> {
+/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the
+/// channels. On a board for more processors than there are, only of processors that have a module.
+pub fn empty_channels(dimms: &[Dimm], processors: usize) -> Option<Vec<String>> {
     let channels = channels::by_slot(dimms)?;
     let slots = || channels.iter().zip(dimms);
-    let filled: BTreeSet<&String> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
+    let sockets: BTreeSet<&str> = channels.iter().map(|channel| channel.socket.as_str()).collect();
+    let in_use = if sockets.len() > processors { channels::sockets_in_use(&channels, dimms) } else { sockets };
+    let filled: BTreeSet<_> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
     let mut met = BTreeSet::new();
-    let empty = slots().filter(|(channel, _)| !filled.contains(channel) && met.insert(*channel));
+    let empty = slots()
+        .filter(|(channel, _)| in_use.contains(channel.socket.as_str()) && !filled.contains(channel))
+        .filter(|(channel, _)| met.insert(*channel));
     // Some boards give all slots one name, and tell them apart by the bank.
     let is_unique = |dimm: &Dimm| dimms.iter().filter(|other| other.locator == dimm.locator).count() == 1;
     let name = |dimm: &Dimm| match &dimm.bank {

@@ -1,10 +1,11 @@
 //! The theoretical peak of the memory channels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{CpuModel, Dimm, MemoryChannels, TheoreticalPeak};
 
-use super::{channels, memory};
+use super::channels::{self, Channel};
+use super::memory;
 use crate::processors;
 
 /// Data bits of a channel: DDR to DDR4 have one channel of 64 bits, DDR5 modules two of 32.
@@ -28,13 +29,13 @@ impl Channels {
     }
 
     /// All of them at the speed of the fastest of some channels.
-    fn all(&self, channels: &BTreeMap<String, Rate>) -> BTreeMap<String, Rate> {
+    fn all(&self, channels: &BTreeMap<Channel, Rate>) -> BTreeMap<Channel, Rate> {
         let fastest = channels.values().map(|(speed, _)| *speed).fold(0.0, f64::max);
-        (0..self.count).map(|n| (n.to_string(), (fastest, f64::from(MODULE_BITS) / 8.0))).collect()
+        (0..self.count as usize).map(|n| (Channel::unnamed(n), (fastest, f64::from(MODULE_BITS) / 8.0))).collect()
     }
 
     /// What they carry at most at that speed.
-    fn bound(&self, channels: &BTreeMap<String, Rate>) -> f64 {
+    fn bound(&self, channels: &BTreeMap<Channel, Rate>) -> f64 {
         sum(&self.all(channels))
     }
 }
@@ -56,12 +57,15 @@ pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<Theor
     // The memory on the package of a processor has channels of its own, which the table does not count.
     let stacked = modules.iter().any(|(_, dimm)| dimm.kind.as_deref().is_some_and(|kind| kind.starts_with("HBM")));
     let most = most.filter(|_| !stacked);
-    let of_their_own = rates(&modules, |index| index.to_string())?;
-    let named = channels::by_slot(dimms).and_then(|keys| rates(&modules, |index| keys[index].clone()));
+    let of_their_own = rates(&modules, Channel::unnamed)?;
+    let by_slot = channels::by_slot(dimms);
+    let named = by_slot.as_ref().and_then(|keys| rates(&modules, |index| keys[index].clone()));
     // Names that make more channels than there can be were misread.
     let named = named.filter(|channels| most.is_none_or(|most| sum(channels) <= most.bound(channels)));
     let count = named.as_ref().and_then(|named| {
-        Some(MemoryChannels { populated: u32::try_from(named.len()).ok()?, most: most.map(|most| most.count) })
+        let of_board = || u32::try_from(of_board(by_slot.as_ref()?, dimms)).ok();
+        let most = most.map(|most| most.count).or_else(of_board);
+        Some(MemoryChannels { populated: u32::try_from(named.len()).ok()?, most })
     });
     let (channels, told) = match (named, most) {
         (Some(named), _) if named.len() == modules.len() => {
@@ -83,9 +87,15 @@ pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<Theor
     Some(TheoreticalPeak { bytes_per_second: sum(&channels), how, upper_bound: count.is_none(), channels: count })
 }
 
+/// The channels that a board has for the processors that have a module.
+fn of_board(channels: &[Channel], dimms: &[Dimm]) -> usize {
+    let in_use = channels::sockets_in_use(channels, dimms);
+    channels.iter().filter(|channel| in_use.contains(channel.socket.as_str())).collect::<BTreeSet<_>>().len()
+}
+
 /// Channels by name, from the channel of each module; `None` if there is no module, or a module has no speed.
-fn rates(modules: &[(usize, &Dimm)], name: impl Fn(usize) -> String) -> Option<BTreeMap<String, Rate>> {
-    let mut channels: BTreeMap<String, Rate> = BTreeMap::new();
+fn rates(modules: &[(usize, &Dimm)], name: impl Fn(usize) -> Channel) -> Option<BTreeMap<Channel, Rate>> {
+    let mut channels: BTreeMap<Channel, Rate> = BTreeMap::new();
     for (index, dimm) in modules {
         let stated = [dimm.configured_transfers, dimm.rated_transfers];
         let speed = stated.into_iter().flatten().find_map(memory::plausible)?;
@@ -96,7 +106,7 @@ fn rates(modules: &[(usize, &Dimm)], name: impl Fn(usize) -> String) -> Option<B
     (!channels.is_empty()).then_some(channels)
 }
 
-fn sum(channels: &BTreeMap<String, Rate>) -> f64 {
+fn sum(channels: &BTreeMap<Channel, Rate>) -> f64 {
     channels.values().map(|(speed, bytes)| speed * bytes).sum()
 }
 
@@ -108,7 +118,7 @@ fn width_bits(dimm: &Dimm) -> u32 {
 }
 
 /// `8 channels x 4800 MT/s x 8 bytes`, with one term for each speed and width.
-fn describe(channels: &BTreeMap<String, Rate>) -> String {
+fn describe(channels: &BTreeMap<Channel, Rate>) -> String {
     let mut terms: BTreeMap<(u64, u64), usize> = BTreeMap::new();
     for (speed, bytes) in channels.values() {
         *terms.entry(((speed / 1e6).round() as u64, bytes.round() as u64)).or_default() += 1;

@@ -77,6 +77,25 @@ fn reads_modules_slots_and_identity() {
 }
 
 #[test]
+fn modules_on_cxl_cards_are_in_no_channel() {
+    let mut table = structure(16, 0x10, &[3, 3, 6], &[]);
+    table.extend(structure(16, 0x30, &[0xa4, 3, 6], &[]));
+    table.extend(structure(17, 0x20, &device(0x7fff, 65536, 4800, 0), STRINGS));
+    for (handle, size) in [(0x21, 0x7fff), (0x22, 0)] {
+        let mut on_card = device(size, 131_072, 5600, 0);
+        on_card[..2].copy_from_slice(&0x30u16.to_le_bytes());
+        table.extend(structure(17, handle, &on_card, &["CXL 0", "CARD 0", "Samsung", "SERIAL77", "ASSET88", "M321"]));
+    }
+    let dmi = parse_dmi(&table).unwrap();
+    let bytes = |dimms: &[Dimm]| dimms.iter().map(|dimm| dimm.bytes).collect::<Vec<_>>();
+    assert_eq!((bytes(&dmi.dimms), bytes(&dmi.cxl_modules)), (vec![Some(64 << 30)], vec![Some(128 << 30)]));
+    assert_eq!(dmi.other_devices, 0);
+    let peak = theoretical_peak(&dmi.dimms, None).unwrap();
+    assert_eq!(peak.bytes_per_second, 4800e6 * 8.0);
+    assert_eq!(parse_dmi(&redact(&table)).unwrap().cxl_modules.len(), 1, "a capture has them too");
+}
+
+#[test]
 fn sizes_of_all_encodings() {
     for (field, extended, bytes) in [
         (0x0400, 0, Some(1 << 30)),

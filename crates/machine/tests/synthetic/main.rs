@@ -209,6 +209,24 @@ fn limits_of_control_groups_and_live_facts_meet() {
 }
 
 #[test]
+fn a_cpuset_alone_is_named() {
+    let mut files = Synth::default().files();
+    for (path, text) in [
+        ("proc/self/cgroup", "2:cpuset:/job\n"),
+        ("proc/self/mountinfo", "3 0 0:3 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"),
+        ("sys/fs/cgroup/cpuset/job/cpuset.cpus", "0-3\n"),
+        ("sys/fs/cgroup/cpuset/job/cpuset.mems", "0\n"),
+    ] {
+        files.insert(path.into(), text.into());
+    }
+    let m = of(files);
+    let files = m.system.cgroup.unwrap().files;
+    assert_eq!(m.allowed_cpus, ids("0-3"));
+    assert_eq!(files.cpus.as_deref(), Some("/sys/fs/cgroup/cpuset/job/cpuset.cpus"));
+    assert_eq!(files.nodes, None, "all nodes are allowed");
+}
+
+#[test]
 fn huge_page_pools_by_node_or_for_the_machine() {
     let mut files = Synth { sockets: 2, ..Synth::default() }.files();
     let global = "sys/kernel/mm/hugepages/hugepages-2048kB";
@@ -217,6 +235,19 @@ fn huge_page_pools_by_node_or_for_the_machine() {
     let m = of(files.clone());
     assert_eq!((m.nodes[0].huge_pages[0].total, m.nodes[0].huge_pages[0].free), (12, 10));
     unseen(&m, &codes::node_huge_pages_unknown);
+    files.insert(format!("{global}/resv_hugepages"), "4\n".into());
+    let pool = &of(files.clone()).nodes[0].huge_pages[0];
+    assert_eq!((pool.free, pool.promised, pool.available_bytes()), (10, 4, 6 * 2 * MIB));
+    // The kernel counts promises for all nodes: those with most free pages have them.
+    let mut by_node = files.clone();
+    for (node, free) in [(0, 3), (1, 7)] {
+        let dir = format!("sys/devices/system/node/node{node}/hugepages/hugepages-2048kB");
+        by_node.insert(format!("{dir}/nr_hugepages"), "8\n".into());
+        by_node.insert(format!("{dir}/free_hugepages"), format!("{free}\n"));
+    }
+    by_node.insert(format!("{global}/resv_hugepages"), "8\n".into());
+    let available: Vec<u64> = of(by_node).nodes.iter().map(|node| node.huge_pages[0].available()).collect();
+    assert_eq!(available, [2, 0]);
     let node = "sys/devices/system/node/node1/hugepages/hugepages-1048576kB";
     files.insert(format!("{node}/nr_hugepages"), "3\n".into());
     files.insert(format!("{node}/free_hugepages"), "3\n".into());

@@ -47,6 +47,13 @@ pub enum DisputedFact {
     },
     /// The cpus that belong to some node.
     CpusOfNodes,
+    /// The cpus of a node and those of a socket, where neither has all of the other's.
+    NodeAndSocket {
+        /// The node.
+        node: NodeId,
+        /// The socket.
+        socket: u32,
+    },
     /// The cpus that share a cache.
     CacheCpus {
         /// The level of the cache.
@@ -84,6 +91,7 @@ impl DisputedFact {
         match self {
             Self::NodeCpus { .. }
             | Self::CpusOfNodes
+            | Self::NodeAndSocket { .. }
             | Self::CacheCpus { .. }
             | Self::Package { .. }
             | Self::Modules => true,
@@ -106,6 +114,9 @@ impl fmt::Display for DisputedFact {
             Self::AllowedNodes => write!(f, "nodes that this process may use"),
             Self::NodeCpus { node } => write!(f, "cpus of node {node}"),
             Self::CpusOfNodes => write!(f, "cpus of all nodes"),
+            Self::NodeAndSocket { node, socket } => {
+                write!(f, "cpus of node {node} and of socket {socket}, which cut across each other")
+            }
             Self::CacheCpus { level, cpu } => write!(f, "cpus that share the L{level} of cpu {cpu}"),
             Self::Package { cpu } => write!(f, "package of cpu {cpu}"),
             Self::Memory => write!(f, "memory of the machine"),

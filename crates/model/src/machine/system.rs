@@ -177,7 +177,7 @@ pub struct Cgroup {
     pub version: u32,
     /// Path of the process's own group in the (memory) hierarchy.
     pub path: String,
-    /// The smallest memory limit along the path, in bytes; `None` means no limit.
+    /// The memory limit along the path that leaves least, in bytes; `None` means no limit.
     pub memory_limit: Option<u64>,
     /// Whether that limit throttles (`memory.high`) instead of killing (`memory.max`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -190,7 +190,8 @@ pub struct Cgroup {
     /// Processes that the kernel killed because the group that carries the limit had reached it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_kills: Option<u64>,
-    /// Memory used in the group that carries the limit.
+    /// Memory used in the group that carries the limit, without the file cache that the kernel gives up before anything
+    /// else.
     pub memory_used: Option<u64>,
     /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
     pub cpu_quota: Option<f64>,

@@ -191,7 +191,7 @@ fn no_thp(machine: &Machine) -> Option<Refusal> {
 /// Sizes of the pools that have free pages.
 fn pools(machine: &Machine) -> Vec<PageKind> {
     let pools = machine.nodes.iter().flat_map(|node| &node.huge_pages);
-    let mut sizes: Vec<u64> = pools.filter(|pool| pool.free > 0).map(|pool| pool.page_bytes).collect();
+    let mut sizes: Vec<u64> = pools.filter(|pool| pool.available() > 0).map(|pool| pool.page_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes.into_iter().map(PageKind::Huge).collect()

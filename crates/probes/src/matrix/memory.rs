@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bench, Bytes, Labels, Note, PageKind, Refusal, Step};
+use tiermark_model::{Bench, Bytes, HugePool, Labels, Note, PageKind, Refusal, Step};
 
 use super::planner::MatrixPlanner;
 use super::{MatrixParams, Policy, ops};
@@ -72,7 +72,7 @@ impl MatrixPlanner<'_> {
         let machine = self.lab.machine;
         let free = |node, page: u64| {
             let pools = machine.node(node).map(|n| n.huge_pages.as_slice()).unwrap_or_default();
-            pools.iter().filter(|pool| pool.page_bytes == page).map(|pool| pool.free.saturating_mul(page)).sum::<u64>()
+            pools.iter().filter(|pool| pool.page_bytes == page).map(HugePool::available_bytes).sum::<u64>()
         };
         let sizes = machine.nodes.iter().flat_map(|node| node.huge_pages.iter().map(|pool| pool.page_bytes));
         let fits = |page: &u64| {

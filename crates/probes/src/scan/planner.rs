@@ -4,8 +4,8 @@ use tiermark_engine::Lab;
 use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::scan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, GIB, IdSet, KernelId, Labels, Layout, MIB, Metric, NodeId, PageKind, Plan,
-    Purpose, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, Effort, GIB, HugePool, IdSet, KernelId, Labels, Layout, MIB, Metric, NodeId, PageKind,
+    Plan, Purpose, Refusal, Request, Role, Scope, Step, StopRule, ThreadSetup,
 };
 
 use super::ScanParams;
@@ -151,10 +151,7 @@ impl<'a> ScanPlanner<'a> {
         let found = self.lab.machine.node(node);
         if let PageKind::Huge(bytes) = self.page() {
             let pools = found.into_iter().flat_map(|n| &n.huge_pages).filter(|pool| pool.page_bytes == bytes);
-            return (
-                pools.map(|pool| pool.free.saturating_mul(bytes)).sum(),
-                format!("the free {} pages", Bytes(bytes)),
-            );
+            return (pools.map(HugePool::available_bytes).sum(), format!("the free {} pages", Bytes(bytes)));
         }
         let (room, limit) = self.room(&Shares::from([(node, 1)]));
         // Where the system does not say what is free, the node has no more than it has.

@@ -1,6 +1,6 @@
 //! Memory modules by slot, and the theoretical peak that follows.
 
-use tiermark_model::{Bytes, Dimm, Machine};
+use tiermark_model::{Bytes, Dimm, Machine, count_of};
 use tiermark_page::{Page, Style, labelled, rate, space};
 
 use crate::order::grouped;
@@ -28,6 +28,15 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> Page {
             out += slots("in", group, dimms, style);
         }
         out += slots("empty:", &empty, dimms, style);
+    }
+    let cards = &machine.cxl_modules;
+    if !cards.is_empty() {
+        let bytes = Bytes(tiermark_model::total(cards.iter().filter_map(|dimm| dimm.bytes)));
+        out += labelled("CXL", format!("{} on CXL cards, {bytes}", count_of(cards.len() as u64, "module")));
+        for (kind, group) in &kinds_of_modules(cards) {
+            out += labelled("", format!("{} {} {kind}", group.len(), style.times()));
+            out += slots("in", group, cards, style);
+        }
     }
     if let Some(peak) = machine.real_peak() {
         let value = rate(peak.bytes_per_second, style);
@@ -107,6 +116,14 @@ mod tests {
         assert!(said(&[None, None]).ends_with("2 of 2 slots filled, sizes not reported"));
         assert!(said(&[Some(1 << 30), None]).ends_with("2 of 2 slots filled, 1 GiB and 1 of unknown size"));
         assert!(said(&[Some(1 << 30)]).ends_with("1 of 1 slots filled, 1 GiB"));
+    }
+
+    #[test]
+    fn modules_on_cxl_cards_have_a_line_of_their_own() {
+        let card = Dimm { bytes: Some(128 << 30), populated: true, kind: Some("DDR5".into()), ..Dimm::default() };
+        let machine = Machine { cxl_modules: vec![card; 2], ..Machine::default() };
+        let shown = tiermark_page::terminal(&modules(&machine, &Style::default()), &Style::default());
+        assert!(shown.contains("2 modules on CXL cards, 256 GiB"), "{shown}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) fn vm() -> Machine {
             memory_bytes: Some(8_348_000_000),
             free_bytes: Some(6_100_000_000),
             distances: [(0, 10)].into(),
-            huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 0, free: 0 }],
+            huge_pages: vec![HugePool { page_bytes: 2 * MIB, ..HugePool::default() }],
             ..Node::default()
         }],
         page_bytes: 4096,
@@ -143,8 +143,8 @@ pub(crate) fn cxl() -> Machine {
         hides_cpus: false,
         emulated: IdSet::new(),
         huge_pages: vec![
-            HugePool { page_bytes: 2 * MIB, total: 512, free: 500 },
-            HugePool { page_bytes: GIB, total: 4, free: 4 },
+            HugePool { page_bytes: 2 * MIB, total: 512, free: 500, promised: 0 },
+            HugePool { page_bytes: GIB, total: 4, free: 4, promised: 0 },
         ],
         hmat: vec![HmatAccess {
             class: 0,

@@ -84,7 +84,7 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
         .iter()
         .filter(|pool| pool.total > 0)
         .map(|pool| {
-            let promised = match promised(input, pool) {
+            let promised = match pool.promised {
                 0 => String::new(),
                 pages => format!(", {pages} of them promised to programs"),
             };
@@ -210,26 +210,20 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
     if available as f64 >= least {
         return CheckResult::ok(value);
     }
-    let pools = huge_pools(input.machine).into_iter().filter(|pool| pool.free > 0);
-    let unused: Vec<HugePool> = pools.filter(|pool| pool.free_bytes() as f64 >= least).collect();
+    let pools = huge_pools(input.machine).into_iter().filter(|pool| pool.available() > 0);
+    let unused: Vec<HugePool> = pools.filter(|pool| pool.available_bytes() as f64 >= least).collect();
     if unused.is_empty() {
         return CheckResult::problem(value, "end what holds the memory, or keep footprints small with --max-mem");
     }
-    let held = tiermark_model::total(unused.iter().map(HugePool::free_bytes));
+    let held = tiermark_model::total(unused.iter().map(HugePool::available_bytes));
     let cures: Vec<String> = unused.iter().map(|pool| given_back(input, pool)).collect();
     let value = format!("{value}, {} more in reserved huge pages that nothing uses", Bytes(held));
     CheckResult::problem(value, format!("give reserved huge pages back: {}; or measure with --pages", cures.join("; ")))
 }
 
-/// Free pages that programs mapped and did not touch yet: nobody else can have them.
-fn promised(input: &CheckInput<'_>, pool: &HugePool) -> u64 {
-    let dir = format!("sys/kernel/mm/hugepages/hugepages-{}kB", pool.page_bytes >> 10);
-    input.root.value::<u64>(&format!("{dir}/resv_hugepages")).unwrap_or_default().min(pool.free)
-}
-
-/// The command that leaves a pool the pages that are in use. The shorter one is of the default size.
+/// The command that leaves a pool the pages that are in use or promised. The shorter one is of the default size.
 fn given_back(input: &CheckInput<'_>, pool: &HugePool) -> String {
-    let (used, kib) = (pool.total.saturating_sub(pool.free), pool.page_bytes >> 10);
+    let (used, kib) = (pool.total.saturating_sub(pool.available()), pool.page_bytes >> 10);
     let meminfo = input.root.text("proc/meminfo").unwrap_or_default();
     match kilobytes(&meminfo, "Hugepagesize") {
         Ok(Some(bytes)) if bytes == pool.page_bytes => format!("sysctl vm.nr_hugepages={used}"),
@@ -242,7 +236,11 @@ fn huge_pools(machine: &Machine) -> Vec<HugePool> {
     let mut pools: Vec<HugePool> = Vec::new();
     for pool in machine.nodes.iter().flat_map(|node| &node.huge_pages) {
         match pools.iter_mut().find(|known| known.page_bytes == pool.page_bytes) {
-            Some(known) => (known.free, known.total) = (known.free + pool.free, known.total + pool.total),
+            Some(known) => {
+                known.free += pool.free;
+                known.total += pool.total;
+                known.promised += pool.promised;
+            }
             None => pools.push(pool.clone()),
         }
     }
@@ -254,12 +252,20 @@ fn tiers(input: &CheckInput<'_>) -> CheckResult {
     let tiers: IdSet = nodes.iter().filter_map(|node| node.memory_tier).collect();
     let bare = nodes.iter().filter(|node| node.is_memory_only() && node.memory_bytes != Some(0)).count();
     let nodes = format!("{} node{}", nodes.len(), if nodes.len() == 1 { "" } else { "s" });
-    let bare = if bare > 0 { format!(", {bare} without cpus") } else { String::new() };
+    let bare = if bare > 0 { format!(", {bare} without cpus{}", faster(input.machine)) } else { String::new() };
     match tiers.len() {
         0 => CheckResult::ok(format!("{nodes}{bare}, tiers not reported")),
         1 => CheckResult::ok(format!("{nodes}{bare}, one tier")),
         n => CheckResult::ok(format!("{nodes}{bare}, {n} tiers")),
     }
+}
+
+/// Nodes without cpus whose memory is faster than that of nodes with cpus.
+fn faster(machine: &Machine) -> String {
+    let named =
+        machine.nodes.iter().filter_map(|node| Some(format!("{} node {}", machine.faster_memory(node)?, node.id)));
+    let named: Vec<String> = named.collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
 /// Errors since the counters began: when the driver was loaded, or the counters were reset.

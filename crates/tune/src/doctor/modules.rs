@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_machine::dmi;
-use tiermark_model::{Bytes, Dimm, IdSet, Machine, MemoryChannels, Node};
+use tiermark_model::{Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -61,7 +61,11 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
     let populated = input.machine.dimms.iter().filter(|dimm| dimm.populated).count();
     if populated > 0 {
         let invented = if is_guest(input) { ", by the hypervisor's word" } else { "" };
-        let filled = format!("{populated} of {} slots filled{invented}", input.machine.dimms.len());
+        let cards = match input.machine.cxl_modules.len() {
+            0 => String::new(),
+            modules => format!(", {} on CXL cards", count_of(modules as u64, "module")),
+        };
+        let filled = format!("{populated} of {} slots filled{cards}{invented}", input.machine.dimms.len());
         if dmi::is_memory_mode(input.machine) {
             return CheckResult::note(
                 format!("{filled}, with persistent memory in Memory Mode: DRAM is its cache"),
@@ -107,7 +111,7 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     if populated >= most {
         return CheckResult::ok(filled);
     }
-    let (taken, cure) = to_fill(&input.machine.dimms);
+    let (taken, cure) = to_fill(input.machine);
     let filled = format!("{filled}{taken}");
     if channels.is_uneven(input.machine.sockets().len()) {
         return CheckResult::problem(format!("{filled}: interleaving breaks; reads may lose a third"), cure);
@@ -116,8 +120,9 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
 }
 
 /// What takes the place of the missing modules, and how to fill the channels that have none: nobody can where every slot is taken.
-fn to_fill(dimms: &[Dimm]) -> (String, String) {
-    let named = dmi::empty_channels(dimms);
+fn to_fill(machine: &Machine) -> (String, String) {
+    let dimms = &machine.dimms;
+    let named = dmi::empty_channels(dimms, machine.sockets().len());
     let has_empty = dimms.iter().any(|dimm| !dimm.populated);
     match named {
         Some(slots) if !slots.is_empty() => {
@@ -243,8 +248,12 @@ fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
     let node = machine.nodes.iter().find(|node| sockets_of(node) > 1).filter(|_| !is_guest(input))?;
     let sockets = sockets_of(node);
     let command_line = input.root.text("proc/cmdline").unwrap_or_default();
+    let is_cut = machine.contradictions.iter().any(|found| matches!(found.fact, DisputedFact::NodeAndSocket { .. }));
     let cure = match command_line.split_whitespace().any(|word| word == "numa=off") {
         true => "boot without numa=off on the kernel command line",
+        false if is_cut => {
+            "update the firmware, whose table of nodes (SRAT) contradicts its processors: see facts of the machine"
+        }
         false => "in the firmware's setup, switch node interleaving off (NPS0 of AMD), or boot a kernel with NUMA",
     };
     let value = format!("{sockets} sockets share node {}: figures of DRAM mix near and far memory", node.id);

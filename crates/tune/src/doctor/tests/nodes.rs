@@ -81,6 +81,24 @@ fn sockets_that_share_a_node_are_named_with_the_cause() {
 }
 
 #[test]
+fn a_node_that_cuts_across_sockets_is_not_interleaved() {
+    let cut =
+        [("sys/devices/system/node/node0/cpulist", "0-5,8-13"), ("sys/devices/system/node/node1/cpulist", "6-7,14-15")];
+    let checks = examined(&cut, None);
+    let facts = &checks["facts of the machine"];
+    assert_eq!(facts.health, Health::Problem);
+    let says = "cpus of node 0 and of socket 1, which cut across each other: 0-5,8-13 by the node's cpulist (used), \
+                4-7,12-15 by physical_package_id";
+    assert!(facts.value.ends_with(says), "{facts:?}");
+    let own = &checks["memory of own node"];
+    assert_eq!(own.value, "2 sockets share node 0: figures of DRAM mix near and far memory");
+    assert!(own.cure.as_ref().is_some_and(|cure| cure.contains("SRAT") && !cure.contains("interleaving")), "{own:?}");
+    // A hypervisor makes sockets up.
+    let guest = [&cut[..], &[("proc/cpuinfo", "processor: 0\nflags: fpu hypervisor\n")]].concat();
+    assert_eq!(examined(&guest, None)["facts of the machine"].health, Health::Ok);
+}
+
+#[test]
 fn second_threads_are_not_brought_online_one_by_one_while_smt_is_off() {
     let said = |control: &str, online: &str| {
         let files = [("sys/devices/system/cpu/smt/control", control), ("sys/devices/system/cpu/online", online)];

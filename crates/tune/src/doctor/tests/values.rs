@@ -122,6 +122,63 @@ fn channels_that_nobody_can_fill_have_no_module_to_buy() {
         machine.dimms[7].kind = Some("Logical non-volatile device".to_owned());
     });
     assert_eq!((app_direct.health, app_direct.value.as_str()), (Health::Ok, "8 of 8 slots filled"));
+    let cards = |machine: &mut Machine| machine.cxl_modules = vec![machine.dimms[0].clone(); 2];
+    assert_eq!(row(cards).value, "8 of 8 slots filled, 2 modules on CXL cards");
+}
+
+/// Boards of 8 channels with two slots each, for processors whose channels nobody knows.
+#[test]
+fn channels_without_a_module_are_named_by_the_names_of_slots_alone() {
+    type Naming = fn(usize, char, usize) -> (String, String);
+    let namings: [(Naming, &str); 7] = [
+        (|_, letter, slot| (format!("DIMM_P0_{letter}{slot}"), String::new()), "DIMM_P0_H0"),
+        (|_, letter, slot| (format!("DIMM_P0_{letter}{slot}"), format!("P0 {letter}")), "DIMM_P0_H0"),
+        (|n, _, slot| (format!("P0_NODE0_CHANNEL{n}_DIMM{slot}"), String::new()), "P0_NODE0_CHANNEL7_DIMM0"),
+        (|n, _, slot| (format!("SOCKET 0 CHANNEL {n} DIMM {slot}"), String::new()), "SOCKET 0 CHANNEL 7 DIMM 0"),
+        (|_, letter, slot| (format!("DIMM_{letter}{}", slot + 1), String::new()), "DIMM_H1"),
+        (|_, letter, slot| (format!("CPU0_DIMM_{letter}{}", slot + 1), String::new()), "CPU0_DIMM_H1"),
+        (|n, _, slot| (format!("DIMM0{n}{slot} J{n}{slot}"), String::new()), "DIMM070 J70"),
+    ];
+    let board = |naming: Naming, filled: usize| -> Vec<tiermark_model::Dimm> {
+        let module = |n: usize| {
+            let (channel, slot) = (n / 2, n % 2);
+            let (locator, bank) = naming(channel, char::from(b'A' + channel as u8), slot);
+            let populated = slot == 0 && channel < filled;
+            tiermark_model::Dimm {
+                locator: Some(locator),
+                // Firmware may leave out the bank of an empty slot.
+                bank: Some(bank).filter(|bank| populated && !bank.is_empty()),
+                populated,
+                configured_transfers: populated.then_some(3200e6),
+                ..tiermark_model::Dimm::default()
+            }
+        };
+        (0..16).map(module).collect()
+    };
+    let said = |dimms: Vec<tiermark_model::Dimm>| {
+        let root = Root::from_files("test", Synth::default().files());
+        let mut machine = Synth::default().machine().unwrap();
+        machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&dimms, None);
+        machine.dimms = dimms;
+        let checks = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] }).checks;
+        let row = checks.into_iter().find(|row| row.name == "memory channels").unwrap();
+        (row.health, row.value, row.cure.unwrap_or_default())
+    };
+    for (naming, empty) in namings {
+        let (health, value, cure) = said(board(naming, 7));
+        assert_eq!((health, value.split(':').next()), (Health::Problem, Some("7 of 8 channels filled")), "{empty}");
+        assert!(cure.ends_with(&format!("each empty channel: {empty}")), "{cure}");
+        assert_eq!(said(board(naming, 8)), (Health::Ok, "8 of 8 channels filled".to_owned(), String::new()));
+    }
+    // A board for two processors, and one of them: the slots of the other socket wait for it.
+    let of_two = |filled: usize| {
+        let mut dimms = board(namings[0].0, filled);
+        let others = board(|_, letter, slot| (format!("DIMM_P1_{letter}{slot}"), String::new()), 0);
+        dimms.extend(others);
+        said(dimms)
+    };
+    assert_eq!(of_two(8).1, "8 of 8 channels filled");
+    assert!(of_two(7).2.ends_with("each empty channel: DIMM_P0_H0"), "{:?}", of_two(7));
 }
 
 #[test]
