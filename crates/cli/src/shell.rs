@@ -45,17 +45,7 @@ pub(crate) fn state() -> Option<StateDir> {
 
 /// A path as one word of a command line.
 pub(crate) fn quoted(path: &Path) -> String {
-    word(&path.display().to_string())
-}
-
-/// A text as one word of a command line.
-pub(crate) fn word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+    tiermark_model::shell_word(&path.display().to_string())
 }
 
 /// A random number that differs between processes: the standard library keys its hashes with the system's randomness.

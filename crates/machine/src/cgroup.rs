@@ -263,7 +263,8 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
     }
 }
 
-/// Processes that the kernel killed at the limit of a group, those of groups below it too.
+/// Processes of a group that the kernel killed for lack of memory, whether at its limit or the machine's; in version 2 those of groups below
+/// it too.
 fn memory_kills(reader: &Reader<'_>, version: u32, dir: &str) -> Option<u64> {
     let file = if version == 2 { "memory.events" } else { "memory.oom_control" };
     count(reader, &format!("{dir}/{file}"), "oom_kill")

@@ -58,7 +58,9 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         name_by_firmware(&mut info.model, &board);
         nodes::dispute_sockets(&reader, &nodes, &cpus);
     }
-    totals::settle_memory(&reader, &nodes, totals::Modules::of(&board.dimms, &board.cxl_modules), &mut system);
+    let modules = totals::Modules::of(&board.dimms, &board.cxl_modules);
+    let modules = modules.map(|modules| modules.without(nodes::bytes_of_enclaves(&reader, &nodes)));
+    totals::settle_memory(&reader, &nodes, modules, &mut system);
 
     let status = Status::read(&reader);
     let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());

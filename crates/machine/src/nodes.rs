@@ -139,19 +139,16 @@ fn distances(reader: &Reader<'_>, path: &str, ids: &IdSet) -> BTreeMap<NodeId, u
     }
 }
 
-/// Names the first distance that no two nodes can have: another than 10 of a node to itself, 10 or less or no way (255) between two, or
-/// another in the other direction.
+/// Names the first distance that no two nodes can have: another than 10 of a node to itself, 10 or less or no way (255) between two. Firmware
+/// may state another one in the other direction (ACPI 6.5, 5.2.17: each pair has two entries).
 fn dispute_distances(reader: &Reader<'_>, nodes: &[Node]) {
     const NO_WAY: u32 = 255;
-    let wrong = |from: &Node, to: NodeId, distance: u32| {
-        let back = nodes.iter().find(|node| node.id == to)?.distances.get(&from.id)?;
-        let (by, says) = match distance {
-            _ if to == from.id => ("the kernel's definition", LOCAL.to_string()),
-            NO_WAY => ("the kernel, which reaches both,", "less than 255".to_owned()),
-            0..=LOCAL => ("the kernel's definition", "more than 10".to_owned()),
-            _ => ("the row of the other node", back.to_string()),
-        };
-        (distance.to_string() != says).then_some((by, says))
+    let wrong = |from: &Node, to: NodeId, distance: u32| match distance {
+        LOCAL if to == from.id => None,
+        _ if to == from.id => Some(("the kernel's definition", LOCAL.to_string())),
+        NO_WAY => Some(("the kernel, which reaches both,", "less than 255".to_owned())),
+        0..=LOCAL => Some(("the kernel's definition", "more than 10".to_owned())),
+        _ => None,
     };
     let all = nodes.iter().flat_map(|from| from.distances.iter().map(move |(to, distance)| (from, *to, *distance)));
     let found = { all }.find_map(|(from, to, distance)| Some((from.id, to, distance, wrong(from, to, distance)?)));
@@ -289,6 +286,13 @@ fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
             })
         })
         .collect()
+}
+
+/// What the firmware keeps for enclaves, on all nodes.
+pub(crate) fn bytes_of_enclaves(reader: &Reader<'_>, nodes: &[Node]) -> u64 {
+    let of =
+        |node: &Node| reader.number::<u64>(&format!("sys/devices/system/node/node{}/x86/sgx_total_bytes", node.id));
+    tiermark_model::total(nodes.iter().filter_map(of))
 }
 
 /// Where no node lists its pools, the machine's totals go to the first node, and with several nodes this is said.

@@ -45,8 +45,10 @@ pub(crate) struct Modules {
     /// With those that are not DRAM: in a processor's memory mode they are the memory, and DRAM is their cache. With
     /// those on CXL cards: firmware may interleave them with the DRAM of a node.
     all: u64,
-    /// The smallest module of DRAM, where there are several.
+    /// The smallest module of DRAM, where there are several. Chips that are soldered to the board (LPDDR) are no modules that are lost alone.
     smallest: Option<u64>,
+    /// What the firmware keeps for enclaves (SGX) of it: the kernel does not count it.
+    kept: u64,
 }
 
 /// Share of the modules that the kernel keeps for its own descriptions of pages, with room to spare: 1.6 % at 4 KiB.
@@ -55,10 +57,16 @@ const OWN_SHARE: u64 = 50;
 impl Modules {
     pub(crate) fn of(dimms: &[Dimm], cxl: &[Dimm]) -> Option<Self> {
         let populated: Vec<u64> = dimms.iter().filter(|dimm| dimm.populated).filter_map(|dimm| dimm.bytes).collect();
-        let smallest = populated.iter().min().copied().filter(|_| populated.len() > 1);
+        let is_soldered = dimms.iter().filter_map(|dimm| dimm.kind.as_deref()).any(|kind| kind.starts_with("LPDDR"));
+        let smallest = populated.iter().min().copied().filter(|_| populated.len() > 1 && !is_soldered);
         let all =
             dmi::bytes_of_all(dimms)?.saturating_add(tiermark_model::total(cxl.iter().filter_map(|dimm| dimm.bytes)));
-        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all, smallest })
+        Some(Self { dram: dmi::bytes_of_dram(dimms)?, all, smallest, kept: 0 })
+    }
+
+    /// The same where the firmware keeps so many bytes for enclaves.
+    pub(crate) fn without(self, kept: u64) -> Self {
+        Self { kept, ..self }
     }
 
     /// Whether so much is missing that it is a module: firmware maps a faulty one out, and `mem=` leaves memory unused.
@@ -71,6 +79,7 @@ impl Modules {
     /// Whether a total that the kernel manages can be of these modules: it is no more than they hold, and firmware and
     /// the kernel itself keep less than a third.
     fn back(&self, total: u64) -> bool {
+        let total = total.saturating_add(self.kept);
         total <= self.all && self.dram / 3 * 2 <= total && !self.lack_one(total)
     }
 }
@@ -93,6 +102,13 @@ mod tests {
         assert!(!back(&ddr, 220), "a module of 32 GiB is mapped out");
         // Firmware, graphics and a crash kernel keep less than a module.
         assert!(back(&vec![dimm(8, "DDR4"); 2], 12) && back(&[dimm(16, "DDR5")], 11) && back(&ddr, 230));
+        let soldered = vec![dimm(2, "LPDDR5"); 8];
+        assert!(
+            back(&soldered, 12) && !back(&soldered, 10),
+            "graphics keep some of what is soldered to a laptop's board"
+        );
+        let enclaves = Modules::of(&ddr, &[]).map(|modules| modules.without(64 << 30));
+        assert!(enclaves.is_some_and(|modules| modules.back(188 << 30) && !modules.back(160 << 30)));
         let memory_mode = [vec![dimm(32, "DDR4"); 6], vec![dimm(128, "Logical non-volatile device"); 4]].concat();
         assert!(back(&memory_mode, 504), "the non-volatile modules are the memory, DRAM is their cache");
         let with_card = Modules::of(&ddr, &[dimm(128, "DDR5")]);

@@ -119,5 +119,5 @@ pub use watch::{
     WatchLifeFigure, WatchMemory, WatchNode, WatchPing, WatchPool, WatchPressure, WatchProgram, WatchRates,
     WatchSample, WatchShared, WatchStall, WatchStalls, WatchSwap, watch_name, watch_names,
 };
-pub use words::{near, nearest};
+pub use words::{near, nearest, shell_word};
 pub use written::{count_of, parse_count, parse_seconds, parse_seconds_or_none};

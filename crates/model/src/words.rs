@@ -35,6 +35,17 @@ pub fn nearest(word: &str, known: &[&str]) -> String {
     near(word, known).map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
+/// A text as one word of a command line.
+#[must_use]
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,7 +65,7 @@ fn notes(saved: &Run, simulation: &Simulation) -> Vec<String> {
         notes.push("the saved run was stopped: experiments that it had not begun are not measured".to_owned());
     }
     if let (Some(tree), None) = (&saved.simulated, &simulation.simulate) {
-        let tree = shell::word(tree);
+        let tree = tiermark_model::shell_word(tree);
         notes
             .push(format!("the saved run is of a simulated machine (--simulate {tree}), this one of the machine here"));
     }
@@ -86,7 +86,9 @@ fn notes(saved: &Run, simulation: &Simulation) -> Vec<String> {
 /// Why a document of tenants or of load is not measured again.
 fn other(reference: &str, kept: &Kept) -> Failure {
     let (of, cure) = match kept {
-        Kept::Capacity(run) => ("tenants", format!("tiermark capacity --scenario {}", shell::word(&run.scenario))),
+        Kept::Capacity(run) => {
+            ("tenants", format!("tiermark capacity --scenario {}", tiermark_model::shell_word(&run.scenario)))
+        }
         Kept::Load(run) => ("load on servers", command(&run.command)),
     };
     Failure::usage(format!(
@@ -96,6 +98,6 @@ fn other(reference: &str, kept: &Kept) -> Failure {
 
 /// A saved command line as it is typed.
 fn command(arguments: &[String]) -> String {
-    let words = arguments.iter().skip(1).map(|argument| shell::word(argument));
+    let words = arguments.iter().skip(1).map(|argument| tiermark_model::shell_word(argument));
     ["tiermark".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }

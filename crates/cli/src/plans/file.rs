@@ -9,7 +9,6 @@ use toml::de::{DeTable, DeValue};
 use super::keys::{self, EXPERIMENT, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
 use super::published::{self, PUBLISHED};
 use crate::experiments::Measure;
-use crate::shell::word;
 
 /// A plan as read.
 #[derive(Debug)]
@@ -203,8 +202,8 @@ impl Reader<'_> {
 /// A command as one would type it in a shell.
 fn shown(words: &[String]) -> String {
     let typed = |text: &String| match text.split_once('=') {
-        Some((option, value)) => format!("{option} {}", word(value)),
-        None => word(text),
+        Some((option, value)) => format!("{option} {}", tiermark_model::shell_word(value)),
+        None => tiermark_model::shell_word(text),
     };
     words.iter().map(typed).collect::<Vec<_>>().join(" ")
 }

@@ -49,9 +49,9 @@ messages! {
     /// What to do about modules with errors that could not be corrected, and with errors that were.
     Note errors_cure(soft: &[String], hard: &[String]):
         {
-            let replace = format!("replace {}; see `dmesg` and the board's event log", listed(hard));
+            let replace = format!("replace the module at {} (`dmesg` and the board's event log name it)", listed(hard));
             let watch = format!(
-                "reseat or replace {} if the number grows: each measuring command warns of growth during its run",
+                "reseat or replace the module at {} if the number of errors grows; a measuring command warns if it grows during the run",
                 listed(soft)
             );
             let cures = [(hard, replace), (soft, watch)].into_iter().filter(|(places, _)| !places.is_empty());

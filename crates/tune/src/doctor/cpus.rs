@@ -15,7 +15,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "governor",
         on_host: true,
-        why: "with another than 'performance' the core clock may be lower or change during a measurement, and so the latency in ns",
+        why: "with any governor but 'performance' the core clock, and with it the latency in ns, may change during a measurement",
         examine: governor,
     },
     Check {

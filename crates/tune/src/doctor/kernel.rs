@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "pressure (PSI)",
         on_host: true,
-        why: "it shows how long programs wait for memory; while they do, the kernel moves pages under a measurement",
+        why: "while programs wait for memory, the kernel reclaims and swaps pages, which disturbs measurements",
         examine: stalls,
     },
     Check {
@@ -126,8 +126,8 @@ fn stalls(input: &CheckInput<'_>) -> CheckResult {
     let full = text.as_ref().ok().and_then(|text| pressure(text.as_ref()?).ok()?.full);
     if let Some(stall) = full.filter(|stall| stall.avg10 >= STALLED) {
         return CheckResult::problem(
-            format!("all tasks waited for memory for {:.0} % of the last 10 s", stall.avg10),
-            "end what needs the memory, or wait until it ends: `ps aux --sort=-rss` shows what holds most",
+            format!("all tasks that were not idle waited for memory for {:.0} % of the last 10 s", stall.avg10),
+            "stop the programs that use most memory, or wait until they end: `ps aux --sort=-rss` lists them",
         );
     }
     match text {

@@ -152,7 +152,8 @@ fn swap(input: &CheckInput<'_>) -> CheckResult {
             let cure = match system.unlisted_swap {
                 None => swapped_back(input, &system.swaps),
                 Some(_) => {
-                    "free memory; no /proc/swaps lists the areas here: `swapon --show` on the host does".to_owned()
+                    "free memory; /proc/swaps cannot be seen here: `swapon --show` on the host lists the swap areas"
+                        .to_owned()
                 }
             };
             CheckResult::note(value, cure)
@@ -174,14 +175,14 @@ fn swapped_back(input: &CheckInput<'_>, areas: &[Swap]) -> String {
     }
     if !others.is_empty() {
         let commands = others.join("; ");
-        cures.push(format!("free memory; {commands} brings back what was swapped, where it fits"));
+        cures.push(format!("free memory, then swap the pages back in as root: {commands}"));
     }
     cures.join("; ")
 }
 
 /// The commands that empty an area. Each is named: `swapon -a` turns on only what fstab lists, and no zram device.
 fn off_and_on(area: &Swap) -> String {
-    let path = if area.path.contains(char::is_whitespace) { format!("'{}'", area.path) } else { area.path.clone() };
+    let path = tiermark_model::shell_word(&area.path);
     let priority = if area.priority >= 0 { format!(" -p {}", area.priority) } else { String::new() };
     format!("swapoff {path} && swapon{priority} {path}")
 }
@@ -218,7 +219,10 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
     let held = tiermark_model::total(unused.iter().map(HugePool::available_bytes));
     let cures: Vec<String> = unused.iter().map(|pool| given_back(input, pool)).collect();
     let value = format!("{value}, {} more in reserved huge pages that nothing uses", Bytes(held));
-    CheckResult::problem(value, format!("give reserved huge pages back: {}; or measure with --pages", cures.join("; ")))
+    CheckResult::problem(
+        value,
+        format!("as root, free the reserved huge pages: {}; or measure on them: --pages 2M (or 1G)", cures.join("; ")),
+    )
 }
 
 /// The command that leaves a pool the pages that are in use or promised. The shorter one is of the default size.

@@ -69,7 +69,7 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
         if dmi::is_memory_mode(input.machine) {
             return CheckResult::note(
                 format!("{filled}, with persistent memory in Memory Mode: DRAM is its cache"),
-                "a footprint of DRAM beyond the sizes of the DRAM modules shows the persistent memory: --sizes, --max-mem",
+                "to measure the persistent memory, use a footprint larger than all DRAM modules together: --sizes, --max-mem",
             );
         }
         return CheckResult::ok(filled);
@@ -100,7 +100,7 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     }
     if input.machine.disputes_packages() {
         return CheckResult::not_here(
-            "the processors' are counted by packages, which are disputed: see facts of the machine",
+            "not judged: channels are counted per package, and the package of a cpu is disputed (see 'facts of the machine')",
         );
     }
     let channels = input.machine.memory_channels();
@@ -131,7 +131,11 @@ fn to_fill(machine: &Machine) -> (String, String) {
         None if has_empty => (String::new(), "put a module of the same kind into each empty channel".to_owned()),
         _ if dimms.iter().any(|dimm| dimm.populated && dmi::is_non_volatile(dimm)) => (
             " with DRAM; persistent memory has the other slots".to_owned(),
-            "more bandwidth takes DRAM in place of persistent memory".to_owned(),
+            "for more bandwidth, replace persistent memory by DRAM modules".to_owned(),
+        ),
+        _ if has_empty => (
+            String::new(),
+            "none: no empty slot is of another channel; `dmidecode -t memory` shows the slots".to_owned(),
         ),
         _ => (
             "; every slot is filled".to_owned(),
@@ -160,7 +164,10 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
             let value =
                 format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated));
             let named = if slowest.is_empty() { "the slowest modules".to_owned() } else { slowest.join(", ") };
-            CheckResult::note(value, format!("modules of one speed: {named} may run at {} MT/s only", mega(least)))
+            CheckResult::note(
+                value,
+                format!("use modules of one rated speed: {named} is rated at only {} MT/s", mega(least)),
+            )
         }
         (None, _) if speeds.len() < modules.len() => CheckResult::not_reported(),
         (_, None) => CheckResult::not_reported(),
@@ -245,7 +252,11 @@ fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
         let own = machine.cpus.iter().filter(|cpu| node.cpus.contains(cpu.id));
         own.map(|cpu| cpu.socket).collect::<IdSet>().len()
     };
-    let node = machine.nodes.iter().find(|node| sockets_of(node) > 1).filter(|_| !is_guest(input))?;
+    let node = machine
+        .nodes
+        .iter()
+        .find(|node| sockets_of(node) > 1)
+        .filter(|_| !is_guest(input) && !is_board_of_one(input))?;
     let sockets = sockets_of(node);
     let command_line = input.root.text("proc/cmdline").unwrap_or_default();
     let is_cut = machine.contradictions.iter().any(|found| matches!(found.fact, DisputedFact::NodeAndSocket { .. }));
@@ -254,10 +265,18 @@ fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
         false if is_cut => {
             "update the firmware, whose table of nodes (SRAT) contradicts its processors: see facts of the machine"
         }
-        false => "in the firmware's setup, switch node interleaving off (NPS0 of AMD), or boot a kernel with NUMA",
+        false => {
+            "in the firmware's setup, switch node interleaving off (on AMD: NPS1 in place of NPS0), or boot a kernel with NUMA"
+        }
     };
     let value = format!("{sockets} sockets share node {}: figures of DRAM mix near and far memory", node.id);
     Some(CheckResult::note(value, cure))
+}
+
+/// Whether the firmware describes clusters of cores as sockets: Arm boards with a device tree, under kernels before 6.0, have one chip.
+fn is_board_of_one(input: &CheckInput<'_>) -> bool {
+    input.machine.cpu_model.arch.as_deref() == Some("aarch64")
+        && input.root.read_bytes("proc/device-tree/compatible").is_ok()
 }
 
 /// Why a node's memory is not used.

@@ -105,15 +105,16 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
     let throttles = if group.limit_throttles { ", which throttles" } else { "" };
     let used = group.memory_used.map(|used| format!("{} used", Bytes(used)));
     let killed = group.memory_kills.filter(|kills| *kills > 0);
-    let killed = killed.map(|kills| format!("{} at it so far", count_of(kills, "kill")));
+    let killed = killed.map(|kills| format!("{} for lack of memory so far", count_of(kills, "kill")));
     let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone(), killed];
     let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let cure = "a run uses at most half of the rest; --max-mem sets another limit";
+    let none = if group.version == 2 { "max" } else { "-1" };
     if group.memory_left().is_some_and(|left| left / 2 < least_dram(input.machine)) {
         let more = of_group(
             input,
             "more memory: docker run --memory, the memory limit of the pod",
-            format!("for the run: echo max > {file}"),
+            format!("for the run: echo {none} > {file}"),
         );
         let cure = format!("end what uses the memory of the group, or {more}");
         return CheckResult::problem(format!("{value}: too little is left to measure DRAM"), cure);
@@ -151,7 +152,7 @@ fn times_of(times: u64) -> String {
 }
 
 /// What to do about facts that contradict each other where nothing more is known of them.
-const MISLED: &str = "numbers rest on the view that is used; in a container, run tiermark on the host, in a guest, compare with the host";
+const MISLED: &str = "numbers depend on the view marked '(used)'; in a container, run tiermark on the host; in a guest, compare with the host";
 
 /// Where the modules hold more than the kernel has: the word of the command line that leaves it out, else who may.
 fn lacking_memory(input: &CheckInput<'_>) -> Option<String> {
@@ -163,7 +164,8 @@ fn lacking_memory(input: &CheckInput<'_>) -> Option<String> {
         let limit = line.split_whitespace().find(|word| ["mem=", "memmap="].iter().any(|key| word.starts_with(key)));
         match limit {
             Some(word) => format!("boot without {word} on the kernel command line, which leaves memory unused"),
-            None => "the firmware may have mapped a faulty module out: look into its log, reseat or replace the module"
+            None => "the firmware may have mapped a faulty module out (see the board's event log; reseat or replace it), or keep \
+memory for mirroring or graphics (see its setup)"
                 .to_owned(),
         }
     })

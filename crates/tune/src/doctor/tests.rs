@@ -48,8 +48,8 @@ fn cure_of_swap(held: &[HeldChanges]) -> String {
 
 #[test]
 fn swap_of_this_program_is_not_told_to_be_turned_off_by_hand() {
-    let others = "free memory; swapoff /dev/zram1 && swapon -p 5 /dev/zram1; swapoff /dev/sda2 && swapon /dev/sda2 \
-        brings back what was swapped, where it fits";
+    let others = "free memory, then swap the pages back in as root: swapoff /dev/zram1 && swapon -p 5 /dev/zram1; \
+        swapoff /dev/sda2 && swapon /dev/sda2";
     assert_eq!(cure_of_swap(&[]), others);
     assert_eq!(cure_of_swap(&[left(&[], true)]), others);
     let one = cure_of_swap(&[left(&["/dev/zram1"], false)]);
@@ -331,7 +331,7 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
     let held_back = with_board(&[(2933.0, 32); 8], |machine| machine.dimms[2].rated_transfers = Some(2933e6));
     let (value, cure) = (&held_back["module speed"].value, held_back["module speed"].cure.as_ref().unwrap());
     assert_eq!(value, "7 of 8 modules at 2933 of 3200 MT/s");
-    assert_eq!(cure, "modules of one speed: DIMM_C1 may run at 2933 MT/s only");
+    assert_eq!(cure, "use modules of one rated speed: DIMM_C1 is rated at only 2933 MT/s");
     let mut mixed = [(3200.0, 32); 8];
     mixed[0].1 = 16;
     let (health, value, _) = said(&mixed, "module sizes");

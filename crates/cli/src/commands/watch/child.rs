@@ -66,7 +66,7 @@ pub(super) fn run(
     let status = running.child.wait().map_err(Failure::tool)?;
     let seconds = begun.elapsed().as_secs_f64();
     sample(taker);
-    let command = args.command.iter().map(|word| shell::word(word)).collect::<Vec<_>>().join(" ");
+    let command = args.command.iter().map(|word| tiermark_model::shell_word(word)).collect::<Vec<_>>().join(" ");
     if !args.quiet {
         let simulated = simulated.as_deref();
         let watched = WatchedCommand { command: &command, simulated, seconds, cpu_seconds: cpu_seconds(), samples };

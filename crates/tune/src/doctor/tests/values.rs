@@ -14,7 +14,11 @@ fn errors_of_memory_are_named_with_all_places_of_each_kind() {
     let check = examined(&files, None)["memory errors"].clone();
     assert_eq!(check.value, "12345 corrected (mc0/dimm3 (A4)), 1 not corrected (mc1)");
     let cure = check.cure.unwrap();
-    assert!(cure.starts_with("replace mc1;") && cure.contains("reseat or replace mc0/dimm3 (A4)"), "{cure}");
+    assert!(
+        cure.starts_with("replace the module at mc1 (")
+            && cure.contains("reseat or replace the module at mc0/dimm3 (A4)"),
+        "{cure}"
+    );
 }
 
 #[test]
@@ -84,7 +88,7 @@ fn a_full_group_leaves_nothing_to_measure() {
     // The 17 MiB of L2 and L3 need 34 MiB, which are half of what must be left.
     let (full, nearly) = (of("1073741824"), of("1002438657"));
     assert_eq!([full.health, nearly.health, of("1002438656").health], [Health::Problem, Health::Problem, Health::Note]);
-    assert!(full.value.contains("3 kills at it so far: too little is left"), "{full:?}");
+    assert!(full.value.contains("3 kills for lack of memory so far: too little is left"), "{full:?}");
     assert!(full.cure.unwrap().contains("echo max > /sys/fs/cgroup/box/memory.max"));
 }
 
