@@ -227,6 +227,24 @@ fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
     assert!(notes(&text).contains(made.warnings[0].state()), "{text}");
 }
 
+#[test]
+fn the_result_names_the_figures_that_a_problem_of_doctor_may_change() {
+    let mut made = all_fine().run();
+    made.problems = Some(vec![CheckRow {
+        name: "clocksource".to_owned(),
+        group: "Kernel".to_owned(),
+        value: "hpet".to_owned(),
+        health: Health::Problem,
+        affects: Some(Affected::All),
+        why: String::new(),
+        cure: None,
+        is_setting: false,
+    }]);
+    let wide = Style { width: 200, ..Style::default() };
+    let text = terminal(&run(&made, &wide), &wide);
+    assert!(text.contains("is 1 at clocksource (hpet; affects all figures): "), "{text}");
+}
+
 /// A survey of each of two nodes: the second is of the cpus of node 1.
 fn at_two_nodes(other: &Made) -> Run {
     let (mut run, mut second) = (all_fine().run(), other.run().experiments.remove(0));
