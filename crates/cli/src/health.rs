@@ -31,7 +31,7 @@ impl<'a> HealthWatch<'a> {
 
 /// The warning of a problem that the check-up finds.
 pub(crate) fn problem(row: &CheckRow) -> Warning {
-    doctor_problem(&row.name, &row.value, &row.why, row.cure.as_deref().unwrap_or_default())
+    doctor_problem(&row.name, &row.found(), &row.why, row.cure.as_deref().unwrap_or_default())
 }
 
 /// Warnings of what grew during a run, the worst first.

@@ -149,7 +149,9 @@ fn a_problem_of_doctor_fails_the_run_and_its_survey() {
         (
             "quota",
             QUOTA.to_vec(),
-            Some("cpu quota (0.50 cpus by /sys/fs/cgroup/box/cpu.max; stopped 812 times so far)"),
+            Some(
+                "cpu quota (0.50 cpus by /sys/fs/cgroup/box/cpu.max; stopped 812 times so far; affects figures of several threads)",
+            ),
         ),
         (
             "throttled",
@@ -161,7 +163,7 @@ fn a_problem_of_doctor_fails_the_run_and_its_survey() {
                 ("sys/fs/cgroup/box/memory.events", "low 0\nhigh 18233\nmax 0"),
             ],
             Some(
-                "memory limit (2 GiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so far)",
+                "memory limit (2 GiB by /sys/fs/cgroup/box/memory.high, which throttles, throttled 18233 times so far; affects latencies and rates of DRAM)",
             ),
         ),
     ] {

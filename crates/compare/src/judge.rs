@@ -87,6 +87,14 @@ impl Pair {
         pair
     }
 
+    /// The same with the reason for which only one run has the number, if there is one.
+    pub(crate) fn because(mut self, why: Option<Obstacle>) -> Self {
+        if let Some(why) = why {
+            self.figure.verdict = ChangeVerdict::NotComparable(why);
+        }
+        self
+    }
+
     /// The family of a tested number, and how its allocations differ.
     pub(crate) fn offsets(&self) -> Option<(&Family, &[f64])> {
         self.test.as_ref().map(|test| (&test.family, test.places.offsets.as_slice()))

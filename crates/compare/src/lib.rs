@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alone;
 mod basis;
 mod evidence;
 mod facts;
@@ -20,6 +21,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use tiermark_model::{Against, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Run, RunScatter};
 use tiermark_stats::holm;
 
+use alone::{Aligned, Alone};
 use evidence::Weighed;
 pub use figures::run_figures;
 use judge::Pair;
@@ -139,8 +141,10 @@ fn judged<'n, 'a>(
     let more_of = |number: Option<&Number<'a>>| {
         number.and_then(|number| more.get(number.key.as_str())).map_or(&[][..], Vec::as_slice)
     };
-    let pairs = aligned(first, other).into_iter().map(|(a, b)| Pair::new(a, more_of(a), b, rules));
-    let pairs: Vec<Pair> = pairs.collect();
+    let aligned = aligned(first, other);
+    let alone = Alone::of(&aligned, rules.by_role);
+    let pair = |(a, b): Aligned<'n, 'a>| Pair::new(a, more_of(a), b, rules).because(alone.why((a, b)));
+    let pairs: Vec<Pair> = aligned.iter().copied().map(pair).collect();
     let noises = families::noises(&pairs, scatters);
     let weighed: Vec<Option<Weighed>> = pairs.iter().map(|pair| pair.weighed(&noises)).collect();
     let means = families::means(&pairs, &weighed, &noises);
@@ -157,10 +161,7 @@ fn judged<'n, 'a>(
 
 /// Numbers with the same coordinates side by side; what a run measured several times, in its order. Numbers that only one
 /// run has stand beside that of another probe, where the other run has one.
-fn aligned<'n, 'a>(
-    first: &'n [Number<'a>],
-    other: &'n [Number<'a>],
-) -> Vec<(Option<&'n Number<'a>>, Option<&'n Number<'a>>)> {
+fn aligned<'n, 'a>(first: &'n [Number<'a>], other: &'n [Number<'a>]) -> Vec<Aligned<'n, 'a>> {
     let mut there: HashMap<&str, Vec<&Number<'a>>> = HashMap::new();
     for number in other.iter().rev() {
         there.entry(&number.key).or_default().push(number);
@@ -177,9 +178,7 @@ fn aligned<'n, 'a>(
 }
 
 /// Puts numbers that differ by their probe only into one pair.
-fn across_probes<'n, 'a>(
-    pairs: Vec<(Option<&'n Number<'a>>, Option<&'n Number<'a>>)>,
-) -> Vec<(Option<&'n Number<'a>>, Option<&'n Number<'a>>)> {
+fn across_probes<'n, 'a>(pairs: Vec<Aligned<'n, 'a>>) -> Vec<Aligned<'n, 'a>> {
     let mut alone: HashMap<&str, VecDeque<&Number<'a>>> = HashMap::new();
     for number in pairs.iter().filter(|(first, _)| first.is_none()).filter_map(|(_, other)| *other) {
         alone.entry(number.of_any_probe()).or_default().push_back(number);

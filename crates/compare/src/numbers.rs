@@ -84,6 +84,11 @@ impl Number<'_> {
             .map(|used| used.cores)
     }
 
+    /// Its coordinates as if it had no such label.
+    pub(crate) fn key_without(&self, label: &str, by_role: bool) -> String {
+        key(self.experiment, self.finding, by_role, Some(label))
+    }
+
     /// Its coordinates without the probe.
     pub(crate) fn of_any_probe(&self) -> &str {
         self.key.split_once(' ').map_or(self.key.as_str(), |(_, rest)| rest)
@@ -146,7 +151,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
             let seen = id.and_then(|id| seen.get(id)).copied();
             let seen = seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding));
             Number {
-                key: key(experiment, finding, by_role),
+                key: key(experiment, finding, by_role, None),
                 experiment,
                 finding,
                 home: home.cloned(),
@@ -176,14 +181,15 @@ fn is_its_value(seen: &Observation, finding: &Finding) -> bool {
     value.is_some_and(|(seen, found)| (seen / found - 1.0).abs() < NEAR)
 }
 
-/// The coordinates: probe, quantity, unit, and all labels that say what was measured.
-fn key(experiment: &Experiment, finding: &Finding, by_role: bool) -> String {
+/// The coordinates: probe, quantity, unit, and all labels that say what was measured, without one if it is named.
+fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: Option<&str>) -> String {
     let labels = &finding.labels;
     let probe = tiermark_model::present_probe_id(&experiment.request.probe);
     let mut key = format!("{probe} {} {:?}", finding.metric, finding.unit);
     let role = roles::role(labels).filter(|_| by_role);
     let has_tier = labels.get(Labels::TIER).is_some();
     let counts = |name: &str| match name {
+        _ if without == Some(name) => false,
         // The kernel is what a user named, where no operation says what it does.
         Labels::KERNEL => labels.get(Labels::OP).is_none(),
         // Footprints of a tier are compared by themselves: memory's depends on what happens to be free.

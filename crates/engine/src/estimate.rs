@@ -1,6 +1,7 @@
 //! From the windows of a step to its value: the edge in the best state, what a program got meanwhile, and whether the edge is sharp. Pure.
 
 mod steady;
+mod sustained;
 mod threads;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,6 @@ use tiermark_stats::{
 };
 
 use crate::clock::Basis;
-use crate::passes::ABOVE;
 use crate::sharing::Sharing;
 use crate::states::Conditions;
 use threads::Found;
@@ -129,33 +129,13 @@ impl Reading<'_> {
         estimate.now = self.now(visits);
         estimate.clock_slope = Some(basis.slope()).filter(|slope| *slope > 0.0);
         self.hold_against_passes(&mut estimate);
+        self.hold_against_now(&mut estimate, visits);
         let hz = self.groups.clock_of(visits).filter(|_| basis == Basis::Cycles);
         estimate.per_cycle = estimate.value.zip(hz).map(|(value, hz)| match self.metric {
             Metric::Latency => PerCycle { value: value * hz / 1e9, unit: Unit::Cycles },
             Metric::Bandwidth => PerCycle { value: value / hz / self.cores.max(1) as f64, unit: Unit::BytesPerCycle },
         });
         estimate
-    }
-
-    /// A level of windows that neither a whole pass nor the median visit comes near was not sustained: the number is the better of the two.
-    fn hold_against_passes(&self, estimate: &mut Estimate) {
-        let (Some(passes), Some(level)) = (self.passes, estimate.value) else { return };
-        // Neither the state nor the clock of a pass is known: where there are several states, passes may be of another one, and the level is
-        // given at a clock that passes had a tenth of the time.
-        if estimate.in_states.len() > 1 {
-            return;
-        }
-        let best = estimate.now.map_or(passes.best, |now| passes.best.max(now.median));
-        let slope = estimate.clock_slope.unwrap_or(0.0);
-        let clock = self.groups.clock.map_or(1.0, |clock| (clock.p90 / clock.median).powf(slope));
-        if estimate.bound.is_empty() && level > (1.0 + ABOVE) * clock * best {
-            estimate.value = Some(best);
-            estimate.interval = estimate.interval.map(|interval| Interval { low: best, high: level, ..interval });
-            if let Some(edge) = &mut estimate.edge {
-                edge.within = estimate.interval;
-            }
-            estimate.bound.push(Reason::NotSustained { level, best });
-        }
     }
 
     fn at_one_clock(&self, visits: &Visits) -> Estimate {

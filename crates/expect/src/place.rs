@@ -1,5 +1,7 @@
 //! Where a figure was measured.
 
+use std::collections::HashSet;
+
 use tiermark_model::IdSet;
 
 /// Where a figure was measured; an empty place is the whole machine.
@@ -15,6 +17,8 @@ pub(crate) struct Place {
     pub(crate) module: Option<String>,
     /// Whether it is a rate of all cores of `from`.
     pub(crate) is_of_all: bool,
+    /// The places of the figures that a number was computed from, in words, if there is more than one.
+    pub(crate) figures: Vec<String>,
 }
 
 impl Place {
@@ -37,13 +41,30 @@ impl Place {
             limit_of: self.limit_of.clone().or_else(|| other.limit_of.clone()),
             module: self.module.clone().or_else(|| other.module.clone()),
             is_of_all: self.is_of_all || other.is_of_all,
+            figures: self.figures_with(other),
         })
+    }
+
+    /// The places of the figures of both, in words.
+    fn figures_with(&self, other: &Self) -> Vec<String> {
+        let of = |place: &Self| match place.figures.as_slice() {
+            [] => place.text().into_iter().collect(),
+            several => several.to_vec(),
+        };
+        let mut all: Vec<String> = of(self);
+        all.extend(of(other));
+        let mut met = HashSet::new();
+        all.retain(|text| met.insert(text.clone()));
+        if all.len() > 1 { all } else { Vec::new() }
     }
 
     /// In words; `None` for the whole machine.
     pub(crate) fn text(&self) -> Option<String> {
         if let Some(module) = &self.module {
             return Some(module.clone());
+        }
+        if !self.figures.is_empty() {
+            return Some(self.figures.join(", against "));
         }
         let name = |nodes: &IdSet| format!("node{} {nodes}", if nodes.len() == 1 { "" } else { "s" });
         match (&self.from, &self.nodes) {
@@ -78,11 +99,18 @@ mod tests {
 
     #[test]
     fn figures_of_one_row_belong_together() {
-        assert_eq!(at("0", "1").joined(&at("0", "0")).unwrap(), at("0", "1"));
+        let joined = at("0", "1").joined(&at("0", "0")).unwrap();
+        assert_eq!((&joined.from, &joined.nodes), (&at("0", "1").from, &at("0", "1").nodes));
+        // The places of all figures are named.
+        let both = "cpus of node 0, memory of node 1, against node 0";
+        assert_eq!(joined.text().as_deref(), Some(both));
+        let thrice = joined.joined(&at("0", "1")).unwrap().joined(&Place::default()).unwrap();
+        assert_eq!(thrice.text().as_deref(), Some(both));
+        assert_eq!(at("0", "0").joined(&Place::default()).unwrap(), at("0", "0"));
         assert_eq!(at("0", "1").joined(&at("1", "1")), None);
         let all = |from: &str, nodes: &str| Place { is_of_all: true, ..at(from, nodes) };
         assert_eq!(all("0", "1").joined(&all("0-1", "0-1")), None, "half of the cores over all");
-        assert_eq!(all("0", "1").joined(&all("0", "0")).unwrap(), all("0", "1"));
+        assert!(all("0", "1").joined(&all("0", "0")).unwrap().is_of_all);
         let peak = Place { limit_of: "0".parse().ok(), ..Place::default() };
         assert!(at("0", "0").joined(&peak).is_some() && peak.joined(&at("0", "0")).is_some());
         assert_eq!((at("0-1", "0-1").joined(&peak), peak.joined(&at("1", "1"))), (None, None));

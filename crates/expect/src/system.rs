@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, Finding, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation, Purpose, Quantity,
-    Run, Throttling,
+    Dimm, ErrorKind, Experiment, Finding, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation,
+    PageKind, Purpose, Quantity, Request, Run, Throttling,
 };
 
 use crate::facts::At;
@@ -183,15 +183,21 @@ fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Op
 }
 
 /// The least share of huge pages among the figures of memory that wanted them.
-fn backing(run: &Run) -> Option<At> {
+fn backing<'a>(run: &'a Run) -> Option<At> {
+    let (on_base, others): (Vec<&Experiment>, Vec<&Experiment>) =
+        run.experiments.iter().partition(|experiment| is_on_base_pages(&experiment.request));
     let of_memory = |labels: &Labels| {
         labels.is_for(Purpose::Matrix)
             || (labels.is_for(Purpose::Ladder) && labels.get(Labels::TIER).is_some_and(|tier| !tier.starts_with('L')))
     };
-    let (base, wanted): (Vec<&Observation>, Vec<&Observation>) = run
-        .observations()
-        .filter(|o| of_memory(&o.labels) && o.value.is_some())
-        .partition(|o| o.labels.is(Labels::PAGE, "base"));
+    let figures = |experiment: &&'a Experiment| -> Vec<&'a Observation> {
+        experiment.observations.iter().filter(|o| of_memory(&o.labels) && o.value.is_some()).collect()
+    };
+    let (base, wanted): (Vec<&Observation>, Vec<&Observation>) =
+        others.iter().flat_map(figures).partition(|o| o.labels.is(Labels::PAGE, "base"));
+    if wanted.is_empty() && base.is_empty() && on_base.iter().any(|experiment| !figures(experiment).is_empty()) {
+        return Some(At::whole(Err(says::base_pages_requested())));
+    }
     if wanted.is_empty() && !base.is_empty() {
         // No figure of memory requested huge pages.
         return Some(At::whole(Ok(Range::exactly(0.0))));
@@ -201,12 +207,21 @@ fn backing(run: &Run) -> Option<At> {
     least.map(|share| At::whole(Ok(Range::exactly(share))))
 }
 
+/// Whether the user asked for base pages only: they say nothing of the machine's huge pages.
+fn is_on_base_pages(request: &Request) -> bool {
+    let pages = request.params.get("pages").and_then(|pages| pages.as_array());
+    match pages.filter(|pages| !pages.is_empty()) {
+        Some(pages) => pages.iter().all(|page| page.as_str() == Some("base")),
+        None => request.scope.page == Some(PageKind::Base),
+    }
+}
+
 /// The number of problems; the place names them. Settings do not count: a server with the defaults of its system is not faulty.
 fn problems(run: &Run) -> At {
     let Some(all) = &run.problems else { return At::whole(Err(says::not_examined())) };
     let all: Vec<_> = all.iter().filter(|row| !row.is_setting).collect();
     let number = Ok(Range::exactly(all.len() as f64));
-    let named = all.iter().map(|row| format!("{} ({})", row.name, row.value)).collect::<Vec<_>>().join(", ");
+    let named = all.iter().map(|row| format!("{} ({})", row.name, row.found())).collect::<Vec<_>>().join(", ");
     if all.is_empty() { At::whole(number) } else { At::part(named, number) }
 }
 

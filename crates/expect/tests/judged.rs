@@ -24,7 +24,7 @@ fn an_expectation_holds_for_every_node_and_the_worst_is_named() {
     let ratio = judged(&run, "latency.dram.remote / latency.dram.local <= 2.2");
     assert_eq!((ratio.outcome, ratio.passed, ratio.failed), (Failed, 1, 1));
     let worst = ratio.worst.unwrap();
-    assert_eq!(worst.place.as_deref(), Some("cpus of node 1, memory of node 0"));
+    assert_eq!(worst.place.as_deref(), Some("cpus of node 1, memory of node 0, against node 1"));
     assert!((worst.value - 200.0 / 90.0).abs() < 1e-9 && worst.margin.unwrap() < 0.0);
     assert_eq!(outcome(&run, "2.3 >= latency.dram.remote / latency.dram"), Passed);
 }

@@ -9,8 +9,9 @@ use common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
 use tiermark_expect::{check, check_by_rules_of_thumb, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
-    Bytes, Cache, CacheKind, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health, Interval,
-    Known, Labels, NamedValue, Observation, PerCycle, Quantity, Reason, Run, Unit, Verdict, WhyNot,
+    Affected, Bytes, Cache, CacheKind, CheckOutcome, CheckResult, CheckRow, CoreKind, CoreLimits, Finding, Health,
+    Interval, Known, Labels, Metric, NamedValue, Observation, PageKind, PerCycle, Purpose, Quantity, Reason, Run, Unit,
+    Verdict, WhyNot,
 };
 
 /// A run whose L1 takes so many cycles, on a core with a limit of 4.
@@ -153,6 +154,7 @@ fn problems_of_doctor_are_counted_and_named_and_unknown_in_older_documents() {
         value: value.to_owned(),
         health: Health::Problem,
         why: String::new(),
+        affects: (name == "clocksource").then_some(Affected::All),
         cure: None,
         is_setting: false,
     };
@@ -161,7 +163,30 @@ fn problems_of_doctor_are_counted_and_named_and_unknown_in_older_documents() {
     assert_eq!(outcome(&run, "doctor.problems <= 0"), Passed, "a default of many systems");
     run.problems = Some(vec![problem("cpu quota", "0.50 cpus"), setting, problem("clocksource", "hpet")]);
     let worst = judged(&run, "doctor.problems <= 0").worst.unwrap();
-    assert_eq!((worst.value, worst.place.as_deref()), (2.0, Some("cpu quota (0.50 cpus), clocksource (hpet)")));
+    assert_eq!(
+        (worst.value, worst.place.as_deref()),
+        (2.0, Some("cpu quota (0.50 cpus), clocksource (hpet; affects all figures)"))
+    );
+}
+
+/// Base pages that a user asked for say nothing of huge pages; base pages because there are no others do.
+#[test]
+fn huge_pages_are_not_judged_where_base_pages_were_requested() {
+    let rule = "pages.huge >= 95 %";
+    let on = |scope: Option<PageKind>, listed: Option<&str>| {
+        let labels = Labels::new().purpose(Purpose::Matrix).text(Labels::PAGE, "base");
+        let seen = Observation { value: Some(90.0), ..Observation::new("a", labels, Metric::Latency) };
+        let mut made = run(Vec::new());
+        made.experiments[0].observations = vec![seen];
+        made.experiments[0].request.scope.page = scope;
+        let params = listed.map_or("null".to_owned(), |page| format!("{{\"pages\": [\"{page}\"]}}"));
+        made.experiments[0].request.params = params.parse().unwrap();
+        made
+    };
+    assert_eq!(outcome(&on(None, None), rule), Failed);
+    assert_eq!(outcome(&on(None, Some("thp")), rule), Failed);
+    assert_eq!(reasons(&on(Some(PageKind::Base), None), rule), [codes::base_pages_requested]);
+    assert_eq!(reasons(&on(None, Some("base")), rule), [codes::base_pages_requested]);
 }
 
 #[test]

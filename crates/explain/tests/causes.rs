@@ -22,6 +22,7 @@ fn problem(name: &str) -> CheckRow {
         health: Health::Problem,
         why: "it matters".into(),
         cure: None,
+        affects: None,
         is_setting: false,
     }
 }

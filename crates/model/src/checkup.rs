@@ -1,5 +1,7 @@
 //! Results of a check-up of a machine, as data.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Result of one check.
@@ -17,6 +19,35 @@ pub enum Health {
     Problem,
 }
 
+/// Figures that a problem may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Affected {
+    /// Every figure.
+    All,
+    /// What follows the core's clock: caches.
+    Caches,
+    /// What all cores do together.
+    AllCores,
+    /// Latencies and rates of memory.
+    Memory,
+    /// Rates of memory.
+    MemoryRates,
+}
+
+impl fmt::Display for Affected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "all figures",
+            Self::Caches => "latencies and rates of L1, L2 and L3",
+            Self::AllCores => "figures of several threads",
+            Self::Memory => "latencies and rates of DRAM",
+            Self::MemoryRates => "rates of DRAM",
+        })
+    }
+}
+
 /// A check of `doctor` with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -29,6 +60,9 @@ pub struct CheckRow {
     pub value: String,
     /// How the value affects measurements.
     pub health: Health,
+    /// The figures that a problem may change; `None` if it is no problem, and in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affects: Option<Affected>,
     /// Why it matters.
     pub why: String,
     /// The command that cures it: printed, never run.
@@ -36,6 +70,14 @@ pub struct CheckRow {
     /// Whether it is a setting that `tune` changes: it says nothing of the machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_setting: bool,
+}
+
+impl CheckRow {
+    /// The value, and the figures that it may change: `hpet; affects all figures`.
+    #[must_use]
+    pub fn found(&self) -> String {
+        self.affects.map_or_else(|| self.value.clone(), |figures| format!("{}; affects {figures}", self.value))
+    }
 }
 
 /// A check-up.

@@ -54,7 +54,7 @@ pub use check::{
     CHECK_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckedTexts, CheckedValue, Comparator, Known,
     NamedFigure, NamedValue,
 };
-pub use checkup::{CheckRow, Checkup, Health};
+pub use checkup::{Affected, CheckRow, Checkup, Health};
 pub use comparison::{
     Against, COMPARE_SCHEMA, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedNumber, ComparedRun, Comparison,
     Doubt, Fact, FactDifference, Obstacle, RunScatter, SeenState, Tenancy, less_is_better,

@@ -184,6 +184,19 @@ quantities! {
 }
 
 impl Quantity {
+    /// Whether it is of a range of memory whose size follows that of the last-level cache.
+    pub fn is_over_a_range(&self) -> bool {
+        matches!(
+            self,
+            Self::ResidencyHit
+                | Self::ResidencyAccess
+                | Self::ResidencyEdge
+                | Self::ResidencyMiss
+                | Self::ResidencyHeld
+                | Self::ResidencyHalfLife
+        )
+    }
+
     /// Whether it describes the time of a run and not the hardware: tails, what neighbours left in a cache, and how fast a state comes back.
     pub fn is_of_the_hour(&self) -> bool {
         matches!(

@@ -40,7 +40,7 @@ pub struct Background;
 
 static ABOUT: About = About {
     id: "background",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "How much a busy neighbour slows memory accesses",
     page: include_str!("../../../docs/methods/background.md"),

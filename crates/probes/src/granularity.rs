@@ -35,7 +35,7 @@ pub struct Granularity;
 
 static ABOUT: About = About {
     id: "granularity",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Bandwidth that small and random accesses waste",
     page: include_str!("../../../docs/methods/granularity.md"),

@@ -50,7 +50,7 @@ pub struct Latency;
 
 static ABOUT: About = About {
     id: "latency",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Time of one dependent access, by size, layout, page size",
     page: include_str!("../../../docs/methods/latency.md"),

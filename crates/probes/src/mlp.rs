@@ -36,7 +36,7 @@ pub struct Mlp;
 
 static ABOUT: About = About {
     id: "mlp",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Cache misses that one core keeps in flight, by tier",
     page: include_str!("../../../docs/methods/mlp.md"),

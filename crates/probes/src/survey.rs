@@ -40,7 +40,7 @@ pub struct Survey;
 
 static ABOUT: About = About {
     id: "survey",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
     summary: "Measure every tier: size, latency and bandwidth, in a minute",
     page: include_str!("../../../docs/methods/survey.md"),

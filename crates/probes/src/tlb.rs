@@ -44,7 +44,7 @@ pub struct Tlb;
 
 static ABOUT: About = About {
     id: "tlb",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Entries of each data TLB, and the cost of misses and walks",
     page: include_str!("../../../docs/methods/tlb.md"),

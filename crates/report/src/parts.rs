@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, PlanPage, Quantity, Request, Run};
+use tiermark_model::{Experiment, IdSet, Machine, PlanPage, Quantity, Request, Run};
 use tiermark_page::{Ink, Page, Style, paragraph, rule, space};
 
 /// Experiments that are shown together.
@@ -75,6 +75,19 @@ fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
 }
 
 impl RunSection<'_> {
+    /// Where it was measured, in words: `cpus of node 0, memory of node 1`; empty if the request names neither.
+    pub(crate) fn place(&self, machine: &Machine) -> String {
+        let Some(scope) = self.experiments.first().map(|experiment| &experiment.request.scope) else {
+            return String::new();
+        };
+        let nodes = |cpus: &IdSet| -> IdSet { cpus.iter().filter_map(|cpu| machine.node_of(cpu)).collect() };
+        let from = scope.cpus.as_ref().map(nodes).filter(|nodes| !nodes.is_empty());
+        let from = from.map(|nodes| format!("cpus of node{} {nodes}", if nodes.len() == 1 { "" } else { "s" }));
+        let memory = scope.mem_node.map(|node| format!("memory of node {node}"));
+        let pages = scope.page.map(|page| format!("pages {page}"));
+        [from, memory, pages].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// A rule across the page, the part's place among all, and what it is there for. An only part has the head of the run for its own.
     pub(crate) fn head(&self, at: usize, of: usize) -> Page {
         let note = self.note.map_or_else(Page::new, |note| paragraph("", note, Ink::Plain));

@@ -244,6 +244,50 @@ fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
     assert!(notes(&text).contains(made.warnings[0].state()), "{text}");
 }
 
+#[test]
+fn the_result_names_the_figures_that_a_problem_of_doctor_may_change() {
+    let mut made = all_fine().run();
+    made.problems = Some(vec![CheckRow {
+        name: "clocksource".to_owned(),
+        group: "Kernel".to_owned(),
+        value: "hpet".to_owned(),
+        health: Health::Problem,
+        affects: Some(Affected::All),
+        why: String::new(),
+        cure: None,
+        is_setting: false,
+    }]);
+    let wide = Style { width: 200, ..Style::default() };
+    let text = terminal(&run(&made, &wide), &wide);
+    assert!(text.contains("is 1 at clocksource (hpet; affects all figures): "), "{text}");
+}
+
+/// A survey of each of two nodes: the second is of the cpus of node 1.
+fn at_two_nodes(other: &Made) -> Run {
+    let (mut run, mut second) = (all_fine().run(), other.run().experiments.remove(0));
+    for cpu in &mut run.machine.cpus {
+        cpu.node = Some(cpu.id);
+    }
+    run.experiments[0].request.scope.cpus = "0".parse().ok();
+    second.request.scope.cpus = "1".parse().ok();
+    run.experiments.push(second);
+    run
+}
+
+#[test]
+fn the_result_names_the_place_where_there_are_several() {
+    let wide = Style { width: 200, ..Style::default() };
+    let text = |made: &Made| terminal(&run(&at_two_nodes(made), &wide), &wide);
+    let mut made = all_fine();
+    made.unresolved = true;
+    let shown = text(&made);
+    assert!(shown.contains("RESULT  size of L3 (cpus of node 1) not resolved; "), "{shown}");
+    assert!(shown.contains("The size of L3 (cpus of node 1) is not resolved: "), "{shown}");
+    withhold(made.figure("DRAM", "write", "one"), Reason::MajorFaults { faults: 12 });
+    assert!(text(&made).contains("withheld: DRAM write, one core (cpus of node 1): "), "{}", text(&made));
+    assert!(result(&made).starts_with("withheld: DRAM write, one core: "), "one place needs no name");
+}
+
 /// Bounds whose visits differ: those of the latency of L3 from place to place, those of a rate of DRAM from moment to moment.
 fn differing() -> Run {
     let mut run = bounds().run();

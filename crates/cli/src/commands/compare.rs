@@ -148,7 +148,8 @@ fn gate(found: &Comparison, limit: f64) -> Exit {
         complain(&format!("gate not judged: the other run has not measured {}", listed(&missing)));
         return Exit::Partial;
     }
-    let moved = without(|why| matches!(why, Obstacle::Method { .. } | Obstacle::WorkingSet { .. }));
+    let moved =
+        without(|why| matches!(why, Obstacle::Method { .. } | Obstacle::WorkingSet { .. } | Obstacle::Pages { .. }));
     if !moved.is_empty() {
         complain(&format!(
             "gate not judged: measured in another way than in the first run, which needs to be measured again: {}",

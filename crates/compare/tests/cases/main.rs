@@ -260,6 +260,44 @@ fn machines_are_compared_by_the_role_of_a_tier() {
     assert!(against(&first, &other, Rules::default()).figures.iter().all(|figure| !figure.verdict.has_moved()));
 }
 
+/// Machines with other caches are measured over other ranges: that is no number which the other run lacks.
+#[test]
+fn ranges_that_follow_a_cache_are_not_lacking() {
+    let hit = |sizes: &[u64]| {
+        let sizes: Vec<Made> = sizes.iter().map(|mib| Made::latency(15.0).size(mib * MIB)).collect();
+        let mut made = run(&[vec![Made::latency(4.0)], sizes].concat());
+        for found in &mut made.experiments[0].findings[1..] {
+            found.labels.0.remove(Labels::TIER);
+            found.metric = Quantity::ResidencyHit;
+        }
+        made
+    };
+    let reasons = |by_role: bool, first: &[u64], other: &[u64]| {
+        let figures = against(&hit(first), &hit(other), Rules { by_role, ..Rules::default() }).figures;
+        figures.into_iter().skip(1).map(|figure| figure.verdict).collect::<Vec<_>>()
+    };
+    let not = ChangeVerdict::NotComparable;
+    assert_eq!(reasons(true, &[8], &[16]), [not(Obstacle::Ranges), not(Obstacle::Ranges)]);
+    assert_eq!(reasons(true, &[8], &[]), [not(Obstacle::OnlyInFirst)], "it was not measured at all");
+    assert_eq!(reasons(false, &[8], &[16]), [not(Obstacle::OnlyInFirst), not(Obstacle::OnlyInOther)]);
+}
+
+#[test]
+fn numbers_on_other_pages_say_so() {
+    let on = |pages: &[&str]| {
+        run(&pages.iter().map(|page| Made::latency(4.0).label(Labels::PAGE, page)).collect::<Vec<_>>())
+    };
+    let reasons = |first: &[&str], other: &[&str]| {
+        let figures = against(&on(first), &on(other), Rules::default()).figures;
+        figures.into_iter().map(|figure| figure.verdict).collect::<Vec<_>>()
+    };
+    let why = ChangeVerdict::NotComparable(Obstacle::Pages { first: "thp".into(), other: "base".into() });
+    assert_eq!(reasons(&["thp"], &["base"]), [why.clone(), why]);
+    // The other run has the same pages too, and lacks nothing but these.
+    let only = ChangeVerdict::NotComparable(Obstacle::OnlyInFirst);
+    assert_eq!(reasons(&["thp", "base"], &["thp"]), [ChangeVerdict::Same, only]);
+}
+
 /// A survey and a run of one probe have the same numbers, by different methods.
 #[test]
 fn numbers_of_different_probes_stand_together_and_say_so() {

@@ -270,6 +270,23 @@ fn a_rate_that_no_pass_over_the_memory_comes_near_is_not_the_hardwares() {
     assert!(far.interval.is_none_or(|interval| interval.low <= 100.0 / 1.09));
 }
 
+/// Three visits, of which one was disturbed: the bound is the median visit, and not the worst.
+#[test]
+fn a_bound_is_no_worse_than_the_median_visit() {
+    for (metric, values, median) in
+        [(Metric::Bandwidth, [233.0, 410.0, 411.0], 410.0), (Metric::Latency, [4.1, 9.0, 4.0], 4.1)]
+    {
+        let list = values.iter().map(|value| visits(50.0, *value).remove(0)).collect();
+        let mut seen = Visits { list, ..Visits::default() };
+        seen.list.iter_mut().zip([0.0, 1.0, 2.0]).for_each(|(visit, at)| visit.at = at);
+        let found = estimate_of(&seen, metric, Sharing::Nothing);
+        assert!(matches!(found.bound[..], [Reason::TooFew { .. }]), "{found:?}");
+        assert_eq!((found.value, found.now.map(|now| now.median)), (Some(median), Some(median)));
+        let interval = found.interval.unwrap();
+        assert!(interval.low <= median && median <= interval.high, "{interval:?}");
+    }
+}
+
 /// The state of the better value is met for so many seconds of 40, in one stay.
 #[test]
 fn one_stay_in_a_state_is_one_moment() {

@@ -97,6 +97,15 @@ pub enum Obstacle {
         /// Version in the other run.
         other: u32,
     },
+    /// The pages differ in size.
+    Pages {
+        /// Those of the first run.
+        first: String,
+        /// Those of the other run.
+        other: String,
+    },
+    /// The other machine was measured over other ranges, since its last-level cache has another size.
+    Ranges,
     /// The footprints of the tier differ.
     WorkingSet {
         /// In the first run.
@@ -164,6 +173,8 @@ impl fmt::Display for Obstacle {
             Self::Method { first, other } => {
                 write!(f, "measured by an older method: not comparable (version {first} against {other})")
             }
+            Self::Pages { first, other } => write!(f, "on pages of another size: {first} against {other}"),
+            Self::Ranges => write!(f, "over ranges that follow the size of the last-level cache, and these differ"),
             // Sizes that differ by less than they are rounded to.
             Self::WorkingSet { first: Some(first), other: Some(other) } if first.to_string() == other.to_string() => {
                 write!(f, "working set of a thread {} B against {} B", first.0, other.0)

@@ -207,6 +207,9 @@ messages! {
     /// Page sizes that were not proven.
     Note backing_unknown(): "the page size is not proven for any figure of memory on huge pages";
 
+    /// Base pages that the user asked for.
+    Note base_pages_requested(): "the run was asked for base pages (`--pages base`): no figure of memory requests huge pages";
+
     /// Figures of two sides without a common place.
     Note no_common_place(): "the two sides were not measured at the same place";
 

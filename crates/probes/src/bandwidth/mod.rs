@@ -85,7 +85,7 @@ pub struct Bandwidth;
 
 static ABOUT: About = About {
     id: "bandwidth",
-    method: 4,
+    method: 5,
     subject: Subject::Memory,
     summary: "Bytes a second, by size, operation, kernel, threads",
     page: include_str!("../../../../docs/methods/bandwidth.md"),

@@ -36,7 +36,7 @@ pub struct C2c;
 
 static ABOUT: About = About {
     id: "c2c",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Time of a cache line from core to core, and contention",
     page: include_str!("../../../../docs/methods/c2c.md"),

@@ -57,7 +57,7 @@ pub struct Geometry;
 
 static ABOUT: About = About {
     id: "geometry",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Line, size, ways, sets and sharing of each cache level",
     page: include_str!("../../../../docs/methods/geometry.md"),

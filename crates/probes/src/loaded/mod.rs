@@ -35,7 +35,7 @@ pub struct Loaded;
 
 static ABOUT: About = About {
     id: "loaded-latency",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Latency while other cores read or write at a rising rate",
     page: include_str!("../../../../docs/methods/loaded-latency.md"),

@@ -82,7 +82,7 @@ pub struct Matrix;
 
 static ABOUT: About = About {
     id: "matrix",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Latency and bandwidth from each node's cpus to each memory",
     page: include_str!("../../../../docs/methods/matrix.md"),

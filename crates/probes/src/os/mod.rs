@@ -60,7 +60,7 @@ pub struct Os;
 
 static ABOUT: About = About {
     id: "os",
-    method: 3,
+    method: 4,
     subject: Subject::System,
     summary: "System calls, processes, switches, pipes, page faults",
     page: include_str!("../../../../docs/methods/os.md"),

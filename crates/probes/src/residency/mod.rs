@@ -103,7 +103,7 @@ pub struct Residency;
 
 static ABOUT: About = About {
     id: "residency",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "How long the shared cache keeps lines used once or again",
     page: include_str!("../../../../docs/methods/residency.md"),

@@ -46,7 +46,7 @@ pub struct Scale;
 
 static ABOUT: About = About {
     id: "scale",
-    method: 3,
+    method: 4,
     subject: Subject::Memory,
     summary: "Bandwidth of a node as threads are added, and its limit",
     page: include_str!("../../../../docs/methods/scale.md"),

@@ -24,7 +24,7 @@ pub struct Scan;
 
 static ABOUT: About = About {
     id: "scan",
-    method: 2,
+    method: 3,
     subject: Subject::Memory,
     summary: "Slow regions of memory: latency and bandwidth of each GiB",
     page: include_str!("../../../../docs/methods/scan.md"),

@@ -7,7 +7,7 @@ use tiermark_page::{Ink, Page, Style, paragraph, space, unit_name};
 
 use super::figures::{Figure, Survey};
 use super::ladder::{is_shared_tier, now_text, shown, with_unit};
-use super::result::{below_record, failed, is_time, not_resolved, why_not_resolved};
+use super::result::{at, below_record, failed, is_time, not_resolved, why_not_resolved};
 use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
 use crate::check::said;
@@ -116,13 +116,14 @@ fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
         let unit = unit_name(figure.finding.unit, style);
         let record = super::ladder::plain(record, figure.finding.unit, style);
         let than = if is_time(&figure) { "above" } else { "below" };
-        let text =
-            format!("{} is {}, {than} the {record} {unit} of {date}{others}", figure.name(), with_unit(&figure, style));
+        let name = format!("{}{}", figure.name(), at(survey.run, figure.finding));
+        let text = format!("{name} is {}, {than} the {record} {unit} of {date}{others}", with_unit(&figure, style));
         notes.insert(notes.len().min(1), note(text, words::Why::BelowRecord.help(survey.run)));
     }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
-        let text = format!("The size of {tier} is not resolved: {}", why_not_resolved(finding));
+        let place = at(survey.run, finding);
+        let text = format!("The size of {tier}{place} is not resolved: {}", why_not_resolved(finding));
         notes.push(note(text, words::longer(survey.run)));
     }
     notes

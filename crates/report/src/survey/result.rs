@@ -1,6 +1,6 @@
 //! The line that answers whether the machine is all right.
 
-use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Unit, count_of};
+use tiermark_model::{Check, CheckOutcome, CheckResult, Finding, Grade, Quantity, Reason, Run, Unit, count_of};
 use tiermark_page::{Ink, Page, Style, paragraph};
 
 use super::figures::{Figure, Survey};
@@ -8,6 +8,7 @@ use super::states::{self, labelled};
 use super::words;
 use crate::check::{found, said};
 use crate::ladder::row_name;
+use crate::parts::{RunSection, parts};
 
 /// The most important result of a run.
 pub(crate) enum Outcome {
@@ -44,6 +45,16 @@ pub(crate) fn why_not_resolved(finding: &Finding) -> String {
     reasons.iter().find_map(Reason::unresolved).unwrap_or_else(|| words::main_reason(reasons))
 }
 
+/// Where a finding of a run with several parts was measured: ` (cpus of node 1)`; empty in a run of one part.
+pub(crate) fn at(run: &Run, finding: &Finding) -> String {
+    let parts = parts(run);
+    let has = |part: &&RunSection<'_>| {
+        part.experiments.iter().flat_map(|experiment| &experiment.findings).any(|other| std::ptr::eq(other, finding))
+    };
+    let place = parts.iter().find(has).filter(|_| parts.len() > 1).map(|part| part.place(&run.machine));
+    place.filter(|place| !place.is_empty()).map_or_else(String::new, |place| format!(" ({place})"))
+}
+
 /// The expectations that failed, in the order of the rules.
 pub(super) fn failed(judged: &Check) -> impl Iterator<Item = &CheckResult> {
     judged.results.iter().filter(|result| result.outcome == CheckOutcome::Failed)
@@ -75,12 +86,13 @@ pub(crate) fn outcome(survey: &Survey<'_>, judged: &Check, style: &Style) -> Out
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        return Outcome::Wrong(format!("withheld: {}{more}: {why}", first.name()));
+        let place = at(survey.run, first.finding);
+        return Outcome::Wrong(format!("withheld: {}{place}{more}: {why}", first.name()));
     }
     if let Some(finding) = not_resolved(survey) {
         let tier = row_name(&finding.labels).unwrap_or_default();
         // A note says why.
-        return Outcome::Wrong(format!("size of {tier} not resolved"));
+        return Outcome::Wrong(format!("size of {tier}{} not resolved", at(survey.run, finding)));
     }
     // Memory that could not be kept is reported in a note, not as a finding of the doctor.
     if let Some(warning) =

@@ -1,6 +1,7 @@
 //! Frequency, threads of a core, idle states, cpus set aside.
 
 use tiermark_machine::HealthCounts;
+use tiermark_model::Affected;
 use tiermark_model::messages::health as says;
 
 use super::{Check, CheckInput, CheckResult};
@@ -87,8 +88,8 @@ fn governor(input: &CheckInput<'_>) -> CheckResult {
     match governor.as_str() {
         "performance" => CheckResult::ok("performance"),
         "powersave" if by_hardware => CheckResult::note(format!("powersave ({driver})"), cure),
-        "userspace" => CheckResult::problem("userspace: a program sets the clock", cure).of_setting(),
-        other => CheckResult::problem(other, cure).of_setting(),
+        "userspace" => CheckResult::problem(Affected::Caches, "userspace: a program sets the clock", cure).of_setting(),
+        other => CheckResult::problem(Affected::Caches, other, cure).of_setting(),
     }
 }
 
@@ -100,7 +101,7 @@ fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
     let (value, cure) = (format!("{:.0} % of the highest clock", limit.share * 100.0), limit.command());
     // Some drivers state the clock without turbo as such a limit.
     match limit.share <= LIMITED && turbo_is_on(input) != Some(false) {
-        true => CheckResult::problem(value, cure).of_setting(),
+        true => CheckResult::problem(Affected::Caches, value, cure).of_setting(),
         false => CheckResult::note(value, cure).of_setting(),
     }
 }

@@ -1,7 +1,7 @@
 //! Clock, interruptions, counters, mitigations.
 
 use tiermark_machine::pressure;
-use tiermark_model::Mitigation;
+use tiermark_model::{Affected, Mitigation};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -60,7 +60,7 @@ fn clocksource(input: &CheckInput<'_>) -> CheckResult {
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => {
             let cure =
                 "see why in dmesg | grep -i -e tsc -e clocksource; tsc=reliable on the command line only where it is";
-            CheckResult::problem(clock, cure)
+            CheckResult::problem(Affected::All, clock, cure)
         }
         guest => {
             let has_tsc = input.machine.system.clocksources.iter().any(|c| c == "tsc");
@@ -126,6 +126,7 @@ fn stalls(input: &CheckInput<'_>) -> CheckResult {
     let full = text.as_ref().ok().and_then(|text| pressure(text.as_ref()?).ok()?.full);
     if let Some(stall) = full.filter(|stall| stall.avg10 >= STALLED) {
         return CheckResult::problem(
+            Affected::Memory,
             format!("all tasks that were not idle waited for memory for {:.0} % of the last 10 s", stall.avg10),
             "stop the programs that use most memory, or wait until they end: `ps aux --sort=-rss` lists them",
         );

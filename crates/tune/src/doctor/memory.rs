@@ -3,7 +3,7 @@
 use tiermark_machine::HealthCounts;
 use tiermark_machine::files::kilobytes;
 use tiermark_model::messages::health as says;
-use tiermark_model::{Bytes, ErrorKind, HugePool, IdSet, Machine, Swap};
+use tiermark_model::{Affected, Bytes, ErrorKind, HugePool, IdSet, Machine, Swap};
 
 use super::work::RESTORE;
 use super::{Check, CheckInput, CheckResult};
@@ -106,7 +106,7 @@ fn balancing(input: &CheckInput<'_>) -> CheckResult {
         Some(n) if nodes < 2 => CheckResult::ok(format!("{n}, without effect on one node")),
         Some(n) => {
             let cure = "tiermark tune --profile latency --only kernel.numa_balancing --apply";
-            CheckResult::problem(if n == 2 { "on, between tiers" } else { "on" }, cure).of_setting()
+            CheckResult::problem(Affected::Memory, if n == 2 { "on, between tiers" } else { "on" }, cure).of_setting()
         }
     }
 }
@@ -214,12 +214,17 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
     let pools = huge_pools(input.machine).into_iter().filter(|pool| pool.available() > 0);
     let unused: Vec<HugePool> = pools.filter(|pool| pool.available_bytes() as f64 >= least).collect();
     if unused.is_empty() {
-        return CheckResult::problem(value, "end what holds the memory, or keep footprints small with --max-mem");
+        return CheckResult::problem(
+            Affected::Memory,
+            value,
+            "end what holds the memory, or keep footprints small with --max-mem",
+        );
     }
     let held = tiermark_model::total(unused.iter().map(HugePool::available_bytes));
     let cures: Vec<String> = unused.iter().map(|pool| given_back(input, pool)).collect();
     let value = format!("{value}, {} more in reserved huge pages that nothing uses", Bytes(held));
     CheckResult::problem(
+        Affected::Memory,
         value,
         format!("as root, free the reserved huge pages: {}; or measure on them: --pages 2M (or 1G)", cures.join("; ")),
     )
@@ -283,7 +288,7 @@ fn errors(input: &CheckInput<'_>) -> CheckResult {
     let cure = || says::errors_cure(&soft, &hard).to_string();
     match (corrected, uncorrected) {
         (None, None) => CheckResult::not_reported(),
-        (_, Some(1..)) => CheckResult::problem(value, cure()),
+        (_, Some(1..)) => CheckResult::problem(Affected::Memory, value, cure()),
         (Some(1..), _) => CheckResult::note(value, cure()),
         _ => CheckResult::ok(value),
     }

@@ -10,7 +10,7 @@ mod work;
 use std::io::ErrorKind;
 
 use tiermark_machine::{DiscoverError, Root};
-use tiermark_model::{CheckRow, Checkup, Health, HeldChanges, Machine};
+use tiermark_model::{Affected, CheckRow, Checkup, Health, HeldChanges, Machine};
 
 pub use crate::cpu_use::{Busy, CpuSnapshot, watch};
 pub use work::{BUSY_NOTE, BUSY_PROBLEM, STEAL_NOTE, STEAL_PROBLEM};
@@ -46,21 +46,22 @@ impl CheckInput<'_> {
 struct CheckResult {
     health: Health,
     value: String,
+    affects: Option<Affected>,
     cure: Option<String>,
     is_setting: bool,
 }
 
 impl CheckResult {
     fn ok(value: impl Into<String>) -> Self {
-        Self { health: Health::Ok, value: value.into(), cure: None, is_setting: false }
+        Self { health: Health::Ok, value: value.into(), affects: None, cure: None, is_setting: false }
     }
 
     fn note(value: impl Into<String>, cure: impl Into<String>) -> Self {
         Self { health: Health::Note, cure: Some(cure.into()).filter(|c| !c.is_empty()), ..Self::ok(value) }
     }
 
-    fn problem(value: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { health: Health::Problem, ..Self::note(value, cure) }
+    fn problem(affects: Affected, value: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { health: Health::Problem, affects: Some(affects), ..Self::note(value, cure) }
     }
 
     /// Of a setting of the kernel, which says nothing of the machine.
@@ -109,6 +110,7 @@ pub fn checkup(input: &CheckInput<'_>) -> Checkup {
             group: group.to_owned(),
             value: found.value,
             health: found.health,
+            affects: found.affects,
             why: check.why.to_owned(),
             cure: found
                 .cure

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_machine::dmi;
-use tiermark_model::{Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node, count_of};
+use tiermark_model::{Affected, Bytes, Dimm, DisputedFact, IdSet, Machine, MemoryChannels, Node, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -114,7 +114,11 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     let (taken, cure) = to_fill(input.machine);
     let filled = format!("{filled}{taken}");
     if channels.is_uneven(input.machine.sockets().len()) {
-        return CheckResult::problem(format!("{filled}: interleaving breaks; reads may lose a third"), cure);
+        return CheckResult::problem(
+            Affected::MemoryRates,
+            format!("{filled}: interleaving breaks; reads may lose a third"),
+            cure,
+        );
     }
     CheckResult::note(filled, cure)
 }
@@ -242,7 +246,7 @@ fn own_memory(input: &CheckInput<'_>) -> CheckResult {
         return CheckResult::note(value, "runs use the other cpus, unless --cpus names these");
     }
     let value = format!("none: all memory that may be used is of node {memory}, all cpus of node {homes}");
-    CheckResult::problem(value, nearer(input, &homes, &memory))
+    CheckResult::problem(Affected::Memory, value, nearer(input, &homes, &memory))
 }
 
 /// A node with cpus of several sockets: the memory of each socket is then not seen as its own. The sockets of a guest are made up.

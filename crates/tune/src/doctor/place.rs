@@ -1,6 +1,6 @@
 //! Guest or not, container or not, limits of this process, what can be seen of the board, programs that are needed.
 
-use tiermark_model::{Bytes, Contradiction, DisputedFact, IdSet, Machine, count_of};
+use tiermark_model::{Affected, Bytes, Contradiction, DisputedFact, IdSet, Machine, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -87,7 +87,7 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
         "cpu time without a quota: docker run without --cpus, a pod without a cpu limit",
         format!("for the run: echo {none} > {file}"),
     );
-    CheckResult::problem(format!("{cpus:.2} cpus by {file}{stopped}"), cure)
+    CheckResult::problem(Affected::AllCores, format!("{cpus:.2} cpus by {file}{stopped}"), cure)
 }
 
 fn limit(input: &CheckInput<'_>) -> CheckResult {
@@ -117,7 +117,7 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
             format!("for the run: echo {none} > {file}"),
         );
         let cure = format!("end what uses the memory of the group, or {more}");
-        return CheckResult::problem(format!("{value}: too little is left to measure DRAM"), cure);
+        return CheckResult::problem(Affected::Memory, format!("{value}: too little is left to measure DRAM"), cure);
     }
     match throttled {
         None => CheckResult::note(value, cure),
@@ -128,7 +128,7 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
                 "more memory: docker run --memory-reservation and --memory, the memory limit of the pod",
                 format!("for the run: echo max > {throttling}"),
             );
-            CheckResult::problem(value, format!("{more}; or keep footprints small with --max-mem"))
+            CheckResult::problem(Affected::Memory, value, format!("{more}; or keep footprints small with --max-mem"))
         }
     }
 }
@@ -179,7 +179,7 @@ fn facts(input: &CheckInput<'_>) -> CheckResult {
     let said: Vec<String> = found.iter().map(ToString::to_string).collect();
     let value = format!("contradict each other: {}", said.join("; "));
     match found.iter().any(|contradiction| contradiction.fact.misleads()) {
-        true => CheckResult::problem(value, lacking_memory(input).unwrap_or_else(|| MISLED.to_owned())),
+        true => CheckResult::problem(Affected::All, value, lacking_memory(input).unwrap_or_else(|| MISLED.to_owned())),
         false => CheckResult::note(
             value,
             "no number depends on it: the kernel enforces the view that is used, and footprints follow free memory, not totals",

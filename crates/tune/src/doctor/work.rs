@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::count_of;
+use tiermark_model::{Affected, count_of};
 
 use super::{Check, CheckInput, CheckResult};
 
@@ -54,7 +54,7 @@ fn busy(input: &CheckInput<'_>) -> CheckResult {
     let value = format!("{:.1} of {} cpus busy{names}{load}{hidden}", busy.busy, busy.cpus);
     let cure = "wait until it ends, stop your own programs, or measure on other cpus with --cpus";
     match busy.busy / busy.cpus.max(1) as f64 {
-        share if share > BUSY_PROBLEM => CheckResult::problem(value, cure),
+        share if share > BUSY_PROBLEM => CheckResult::problem(Affected::All, value, cure),
         share if share > BUSY_NOTE => CheckResult::note(value, cure),
         _ => CheckResult::ok(value),
     }
@@ -65,7 +65,7 @@ fn steal(input: &CheckInput<'_>) -> CheckResult {
     let value = format!("{:.1} %", busy.steal * 100.0);
     let cure = "measure at another time, or on a guest with cpus of its own";
     match busy.steal {
-        share if share > STEAL_PROBLEM => CheckResult::problem(value, cure),
+        share if share > STEAL_PROBLEM => CheckResult::problem(Affected::All, value, cure),
         share if share > STEAL_NOTE => CheckResult::note(value, cure),
         _ => CheckResult::ok(value),
     }
