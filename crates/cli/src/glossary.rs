@@ -1,6 +1,10 @@
 //! The words of `docs/GLOSSARY.md`: what a term means, and which command does what a command of another tool does.
 
+mod line;
+
 use tiermark_report::Equivalent;
+
+pub(crate) use line::line;
 
 const PAGE: &str = include_str!("../../../docs/GLOSSARY.md");
 
@@ -70,20 +74,11 @@ pub(crate) fn tools() -> Vec<&'static str> {
 }
 
 /// The command that does what a command line of another tool does. Its first word is an option there, which says what the
-/// line is about, or a command, of which a row may have the whole beginning of the line or one of its options.
+/// line is about, or a command.
 pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
-    let first = words.first()?;
-    let row = row_of(first, |row| row.part == TOOLS)?;
-    if first.starts_with('-') {
-        return Some(equivalent(&row));
-    }
-    let whole = (2..=words.len()).rev().find_map(|count| {
-        let line = words[..count].join(" ");
-        rows().find(|other| other.part == TOOLS && row_names(other).any(|name| name.eq_ignore_ascii_case(&line)))
-    });
-    let option = |word: &&str| row_of(word, |other| other.section == row.section);
-    let later = || words[1..].iter().filter(|word| word.starts_with('-')).find_map(option);
-    Some(equivalent(&whole.or_else(later).unwrap_or(row)))
+    let first = words.first().filter(|word| word.starts_with('-'));
+    let of_option = first.and_then(|option| row_of(option, |row| row.part == TOOLS));
+    of_option.as_ref().map(equivalent).or_else(|| line(words)?.rows.into_iter().next())
 }
 
 /// The row that a word is about. An option with a number is first looked for as it is: `-W2` and `-W3` differ. `-d100` is
@@ -98,9 +93,14 @@ fn row_of(word: &str, fits: impl Fn(&GlossaryRow) -> bool) -> Option<GlossaryRow
     })
 }
 
-/// The names of a row of another tool.
+/// The names of a row of another tool. A comma between backticks is part of a name.
 fn row_names(row: &GlossaryRow) -> impl Iterator<Item = &'static str> {
-    row.cells[0].split(',').map(|part| part.trim().trim_matches('`'))
+    let mut quoted = false;
+    let between = move |c: char| {
+        quoted ^= c == '`';
+        c == ',' && !quoted
+    };
+    row.cells[0].split(between).map(|part| part.trim().trim_matches('`'))
 }
 
 /// Whether a word is an option of one letter, such as `-d0`.
@@ -199,7 +199,7 @@ mod tests {
             (&["--idle_latency", "-c0"], "latency --quick"),
             (&["-c3"], "latency --cpus 0"),
             (&["-gdelays.txt"], "--delays 0,200"),
-            (&["bw_mem", "1G", "cp"], "--op read,write,copy"),
+            (&["bw_mem", "1G", "cp"], "--op copy"),
             (&["bw_mem", "cp"], "--op copy"),
             (&["dmidecode", "-t", "memory"], "machine"),
             (&["perf", "stat", "-e", "cache-misses"], "watch"),

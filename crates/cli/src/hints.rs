@@ -61,35 +61,44 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     }
 }
 
-/// Parses a command line. An option that `help` does not have is a topic, the option of another tool, and needs no `--` before it.
+/// Parses a command line. An option that `help` does not have is a topic, the option of another tool, and needs no `--`
+/// before it.
 pub(crate) fn parse_with_topics(
-    mut arguments: Vec<OsString>,
+    arguments: &[OsString],
     parse: impl Fn(&[OsString]) -> Result<Cli, clap::Error>,
 ) -> Result<Cli, clap::Error> {
-    loop {
-        let parsed = parse(&arguments);
-        match parsed.as_ref().err().and_then(|error| behind_the_dashes(error, &arguments)) {
-            // One option less stands before the `--`.
-            Some(moved) => arguments = moved,
-            None => return parsed,
-        }
+    let parsed = parse(arguments);
+    match parsed.as_ref().err().and_then(|error| behind_the_dashes(error, arguments)) {
+        Some(line) => parse(&line),
+        None => parsed,
     }
 }
 
-/// The command line of `help` with the option that it does not have behind `--`.
+/// The command line of `help` with its topic behind `--`, from the first word that is no option of `help`. Where that
+/// is a command of another tool, `-h` is an option of the tool.
 fn behind_the_dashes(error: &clap::Error, arguments: &[OsString]) -> Option<Vec<OsString>> {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
-    if error.kind() != ErrorKind::UnknownArgument || arguments.get(1)? != "help" || !word.starts_with('-') {
+    let words: Vec<&str> = arguments.iter().map(|argument| argument.to_str().unwrap_or_default()).collect();
+    if *words.get(1)? != "help" || words.contains(&"--") {
         return None;
     }
-    let dashes = arguments.iter().position(|argument| argument == "--");
-    let before = &arguments[..dashes.unwrap_or(arguments.len())];
-    let at = before.iter().position(|argument| argument.to_str().is_some_and(|a| a.starts_with(word.as_str())))?;
-    let mut moved = arguments.to_vec();
-    let topic = moved.remove(at);
-    moved.extend(dashes.is_none().then(|| OsString::from("--")));
-    moved.push(topic);
-    Some(moved)
+    let first = words.iter().skip(2).position(|word| !word.starts_with('-')).map(|at| at + 2);
+    let at = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
+            let unknown = words.iter().position(|word| word.starts_with(unknown.as_str()));
+            first.into_iter().chain(unknown).min()?
+        }
+        (ErrorKind::DisplayHelp, _) => first.filter(|at| is_of_another_tool(&words[*at..]))?,
+        _ => return None,
+    };
+    let mut line = arguments.to_vec();
+    line.insert(at, OsString::from("--"));
+    Some(line)
+}
+
+/// Whether a line begins with a command of another tool, and has an option with a value.
+fn is_of_another_tool(words: &[&str]) -> bool {
+    let is_own = command().find_subcommand(words[0]).is_some();
+    !is_own && glossary::line(words).is_some() && words.last().is_some_and(|word| *word != "-h" && *word != "--help")
 }
 
 /// The mistake of a `-h` that is followed by a host, as generators of load for Redis have it.
@@ -252,15 +261,27 @@ mod tests {
             (&["help", "--idle_latency"], &["--idle_latency"]),
             (&["help", "mlc", "--ascii"], &["mlc"]),
             (&["help", "--", "-X"], &["-X"]),
+            (&["help", "--ascii", "mlc", "-X"], &["mlc", "-X"]),
+            // Values stay behind their options, and -h is the server there.
+            (
+                &["help", "redis-benchmark", "-h", "10.0.0.1", "-p", "6379", "-q"],
+                &["redis-benchmark", "-h", "10.0.0.1", "-p", "6379", "-q"],
+            ),
+            (&["help", "memtier_benchmark", "--ratio", "1:10"], &["memtier_benchmark", "--ratio", "1:10"]),
         ] {
-            let all = std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect();
-            let cli = parse_with_topics(all, |arguments| Cli::try_parse_from(arguments)).unwrap();
+            let all = std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect::<Vec<_>>();
+            let cli = parse_with_topics(&all, |arguments| Cli::try_parse_from(arguments)).unwrap();
             let Some(crate::command_line::Command::Help(help)) = cli.command else { panic!("{arguments:?}") };
             assert_eq!(help.topic, topic, "{arguments:?}");
         }
+        for own in [&["help", "-h"][..], &["help", "load", "-h"], &["help", "mlc", "-h"]] {
+            let all = std::iter::once("tiermark").chain(own.iter().copied()).map(Into::into).collect::<Vec<_>>();
+            let help = parse_with_topics(&all, |arguments| Cli::try_parse_from(arguments)).unwrap_err();
+            assert_eq!(help.kind(), ErrorKind::DisplayHelp, "{own:?}");
+        }
         // Other commands have no topics.
         let survey = ["tiermark", "survey", "-X"].map(Into::into).to_vec();
-        assert!(parse_with_topics(survey, |arguments| Cli::try_parse_from(arguments)).is_err());
+        assert!(parse_with_topics(&survey, |arguments| Cli::try_parse_from(arguments)).is_err());
     }
 
     /// Of every option that no help shows, however it is misspelt.

@@ -15,8 +15,8 @@ use tiermark_model::{Run, RunKind};
 
 use crate::output::{Failure, tell};
 use crate::{orphans, shell};
-use unfinished::{is_under_way, not_finished};
-pub(crate) use unfinished::{journals, tell_of_newer};
+use unfinished::not_finished;
+pub(crate) use unfinished::{is_under_way, journals, said_of_journal, tell_of_newer, without_document};
 
 /// Standard input as the subject of a refusal.
 const STDIN: &str = "standard input";
@@ -116,7 +116,7 @@ impl Kept {
             tell_of_newer(newest.or(of_probes.last()));
             return newest.map_or(Ok(None), |own| Self::read(&own.path));
         }
-        let left = journals().into_iter().filter(|left| !left.path.with_extension("json").exists());
+        let left = without_document().into_iter().map(|(_, journal)| journal);
         let named = |entries: Vec<Entry>| entries.into_iter().map(|entry| (entry.id, entry.path));
         let probes = of_probes.len();
         let all = named(of_probes).chain(named(ended)).chain(named(left.collect())).enumerate();

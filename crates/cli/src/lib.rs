@@ -72,7 +72,7 @@ fn undone_by_panic(run: impl FnOnce() -> Exit) -> Exit {
 }
 
 fn run() -> Exit {
-    let parsed = hints::parse_with_topics(std::env::args_os().collect(), |arguments| {
+    let parsed = hints::parse_with_topics(&std::env::args_os().collect::<Vec<_>>(), |arguments| {
         let matches = command_line::command_here().try_get_matches_from(arguments)?;
         command_line::Cli::from_arg_matches(&matches)
     });

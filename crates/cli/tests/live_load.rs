@@ -220,6 +220,43 @@ impl Deaf {
 /// Longest that something is waited for which takes a moment.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A server that answers nothing keeps it going.
+#[test]
+fn a_load_that_is_killed_is_listed() {
+    let (user, silent) = (User::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let target = silent.local_addr().unwrap().to_string();
+    let listed = || {
+        let text = user.run(&["list", "runs"]).expect(0).out;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let journal = || {
+        let files = std::fs::read_dir(user.path("load")).into_iter().flatten().flatten().map(|file| file.path());
+        files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+    };
+    for (signal, word) in [(Signal::INT, None), (Signal::KILL, Some("killed"))] {
+        let mut child = user.start(&["load", "-t", &target, "--rps=10", "--quiet"]);
+        let started = Instant::now();
+        while !journal().is_some_and(|path| std::fs::metadata(path).is_ok_and(|file| file.len() > 0)) {
+            assert!(started.elapsed() < Duration::from_secs(20), "no file");
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(
+            listed().contains("load: open loop, 10 requests/s each") && listed().contains(": running"),
+            "{}",
+            listed()
+        );
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        assert_eq!(journal().is_some(), word.is_some(), "{signal:?}");
+        assert_eq!(listed().contains(": killed, no document"), word.is_some(), "{signal:?}: {}", listed());
+    }
+    let id = journal().unwrap().file_stem().unwrap().to_string_lossy().into_owned();
+    let told = user.run(&["show", &id]).expect(2).err;
+    assert!(told.contains("it has no results") && told.contains("run it again"), "{told}");
+    let told = user.run(&["show"]).expect(2).err;
+    assert!(told.contains("(load), was killed"), "{told}");
+}
+
 /// The exit code of a program that has to end soon.
 #[track_caller]
 fn ends(child: &mut Child) -> Option<i32> {

@@ -139,6 +139,13 @@ fn help_reads_quoted_words_and_names_the_simulated_machine() {
     let help = |topic: &[&str]| user.run(&[&["help"], topic].concat()).expect(0).out;
     assert_eq!(help(&["mlc -X -b500m"]), help(&["mlc", "-X", "-b500m"]));
     assert!(user.run(&["--help"]).expect(0).out.contains("--simulate TREE"));
+    // The option of each command that measures, and the topic that has its values.
+    for command in ["survey", "latency", "os"] {
+        let long = user.run(&[command, "--help"]).expect(0).out;
+        assert!(long.contains("--simulate TREE") && long.contains("tiermark help synth"), "{command}: {long}");
+    }
+    let synth = help(&["synth"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(synth.contains("keys sockets, nodes, cores"), "{synth}");
     // More than the options.
     for (command, word) in [("selftest", "portable twin"), ("baseline", "better or worse")] {
         let page = help(&[command]);
@@ -192,7 +199,7 @@ fn completions_and_man_pages_cover_every_command() {
     user.run(&["man", "./latency"]).expect(0);
     user.run(&["man", "latency"]).expect(0);
     let survey = fs::read_to_string(user.path("pages/tiermark-survey.1")).unwrap();
-    assert!(survey.contains("allow\\-partial") && !survey.contains("simulate"), "hidden flags stay hidden");
+    assert!(survey.contains("allow\\-partial") && !survey.contains("sim\\-noise"), "hidden flags stay hidden");
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn a_killed_run_of_tenants_is_named_before_the_newest_document() {
     let journal = user.path("capacity/20261103T000000-000003.jsonl");
     std::fs::copy(seed, &journal).unwrap();
     let cure = format!("tiermark capacity --resume={}", journal.display());
-    for arguments in [&["show"][..], &["explain"], &["report", "--html", "-"], &["list", "runs"]] {
+    for arguments in [&["show"][..], &["explain"], &["report", "--html", "-"]] {
         let told = user.run(arguments).expect(0);
         for words in ["20261103T000000-000003 (capacity), was killed", "with 2 trials", &cure, TENANTS] {
             assert!(told.err.contains(words), "{arguments:?}: {words}: {}", told.err);
@@ -270,6 +270,47 @@ fn a_killed_run_of_tenants_is_named_before_the_newest_document() {
     // A run that was stopped has a document beside its journal.
     std::fs::copy(user.path(&format!("capacity/{TENANTS}.json")), journal.with_extension("json")).unwrap();
     assert_eq!(user.run(&["show"]).expect(0).err, "");
+}
+
+/// One that was stopped has a document, one that was killed has none.
+#[test]
+fn lists_say_which_runs_of_tenants_have_no_end_and_how_to_go_on() {
+    let user = with_other_kinds();
+    let listed = |list: &str| {
+        let text = user.run(&["list", list, "--width=200"]).expect(0).out;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let row = |list: &str, id: &str| {
+        let text = listed(list);
+        let (_, row) = text.split_once(id).unwrap_or_else(|| panic!("{id}: {text}"));
+        row.split("2026").next().unwrap_or(row).split(" In /").next().unwrap_or(row).to_owned()
+    };
+    for list in ["runs", "capacity"] {
+        assert!(!listed(list).contains("--resume"), "without its journal it cannot go on: {}", listed(list));
+    }
+    let seed = format!("{}/../../fuzz/seeds/saved.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let killed = "20261103T000000-000003";
+    for id in [TENANTS, killed] {
+        std::fs::copy(&seed, user.path(&format!("capacity/{id}.jsonl"))).unwrap();
+    }
+    let resume = format!("tiermark capacity --resume={}", user.path("capacity/RUN.jsonl").display());
+    for list in ["runs", "capacity"] {
+        assert!(listed(list).contains(&resume), "{}", listed(list));
+        assert!(row(list, TENANTS).contains(", stopped"), "{}", row(list, TENANTS));
+        assert!(row(list, killed).contains("killed, no document"), "{}", row(list, killed));
+    }
+    assert!(row("runs", killed).contains("capacity mini: killed, no document"), "{}", row("runs", killed));
+    let running = std::fs::File::open(user.path(&format!("capacity/{killed}.jsonl"))).unwrap();
+    running.lock().unwrap();
+    assert!(row("runs", killed).contains("capacity mini: running"), "{}", row("runs", killed));
+    // A run that ended is neither.
+    let ended = user.path(&format!("capacity/{TENANTS}.json"));
+    let document = std::fs::read_to_string(&ended).unwrap().replace("\"unfinished\"", "\"late\"");
+    std::fs::write(&ended, document).unwrap();
+    for list in ["runs", "capacity"] {
+        assert!(!row(list, TENANTS).contains("stopped"), "{}", row(list, TENANTS));
+        assert!(!listed(list).contains("--resume"), "{}", listed(list));
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tiermark_engine::admit::{Fresh, Pool};
-use tiermark_model::{HugePool, KIB, Machine, Node, NodeId};
+use tiermark_model::{HugePool, KIB, MIB, Machine, Node, NodeId};
 
 /// Where the numbers are read.
 #[derive(Debug, Clone)]
@@ -27,6 +27,7 @@ impl FreeMemory {
             available: self.available(),
             nodes: machine.nodes.iter().filter_map(|node| Some((node.id, free(node)?))).collect(),
             group: self.group_room(),
+            address_space: self.address_space(machine.page_bytes),
             pools: self.pools(&machine.nodes),
         }
     }
@@ -45,6 +46,17 @@ impl FreeMemory {
             Some((kib.checked_mul(KIB)?, Pool { free, nodes: nodes.iter().filter_map(of_node).collect() }))
         };
         entries.flatten().filter_map(|entry| pool(entry.file_name().into_string().ok()?)).collect()
+    }
+
+    /// What is left below the limit on this process's address space (`ulimit -v`), in whole MiB: it changes with each
+    /// allocation, and refusals for the same reason are told together.
+    fn address_space(&self, page_bytes: u64) -> Option<u64> {
+        let first = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
+        // `None` also for `unlimited`.
+        let limit =
+            first(self.text("proc/self/limits")?.lines().find_map(|line| line.strip_prefix("Max address space"))?)?;
+        let mapped = first(&self.text("proc/self/statm")?)?.saturating_mul(page_bytes);
+        Some(limit.saturating_sub(mapped) / MIB * MIB)
     }
 
     /// Memory available without swapping: of the machine, and below the control group's limit.
@@ -122,7 +134,7 @@ fn field_plain(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{GIB, MIB, Node};
+    use tiermark_model::{GIB, Node};
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
@@ -169,6 +181,18 @@ mod tests {
         let fresh = FreeMemory::new(dir.path()).fresh(&two_nodes());
         assert_eq!(fresh.available, Some(4 * GIB));
         assert_eq!(fresh.nodes, BTreeMap::from([(1, GIB + 512 * MIB)]));
+    }
+
+    #[test]
+    fn a_limit_on_address_space_counts_what_is_mapped() {
+        let limits =
+            |limit: &str| format!("Max cpu time  9  9  seconds\nMax address space  {limit}  unlimited  bytes\n");
+        for (limit, left) in [("61440000", Some(20 * MIB)), ("4096000", Some(0)), ("unlimited", None)] {
+            // 9,800 pages are 38.3 MiB.
+            let dir = tree(&[("proc/self/limits", &limits(limit)), ("proc/self/statm", "9800 4000 900 1 0 80 0\n")]);
+            let machine = Machine { page_bytes: 4096, ..two_nodes() };
+            assert_eq!(FreeMemory::new(dir.path()).fresh(&machine).address_space, left, "{limit}");
+        }
     }
 
     #[test]

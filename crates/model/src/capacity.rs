@@ -61,6 +61,14 @@ pub struct Capacity {
     pub warnings: Vec<Warning>,
 }
 
+impl Capacity {
+    /// Whether the run was stopped before each search had an answer; it can be resumed where its journal is.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.warnings.iter().any(|warning| warning.code == crate::messages::capacity::codes::unfinished)
+    }
+}
+
 /// One search: how many tenants fit with one kind of memory, under one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -197,8 +197,15 @@ impl RunSummary {
     /// The summary of a run of tenants.
     pub fn of_capacity(run: &Capacity) -> Self {
         let name = run.machine.cpu_model.name.as_deref().unwrap_or("unknown processor");
-        let title = format!("capacity {}", capacity_line(run));
+        let stopped = if run.is_stopped() { ", stopped" } else { "" };
+        let title = format!("capacity {}{stopped}", capacity_line(run));
         Self { title, seconds: None, trusted: None, machine: name.to_owned() }
+    }
+
+    /// The summary of a run without a document; `what`: its command, and what of it.
+    pub fn without_document(what: &str, is_running: bool) -> Self {
+        let state = if is_running { "running" } else { "killed, no document" };
+        Self { title: format!("{what}: {state}"), seconds: None, trusted: None, machine: String::new() }
     }
 
     /// The summary of a run of load; `title`: its workload in one line.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A figure of response times that a limit is for.
+/// A figure of response times or of requests that a limit is for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
     /// Mean response time.
@@ -16,6 +16,15 @@ pub enum Quantity {
     Maximum,
     /// Requests answered over requests due by the schedule.
     Rate,
+    /// GETs that found their key over all GETs.
+    HitRate,
+}
+
+impl Quantity {
+    /// Whether it is a share of requests, whose limit is the least that is allowed; other figures are times.
+    pub(super) fn is_share(self) -> bool {
+        matches!(self, Self::Rate | Self::HitRate)
+    }
 }
 
 impl fmt::Display for Quantity {
@@ -25,17 +34,18 @@ impl fmt::Display for Quantity {
             Self::Percentile(percent) => write!(f, "P{percent}"),
             Self::Maximum => f.write_str("maximum"),
             Self::Rate => f.write_str("rate"),
+            Self::HitRate => f.write_str("hit rate"),
         }
     }
 }
 
-/// One promise: `p99 < 300us`, `average < 50us`, `max < 1s`, `rate > 99.5%`.
+/// One promise: `p99 < 300us`, `average < 50us`, `max < 1s`, `rate > 99.5%`, `hit rate > 90%`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Limit {
     /// The figure that is limited.
     pub of: Quantity,
-    /// The most that is allowed, in ns; of a rate the least, as a share.
+    /// The most that is allowed, in ns; of a share of requests the least.
     pub at: f64,
 }
 
@@ -45,7 +55,8 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "'{text}' is not a limit: write for example \"average < 50us\", \"p99 < 300us\", \"max < 1s\" or \"rate > 99.5%\""
+                "'{text}' is not a limit: write for example \"average < 50us\", \"p99 < 300us\", \"max < 1s\", \
+                 \"rate > 99.5%\" or \"hit rate > 90%\""
             )
         };
         let lower = text.to_lowercase();
@@ -58,6 +69,7 @@ impl FromStr for Limit {
             "average" | "avg" | "mean" => Quantity::Average,
             "max" | "maximum" => Quantity::Maximum,
             "rate" => Quantity::Rate,
+            "hit rate" | "hit-rate" | "hits" => Quantity::HitRate,
             other => {
                 let percent = other.strip_prefix('p').and_then(|p| p.parse::<f64>().ok()).ok_or_else(wrong)?;
                 if !(percent > 0.0 && percent < 100.0) {
@@ -66,19 +78,17 @@ impl FromStr for Limit {
                 Quantity::Percentile(percent)
             }
         };
-        let at = match of {
-            Quantity::Rate => value.strip_suffix('%').and_then(|p| p.trim().parse::<f64>().ok()).map(|p| p / 100.0),
-            _ => nanoseconds(value),
-        };
+        let percent = |text: &str| text.strip_suffix('%')?.trim().parse::<f64>().ok();
+        let at = if of.is_share() { percent(value).map(|p| p / 100.0) } else { nanoseconds(value) };
         let at = at.ok_or_else(wrong)?;
         match of {
             Quantity::Rate if above && at == 1.0 => Err(format!(
                 "'{text}' cannot be met: requests under way at the end are not answered in time; write \"rate > 99.9%\""
             )),
-            Quantity::Rate if !(above && at > 0.0 && at < 1.0) => {
-                Err(format!("'{text}': write a rate with >, above 0 % and below 100 %: \"rate > 99.5%\""))
+            share if share.is_share() && !(above && at > 0.0 && at < 1.0) => {
+                Err(format!("'{text}': write a {of} with >, above 0 % and below 100 %: \"{of} > 99.5%\""))
             }
-            Quantity::Rate => Ok(Self { of, at }),
+            share if share.is_share() => Ok(Self { of, at }),
             _ if above => Err(format!("'{text}': write a limit of a time with <")),
             _ if at >= 1.0 => Ok(Self { of, at }),
             _ => Err(format!("'{text}': write a time of at least 1 ns")),
@@ -120,15 +130,15 @@ impl Limit {
     /// A value of the limited quantity, with its unit.
     pub(super) fn value(&self, value: f64) -> String {
         // Down, so that what lacks something of a promise is not shown as the promise; in binary it may be a little less than it is.
-        if self.of == Quantity::Rate { format!("{:.2} %", (value * 1e4 + 1e-6).floor() / 100.0) } else { time(value) }
+        if self.of.is_share() { format!("{:.2} %", (value * 1e4 + 1e-6).floor() / 100.0) } else { time(value) }
     }
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (short, exact) = match self.of {
-            Quantity::Rate => {
-                (format!("rate > {} %", (self.at * 1e4).round() / 100.0), format!("rate > {} %", self.at * 100.0))
+            of if of.is_share() => {
+                (format!("{of} > {} %", (self.at * 1e4).round() / 100.0), format!("{of} > {} %", self.at * 100.0))
             }
             of => (format!("{of} < {}", time(self.at)), format!("{of} < {} ns", self.at)),
         };

@@ -18,10 +18,11 @@ use crate::scenario::table;
 pub use limits::{Limit, Quantity, Scope, time};
 
 table! {
-    /// The service level: limits of response times, and the rate that servers must answer.
+    /// The service level: limits of response times, and the shares of requests that servers must answer and find.
     Level {
         /// Limits, all of which must hold.
-        limits: Vec<Limit> = "list of \"average < 50us\", \"p99 < 300us\", \"max < 1s\", \"rate > 99.5%\"";
+        limits: Vec<Limit> = "list of \"average < 50us\", \"p99 < 300us\", \"max < 1s\", \"rate > 99.5%\", \
+            \"hit rate > 90%\"";
         /// Whom the limits are for: every tenant, a share of them, all requests together, or means over the tenants.
         scope: Scope = "\"every\", \"quantile:0.95\", \"pooled\" or \"brief\"", serde(default);
     }
@@ -40,13 +41,15 @@ impl fmt::Display for Level {
     }
 }
 
-/// The response times of one tenant in a trial.
+/// What one tenant got in a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Served<'a> {
     /// Response times in ns, from the intended start.
     pub times: &'a Histogram<u64>,
     /// Requests answered over requests due by the schedule.
     pub achieved: f64,
+    /// GETs that found their key over all GETs; 1 without GETs.
+    pub hits: f64,
 }
 
 /// Whether a level was kept, and what decided it.
@@ -72,7 +75,7 @@ impl Figure {
     }
 
     fn against(&self, limit: &Limit) -> Outcome {
-        if limit.of == Quantity::Rate {
+        if limit.of.is_share() {
             return if self.value >= limit.at { Outcome::Pass } else { Outcome::Fail };
         }
         match self.interval {
@@ -119,13 +122,12 @@ pub(crate) const EVALUATIONS: f64 = 2.0;
 /// below has to be shown of each anyhow.
 fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> {
     let times = served.times;
-    if of == Quantity::Rate {
-        return Some(Figure::exact(served.achieved));
-    }
-    if times.is_empty() {
+    if times.is_empty() && !of.is_share() {
         return None;
     }
     Some(match of {
+        Quantity::Rate => Figure::exact(served.achieved),
+        Quantity::HitRate => Figure::exact(served.hits),
         Quantity::Average => {
             // By the central limit theorem; waits behind each other make it narrower than it should be.
             let (mean, error) = (times.mean(), times.stdev() / (times.len() as f64).sqrt());
@@ -133,7 +135,7 @@ fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> 
             let above = normal_beyond(BEYOND / EVALUATIONS) * error;
             Figure { value: mean, interval: ((mean - below).max(0.0), mean + above) }
         }
-        Quantity::Maximum | Quantity::Rate => Figure::exact(times.max() as f64),
+        Quantity::Maximum => Figure::exact(times.max() as f64),
         Quantity::Percentile(percent) => {
             let (n, p) = (times.len(), percent / 100.0);
             let beyond = BEYOND / EVALUATIONS;
@@ -179,7 +181,7 @@ impl Level {
     /// The lowest limit of a time, ns, among those of some quantities.
     #[must_use]
     pub fn tightest(&self, among: impl Fn(Quantity) -> bool) -> Option<f64> {
-        let times = self.limits.iter().filter(|limit| limit.of != Quantity::Rate && among(limit.of));
+        let times = self.limits.iter().filter(|limit| !limit.of.is_share() && among(limit.of));
         times.map(|limit| limit.at).reduce(f64::min)
     }
 
@@ -228,8 +230,8 @@ impl Level {
         let Some(times) = pooled(tenants) else {
             return Judgement { outcome: Outcome::Unclear, decided_by: says::histograms_not_merged() };
         };
-        let achieved = tenants.iter().map(|t| t.achieved).sum::<f64>() / tenants.len() as f64;
-        let all = Served { times: &times, achieved };
+        let mean = |of: fn(&Served<'_>) -> f64| tenants.iter().map(of).sum::<f64>() / tenants.len() as f64;
+        let all = Served { times: &times, achieved: mean(|t| t.achieved), hits: mean(|t| t.hits) };
         worst(
             self.limits.iter().filter_map(|limit| Some((limit, figure(limit.of, &all, 1)?))),
             &says::of_all_requests(),
@@ -254,7 +256,7 @@ impl Level {
         let of_all = self.limits.iter().flat_map(|limit| tenants.iter().map(move |tenant| (limit, tenant)));
         let used = of_all.enumerate().filter_map(|(at, (limit, tenant))| {
             let found = figure(limit.of, tenant, tenants.len())?;
-            let used = if limit.of == Quantity::Rate { limit.at / found.value } else { found.value / limit.at };
+            let used = if limit.of.is_share() { limit.at / found.value } else { found.value / limit.at };
             Some((used, limit, found, at % tenants.len() + 1))
         });
         let (_, limit, found, tenant) = used.max_by(|a, b| a.0.total_cmp(&b.0))?;

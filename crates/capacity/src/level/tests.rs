@@ -17,7 +17,7 @@ fn level(limits: &[&str], scope: &str) -> Level {
 }
 
 fn judge(limits: &[&str], scope: &str, tenants: &[Histogram<u64>]) -> Judgement {
-    let served: Vec<Served<'_>> = tenants.iter().map(|times| Served { times, achieved: 1.0 }).collect();
+    let served: Vec<Served<'_>> = tenants.iter().map(|times| Served { times, achieved: 1.0, hits: 1.0 }).collect();
     level(limits, scope).judge(&served)
 }
 
@@ -175,7 +175,7 @@ fn too_few_requests_promise_nothing() {
 #[test]
 fn a_rate_that_was_not_reached_fails() {
     let times = tenant(1_000, 0, 1);
-    let served = |achieved| [Served { times: &times, achieved }];
+    let served = |achieved| [Served { times: &times, achieved, hits: 1.0 }];
     let level = level(&["average < 1s", "rate > 99.5%"], "every");
     assert_eq!(level.judge(&served(0.995)).outcome, Outcome::Pass);
     let slow = level.judge(&served(0.7714));
@@ -183,6 +183,30 @@ fn a_rate_that_was_not_reached_fails() {
     let nearly = level.judge(&served(0.994_999));
     assert_eq!(nearly.decided_by.text, "1 of 1 tenant fails: rate > 99.5 %: 99.49 % of tenant 1");
     assert_eq!(level.judge(&served(f64::NAN)).outcome, Outcome::Fail);
+}
+
+/// A cache that evicts too much does not keep its promise, however fast it is.
+#[test]
+fn a_hit_rate_that_was_not_reached_fails() {
+    let times = tenant(1_000, 0, 1);
+    let served = |hits: &[f64]| hits.iter().map(|hits| Served { times: &times, achieved: 1.0, hits: *hits }).collect();
+    for (scope, hits, outcome, said) in [
+        ("every", [0.95, 0.9], Outcome::Pass, "hit rate > 90 %: 90.00 % of tenant 2 at worst"),
+        ("every", [0.95, 0.4], Outcome::Fail, "1 of 2 tenants fails: hit rate > 90 %: 40.00 % of tenant 2"),
+        ("pooled", [0.99, 0.85], Outcome::Pass, "hit rate > 90 %: 92.00 %"),
+        ("brief", [0.9, 0.8], Outcome::Fail, "hit rate > 90 %: 85.00 %"),
+    ] {
+        let tenants: Vec<Served<'_>> = served(&hits);
+        let judged = level(&["average < 1s", "hit rate > 90%"], scope).judge(&tenants);
+        assert_eq!(judged.outcome, outcome, "{scope}: {}", judged.decided_by);
+        assert!(judged.decided_by.text.contains(said), "{scope}: {}", judged.decided_by);
+    }
+    for wrong in ["hit rate < 90%", "hit rate > 100%", "hit rate > 9ms", "hits > 0%"] {
+        assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
+    }
+    // It promises nothing of the rate, and is no time.
+    let level = level(&["hits >= 90%"], "every");
+    assert_eq!((level.promised_rate(), level.tightest(|_| true)), (1.0, None));
 }
 
 #[test]
@@ -198,7 +222,7 @@ fn histograms_of_different_ranges_merge() {
     let mut small = Histogram::new_with_bounds(1, 1_000, 3).unwrap();
     small.record(500).unwrap();
     let large = tenant(10, 5, 1_000_000);
-    let served = [Served { times: &small, achieved: 1.0 }, Served { times: &large, achieved: 1.0 }];
+    let served = [&small, &large].map(|times| Served { times, achieved: 1.0, hits: 1.0 });
     let all = pooled(&served).unwrap();
     assert_eq!(all.len(), 11);
     assert!(all.max() >= 1_000_000_000 && all.min() <= 500);
@@ -207,17 +231,19 @@ fn histograms_of_different_ranges_merge() {
 proptest! {
     /// Saved runs and files hold a limit as text: it must be the same one when it is read again.
     #[test]
-    fn limits_come_back_as_they_were(ns in 1.0f64..3.5e12, percent in 0.001f64..100.0, of in 0usize..3) {
-        let text = [format!("p99.9 < {ns} ns"), format!("max < {ns} ns"), format!("rate > {percent} %")][of].clone();
+    fn limits_come_back_as_they_were(ns in 1.0f64..3.5e12, percent in 0.001f64..100.0, of in 0usize..4) {
+        let times = [format!("p99.9 < {ns} ns"), format!("max < {ns} ns")];
+        let shares = ["rate", "hit rate"].map(|name| format!("{name} > {percent} %"));
+        let text = times.into_iter().chain(shares).nth(of).unwrap();
         let limit: Limit = text.parse().unwrap();
         let again: Limit = String::from(limit).parse().unwrap();
         // A share may be off by what dividing by a hundred rounds.
         prop_assert!((again.at - limit.at).abs() <= limit.at * 1e-15 && again.of == limit.of, "{text}: {limit:?} {again:?}");
-        prop_assert!(of == 2 || again == limit, "{text}");
+        prop_assert!(of >= 2 || again == limit, "{text}");
     }
 
     #[test]
-    fn any_text_is_a_limit_or_none(text in "(p|avg|max|rate)?[0-9.]{0,4} ?[<>]=? ?[0-9.]{0,8}(ns|us|µs|ms|s|%)?.{0,3}") {
+    fn any_text_is_a_limit_or_none(text in "(p|avg|max|(hit )?rate)?[0-9.]{0,4} ?[<>]=? ?[0-9.]{0,8}(ns|us|µs|ms|s|%)?.{0,3}") {
         if let Ok(limit) = text.parse::<Limit>() {
             prop_assert!(limit.at.is_finite() && limit.at > 0.0);
             prop_assert!(limit.to_string().parse::<Limit>().is_ok(), "{limit}");

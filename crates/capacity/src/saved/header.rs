@@ -53,6 +53,9 @@ pub struct RunSetup {
     pub cpus: Vec<usize>,
     /// Seconds that an answer is waited for.
     pub timeout_seconds: f64,
+    /// Whether it begins although other work keeps the cpus busy.
+    #[serde(default)]
+    pub force: bool,
 }
 
 impl RunHeader {

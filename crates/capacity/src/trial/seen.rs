@@ -80,6 +80,19 @@ struct Tenant {
     times: Latencies,
     scheduled: u64,
     in_time: u64,
+    gets: u64,
+    misses: u64,
+}
+
+impl Tenant {
+    fn served(&self) -> Served<'_> {
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        Served {
+            times: self.times.histogram(),
+            achieved: share(self.in_time, self.scheduled).unwrap_or(0.0),
+            hits: share(self.gets.saturating_sub(self.misses), self.gets).unwrap_or(1.0),
+        }
+    }
 }
 
 /// Requests to the tenants, and their answers.
@@ -89,8 +102,6 @@ pub(super) struct Measurements {
     pacing: Pacing,
     /// Whether servers evict keys, so that a key may be missing.
     evicts: bool,
-    gets: u64,
-    misses: u64,
     /// All tenants of a closed loop with the requests that it left out.
     with_omitted: Latencies,
     trouble: Option<Note>,
@@ -112,8 +123,6 @@ impl Measurements {
             tenants,
             pacing,
             evicts,
-            gets: 0,
-            misses: 0,
             with_omitted: Latencies::default(),
             trouble: None,
             done: 0,
@@ -140,8 +149,8 @@ impl Measurements {
             sum.scheduled += one.scheduled;
             sum.in_time += one.done_in_time;
             self.done += one.done;
-            self.gets += one.gets;
-            self.misses += one.misses;
+            sum.gets += one.gets;
+            sum.misses += one.misses;
             self.scheduled += one.scheduled;
             self.late += one.late;
             self.late_answers += one.late_answers;
@@ -155,11 +164,7 @@ impl Measurements {
     }
 
     fn served(&self) -> Vec<Served<'_>> {
-        let share = |tenant: &Tenant| match tenant.scheduled {
-            0 => 0.0,
-            scheduled => tenant.in_time as f64 / scheduled as f64,
-        };
-        self.tenants.iter().map(|t| Served { times: t.times.histogram(), achieved: share(t) }).collect()
+        self.tenants.iter().map(Tenant::served).collect()
     }
 
     pub(super) fn judge(&self, level: &Level) -> Judgement {
@@ -193,6 +198,7 @@ impl Measurements {
         // Requests to tenants on this machine go over loopback, or stay inside the guest.
         let link = host.link.filter(|_| after.group.is_none());
         let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+        let (gets, misses) = self.tenants.iter().fold((0, 0), |(g, m), one| (g + one.gets, m + one.misses));
         Evidence {
             seconds,
             requests: self.done,
@@ -233,7 +239,7 @@ impl Measurements {
             link: link.and_then(|link| link.share),
             direct_reclaims: host.direct_reclaims,
             oom_kills: after.oom_kills,
-            hit_share: share(self.gets.saturating_sub(self.misses) as f64, self.gets),
+            hit_share: share(gets.saturating_sub(misses) as f64, gets),
         }
     }
 }

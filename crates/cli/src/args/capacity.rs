@@ -223,7 +223,7 @@ pub(crate) struct AskedArgs {
     pub(crate) key_order: Option<Order>,
     /// A limit to keep, such as 'p99 < 300us' (repeatable)
     ///
-    /// 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%'.
+    /// 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%', 'hit rate > 90%' (of the GETs).
     #[arg(long, value_name = "LIMIT")]
     pub(crate) level: Vec<Limit>,
     /// Scope of the limits: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief

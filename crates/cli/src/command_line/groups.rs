@@ -83,17 +83,16 @@ pub(crate) fn command_here() -> clap::Command {
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command().mut_subcommands(|command| {
         let name = command.get_name().to_owned();
-        let more = command.get_after_long_help().is_some() && command.get_after_help().is_none();
+        let after = command.get_after_long_help().map(ToString::to_string);
+        let more = after.filter(|_| command.get_after_help().is_none());
         let page = if tiermark_probes::find(&name).is_some() {
             format!(", `tiermark help {name}` its method")
         } else {
             String::new()
         };
-        if more {
-            command.after_help(format!("`tiermark {name} --help` has all options and examples{page}."))
-        } else {
-            command
-        }
+        let Some(more) = more else { return command };
+        let examples = if more.contains("Examples:") { " and examples" } else { "" };
+        command.after_help(format!("`tiermark {name} --help` has all options{examples}{page}."))
     });
     let mut text = String::new();
     for (heading, commands) in described() {

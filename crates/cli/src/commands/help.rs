@@ -37,6 +37,9 @@ fn texts(
     simulation: &Simulation,
     style: &Style,
 ) -> Result<Vec<String>, Failure> {
+    if let Some(line) = line_of_another_tool(topic, command, style) {
+        return Ok(line);
+    }
     let several = options::several(topic);
     if !several.is_empty() {
         let each: Result<Vec<_>, _> = several.iter().map(|one| texts(one, command, simulation, style)).collect();
@@ -58,9 +61,7 @@ fn texts(
         return Ok(texts);
     }
     if let Some((option, of)) = options::one(topic) {
-        let lines = options::here(option, of, command);
-        let unknown = of.and_then(|tool| options::unknown_there(option, tool));
-        texts.extend(lines.into_iter().chain(unknown).map(|lines| tiermark_report::page(&lines, style)));
+        texts.extend(options::here(option, of, command).map(|lines| tiermark_report::page(&lines, style)));
         texts.extend(of_another_tool(topic, true, style));
         return if texts.is_empty() { Err(no_help(topic, command)) } else { Ok(texts) };
     }
@@ -99,6 +100,21 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
         found.extend(glossary::here(&words));
     }
     (!found.is_empty()).then(|| terminal(&tiermark_report::equivalents(&found, style), style))
+}
+
+/// The rows of a command line of another tool, with its options; `None` for what is none.
+fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> Option<Vec<String>> {
+    let words: Vec<&str> = topic.split(' ').collect();
+    let tool = words.first().filter(|word| command.find_subcommand(word).is_none())?;
+    words.iter().find(|word| word.starts_with('-'))?;
+    let line = glossary::line(&words)?;
+    let mut texts = vec![terminal(&tiermark_report::equivalents(&line.rows, style), style)];
+    if !line.unknown.is_empty() {
+        let options: Vec<String> = line.unknown.iter().map(|option| format!("`{option}`")).collect();
+        let said = format!("The glossary does not have {} of {tool}.", options.join(", "));
+        texts.push(tiermark_report::page(&said, style));
+    }
+    Some(texts)
 }
 
 /// Topics near to an unknown one, and all topics.
@@ -248,6 +264,14 @@ mod tests {
         }
         let of_tool = said_of("mlc -e --quux");
         assert!(of_tool.contains("latency --quick") && of_tool.contains("does not have `--quux` of mlc"), "{of_tool}");
+        for line in [
+            "redis-benchmark -h 10.0.0.1 -p 6379 -c 50 -n 100000 -d 100 -P 16",
+            "sysbench memory --memory-block-size=1K run",
+            "lat_mem_rd -P 1 64M",
+        ] {
+            let text = said_of(line);
+            assert!(text.contains("    tiermark ") && !text.contains("does not have"), "{line}: {text}");
+        }
         assert!(!said_of("load --seed").contains("capacity"), "of the command that is named");
     }
 }

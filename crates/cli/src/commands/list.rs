@@ -128,8 +128,9 @@ fn capacity_item(journal: PathBuf) -> ListItem {
 /// One line a run, newest first.
 fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     orphans::adopt(store, false);
-    let entries = kept::all()?;
-    kept::tell_of_newer(entries.first().map(|(_, newest)| newest));
+    let mut entries = kept::all()?;
+    entries.extend(kept::without_document());
+    entries.sort_by(|(_, a), (_, b)| b.order().cmp(&a.order()));
     if entries.is_empty() {
         let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
         return Ok(format!("No run is saved in {place}; `tiermark survey` makes one."));
@@ -141,7 +142,29 @@ fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     let places: BTreeSet<String> =
         entries.iter().filter_map(|(_, entry)| Some(entry.path.parent()?.display().to_string())).collect();
     let places = Vec::from_iter(places).join(" and ");
-    Ok(format!("{}In {places}; `tiermark show RUN` shows one.", terminal(&tiermark_report::runs(&lines), style)))
+    let journals = entries.iter().filter(|(kind, _)| *kind == RunKind::Capacity).map(|(_, entry)| &entry.path);
+    let going_on = going_on(journals.map(|path| path.with_extension("jsonl")));
+    let said = format!("In {places}; `tiermark show RUN` shows one.{going_on}");
+    Ok(terminal(&tiermark_report::runs(&lines), style) + &said)
+}
+
+/// How to go on with runs of tenants, by their journals; empty where all have an end, or go on.
+fn going_on(mut journals: impl Iterator<Item = PathBuf>) -> String {
+    // One command of any run: those of several would be cut into the lines of a table.
+    let of_any = journals.find(|journal| is_stopped(journal)).map(|journal| journal.with_file_name("RUN.jsonl"));
+    of_any.map_or_else(String::new, |any| {
+        format!(
+            "\nTo go on with a run of capacity that was stopped or killed: tiermark capacity --resume={}",
+            shell::quoted(&any)
+        )
+    })
+}
+
+/// Whether a journal is of a run of tenants that can be resumed.
+fn is_stopped(journal: &Path) -> bool {
+    let has_end =
+        matches!(Kept::read(&journal.with_extension("json")), Ok(Some(Kept::Capacity(run))) if !run.is_stopped());
+    !has_end && journal.exists() && !is_being_written(journal)
 }
 
 /// A saved run in a few words, or what is wrong with its document.
@@ -149,6 +172,13 @@ fn summary(kind: RunKind, entry: &Entry, store: &Store) -> Result<RunSummary, St
     if kind == RunKind::Probes {
         let run = store.load(&entry.path.display().to_string());
         return run.map(|run| RunSummary::of(&run)).map_err(|error| error.to_string());
+    }
+    if kept::is_under_way(&entry.path) {
+        let what = match Kept::read(&entry.path) {
+            Ok(Some(Kept::Load(run))) => format!("load: {}", load::shown::workload(&run)),
+            _ => kept::said_of_journal(&entry.path),
+        };
+        return Ok(RunSummary::without_document(&what, is_being_written(&entry.path)));
     }
     match Kept::read(&entry.path) {
         Ok(Some(Kept::Capacity(run))) => Ok(RunSummary::of_capacity(&run)),
@@ -166,20 +196,24 @@ fn capacity(style: &Style) -> Result<String, Failure> {
     let line = |Entry { id, path, .. }: Entry| {
         let document = path.with_extension("json");
         let text = match Kept::read(&document) {
-            Ok(Some(Kept::Capacity(run))) => tiermark_report::capacity_line(&run),
-            _ if document.exists() => "its document cannot be read".to_owned(),
             _ if is_being_written(&path) => "running".to_owned(),
-            _ => format!("not finished: tiermark capacity --resume={}", shell::quoted(&path)),
+            Ok(Some(Kept::Capacity(run))) => {
+                let stopped = if run.is_stopped() { ", stopped" } else { "" };
+                format!("{}{stopped}", tiermark_report::capacity_line(&run))
+            }
+            _ if document.exists() => "its document cannot be read".to_owned(),
+            _ => "killed, no document".to_owned(),
         };
         (id, text)
     };
+    let going_on = going_on(journals().into_iter().map(|journal| journal.path));
     let lines: Vec<(String, String)> = journals().into_iter().rev().map(line).collect();
     if lines.is_empty() {
         return Ok(format!("No run of capacity is saved in {}.", directory.display()));
     }
     let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
     let names = terminal(&tiermark_report::names(&rows), style);
-    Ok(format!("{names}In {}; `tiermark show RUN` shows one.", directory.display()))
+    Ok(format!("{names}In {}; `tiermark show RUN` shows one.{going_on}", directory.display()))
 }
 
 /// Whether a run still writes its journal, which it locks.

@@ -3,11 +3,14 @@
 mod document;
 pub(crate) mod shown;
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 use tiermark_engine::admit::Fresh;
 use tiermark_history::SavedPlace;
+use tiermark_lines::{Appender, Survives};
 use tiermark_load::{
     ClientSetup, Latencies, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape, Watch,
     Workload, client_bytes, fill, run as load,
@@ -57,6 +60,8 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let mut done = Done { args, workload, client, started, id, filled: None, measured: None, stopped: None };
     let free = target::this_machine().map(|machine| Fresh::discovered(&machine)).unwrap_or_default();
     admit(&done, &free)?;
+    // Until it is saved: a run that is killed is listed as one without an end.
+    let _begun = Begun::note(&done);
     match carry_out(&mut done, &targets, &stop) {
         // It was stopped while it connected: the document says how far it came.
         Err(Failure::Refused(refusal)) if refusal.code == says::codes::load_stopped && stop.exit().is_some() => {}
@@ -81,6 +86,32 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         tell(finish::said_of_place(&saved.path.display().to_string(), &again, style(&args.view).width));
     }
     Ok(if exit(&done) == Exit::Done { exit_of_saving } else { exit(&done) })
+}
+
+/// A file that says what is run, for as long as the run has no document.
+struct Begun {
+    path: PathBuf,
+    /// Holds the lock by which others see that the run goes on.
+    _lines: Appender,
+}
+
+impl Begun {
+    /// Writes the document as it is before the run; `None` for a run that is not saved, or where none can be.
+    fn note(done: &Done<'_>) -> Option<Self> {
+        let store = shell::load_runs();
+        let directory = store.directory().filter(|_| !done.args.no_save)?;
+        let path = directory.join(format!("{}.jsonl", done.id));
+        let document = LoadRun { complete: false, ..document::of(done) };
+        let lines = Appender::create(&path, Survives::Kill, &document).ok()?;
+        Some(Self { path, _lines: lines })
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // A file that stays is listed as that of a killed run.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// Saves the document, if anything was filled or measured.

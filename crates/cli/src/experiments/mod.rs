@@ -57,10 +57,14 @@ pub(crate) fn names(subject: Subject) -> Vec<&'static str> {
     abouts.filter(|about| about.subject == subject).map(|about| about.id).collect()
 }
 
+/// The line of `--help` on an option that no list of options shows.
+const SIMULATED: &str =
+    "--simulate TREE: a model of another machine answers, and nothing is measured (`tiermark help synth`).";
+
 /// A command of one probe. Id and summary of the probe are its name and its line in the help.
 struct Row {
     probe: &'static dyn Probe,
-    /// Text of `--help` below the options; empty if `--help` shows nothing there.
+    /// Text of `--help` below the options, before that on simulated machines; may be empty.
     examples: &'static str,
     /// Descriptions of `--quick` and `--full`.
     quick: &'static str,
@@ -91,7 +95,8 @@ impl Row {
         let command = command.mut_arg("quick", |arg| arg.help(self.quick)).mut_arg("full", |arg| arg.help(self.full));
         // The comments on arguments structs name the command too: its own line comes last.
         let command = RunArgs::augment_args(command).about(about.summary).long_about(None);
-        if self.examples.is_empty() { command } else { command.after_long_help(self.examples) }
+        let texts = [self.examples, SIMULATED].into_iter().filter(|text| !text.is_empty());
+        command.after_long_help(texts.collect::<Vec<_>>().join("\n"))
     }
 }
 

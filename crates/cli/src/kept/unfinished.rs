@@ -1,4 +1,4 @@
-//! Runs of tenants that go on, or were killed: they have a journal and no document.
+//! Runs of tenants and of load that go on, or were killed: they have a journal and no document.
 
 use std::path::Path;
 
@@ -6,14 +6,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tiermark_history::{Entry, is_abandoned};
 use tiermark_lines::Lines;
-use tiermark_model::WATCH_RECORDING_SCHEMA;
+use tiermark_model::load::LOAD_SCHEMA;
 use tiermark_model::messages::documents as says;
+use tiermark_model::{RunKind, WATCH_RECORDING_SCHEMA};
 
 use crate::output::{Failure, tell};
 use crate::shell;
 
-/// Whether a file is named as one of a capacity run that goes on, or was killed.
-pub(super) fn is_under_way(path: &Path) -> bool {
+/// Whether a file is named as one of a run that goes on, or was killed.
+pub(crate) fn is_under_way(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
@@ -23,19 +24,53 @@ pub(crate) fn journals() -> Vec<Entry> {
     shell::capacity_runs().files("jsonl").unwrap_or_default()
 }
 
+/// Journals of runs that have no document, oldest first: each run goes on, or was killed.
+pub(crate) fn without_document() -> Vec<(RunKind, Entry)> {
+    let of_load = shell::load_runs().files("jsonl").unwrap_or_default();
+    let kinds = [(RunKind::Capacity, journals()), (RunKind::Load, of_load)];
+    let mut left: Vec<(RunKind, Entry)> =
+        kinds.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one))).collect();
+    left.retain(|(_, journal)| !journal.path.with_extension("json").exists());
+    left.sort_by(|(_, a), (_, b)| a.order().cmp(&b.order()));
+    left
+}
+
 /// What the first line of a file tells of the others.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct FirstLine {
     schema: Option<String>,
-    run_header: Option<IgnoredAny>,
+    run_header: Option<Header>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    scenario: Option<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+impl FirstLine {
+    fn of(path: &Path) -> Self {
+        let read = |lines: Lines| serde_json::from_slice(lines.head()).ok();
+        Lines::read(path).ok().and_then(read).unwrap_or_default()
+    }
+}
+
+/// The command and the scenario of a run that has a journal.
+pub(crate) fn said_of_journal(journal: &Path) -> String {
+    let scenario = FirstLine::of(journal).run_header.and_then(|header| header.scenario);
+    scenario.map_or_else(|| "capacity".to_owned(), |scenario| format!("capacity {}", scenario.name))
 }
 
 /// Why a file of lines is no run: it is one of `capacity` that has not ended, or of something else.
 pub(super) fn not_finished(path: &Path) -> Failure {
-    let first = Lines::read(path).ok().and_then(|lines| serde_json::from_slice::<FirstLine>(lines.head()).ok());
-    let (schema, header) = first.map_or((None, None), |first| (first.schema, first.run_header));
+    let FirstLine { schema, run_header } = FirstLine::of(path);
     let (name, quoted) = (path.display().to_string(), shell::quoted(path));
-    Failure::usage(match (schema.as_deref(), header) {
+    Failure::usage(match (schema.as_deref(), run_header) {
+        (Some(LOAD_SCHEMA), _) => says::load_run_unfinished(&name),
         (Some(WATCH_RECORDING_SCHEMA), _) => says::recording_is_no_run(&name, &quoted),
         (_, Some(_)) => says::capacity_run_unfinished(&name, &quoted),
         _ => says::lines_are_no_run(&name),
@@ -48,18 +83,21 @@ struct TrialLine {
     probe: Option<IgnoredAny>,
 }
 
-/// Says that a run of tenants is newer than the newest document, and has none: it goes on, or it was killed.
+/// Says that a run of tenants or of load is newer than the newest document, and has none: it goes on, or it was killed.
 pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
-    let unseen = journals().into_iter().rev().find(|left| !left.path.with_extension("json").exists());
-    let Some(left) = unseen.filter(|left| newest.is_none_or(|newest| newest.order() < left.order())) else { return };
-    let said = if is_abandoned(&left.path) {
+    let is_newer = |(_, left): &(RunKind, Entry)| newest.is_none_or(|newest| newest.order() < left.order());
+    let Some((kind, left)) = without_document().pop().filter(is_newer) else { return };
+    let is_load = kind == RunKind::Load;
+    let said = if !is_abandoned(&left.path) {
+        says::newest_run_under_way(&left.id, if is_load { "load" } else { "capacity" })
+    } else if is_load {
+        says::newest_load_killed(&left.id)
+    } else {
         let lines = Lines::read(&left.path).ok();
         let is_trial =
             |(_, line): &(usize, serde_json::Result<TrialLine>)| matches!(line, Ok(line) if line.probe.is_some());
         let trials = lines.map_or(0, |lines| lines.rest().filter(is_trial).count());
         says::newest_run_killed(&left.id, trials as u64, &shell::quoted(&left.path))
-    } else {
-        says::newest_run_under_way(&left.id)
     };
     let shown = newest.map_or_else(String::new, |newest| format!("; the newest run with a document is {}", newest.id));
     tell(format_args!("tiermark: note: {said}{shown}"));

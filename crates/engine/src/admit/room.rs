@@ -21,6 +21,8 @@ pub struct Fresh {
     pub nodes: BTreeMap<NodeId, u64>,
     /// The control group with the least room below its memory limit: free bytes, and the file that sets the limit.
     pub group: Option<(u64, String)>,
+    /// Bytes that this process may still map below the limit on its address space; `None` without a limit.
+    pub address_space: Option<u64>,
     /// Huge page pools by bytes a page; a size that is missing does not exist here.
     pub pools: BTreeMap<u64, Pool>,
 }
@@ -51,6 +53,7 @@ impl Fresh {
             available: machine.system.available_bytes,
             nodes: machine.nodes.iter().filter_map(|node| Some((node.id, node.free_bytes?))).collect(),
             group,
+            address_space: None,
             pools,
         }
     }
@@ -71,8 +74,15 @@ pub(super) fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(
     let needs: Vec<Need> = (0..setup.regions.len()).map(|index| need(setup, index, machine)).collect();
     let (huge, ordinary): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|n| matches!(n.page, PageKind::Huge(_)));
     admit_pools(&huge, fresh)?;
-    let sum = ordinary.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes));
-    admit_memory(sum.saturating_add(index_bytes(setup, machine)), &ordinary, machine, fresh)
+    let sum = |needs: &[&Need]| needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes));
+    let ordinary_bytes = sum(&ordinary).saturating_add(index_bytes(setup, machine));
+    if let Some(left) = fresh.address_space {
+        // What stays free is the program's own: where its allocator gets nothing, the program aborts.
+        let cure = "raise the limit (ulimit -v unlimited; of a service LimitAS=), or use less: --sizes, --max-mem";
+        let wanted = ordinary_bytes.saturating_add(sum(&huge));
+        fits(wanted, left, "this process", "below the limit on its address space", cure)?;
+    }
+    admit_memory(ordinary_bytes, &ordinary, machine, fresh)
 }
 
 fn need(setup: &Setup, index: usize, machine: &Machine) -> Need {
@@ -258,6 +268,18 @@ mod tests {
             refusal.text("place").unwrap().ends_with(" /cg/a") && refusal.cure.contains("memory.limit_in_bytes"),
             "{refusal}"
         );
+    }
+
+    #[test]
+    fn a_limit_on_address_space_leaves_the_program_its_own_memory() {
+        let fresh = Fresh { address_space: Some(GIB), ..Fresh::default() };
+        assert_eq!(admit(&setup(&[(GIB - 64 * MIB, "0", PageKind::Base)]), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&setup(&[(GIB - 32 * MIB, "0", PageKind::Base)]), &fresh);
+        assert!(refusal.why.contains("64 MiB must stay free") && refusal.cure.contains("ulimit -v"), "{refusal}");
+        // Huge pages are mapped too.
+        let pools = [(GIB, Pool { free: 5, nodes: BTreeMap::new() })].into();
+        let refusal = refused(&setup(&[(GIB, "0", PageKind::Huge(GIB))]), &Fresh { pools, ..fresh });
+        assert!(refusal.why.contains("address space"), "{refusal}");
     }
 
     #[test]

@@ -136,6 +136,7 @@ impl Stock {
         let inventory = self.inventory();
         let spare = inventory.spare_bytes() as u64;
         fresh.available = fresh.available.map(|bytes| bytes.saturating_add(spare));
+        fresh.address_space = fresh.address_space.map(|bytes| bytes.saturating_add(spare));
         fresh.group = fresh.group.take().map(|(bytes, path)| (bytes.saturating_add(spare), path));
         for (kind, mapping) in &inventory.spare {
             for node in kind.node.iter() {

@@ -103,10 +103,12 @@ pub(super) fn curves(run: &Capacity) -> Page {
     for load in loads(&run.cases) {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| case.load == load).collect();
         for (what, of) in [("P99", p99 as fn(&CurvePoint) -> f64), ("Maximum", max)] {
-            let series = cases.iter().flat_map(|case| series(case, |point| of(point) / 1000.0)).collect();
-            let drawn = drawn("µs", true, series);
+            let points = || cases.iter().flat_map(|case| case.curve.iter());
+            let (ns, unit) = unit(points().map(of).filter(|ns| ns.is_finite()).fold(0.0, f64::max));
+            let series = cases.iter().flat_map(|case| series(case, |point| of(point) / ns)).collect();
+            let drawn = drawn(unit, true, series);
             if !drawn.is_empty() {
-                out += heading(&format!("{what} over tenants, µs: {load}"));
+                out += heading(&format!("{what} over tenants, {unit}: {load}"));
                 out += drawn;
             }
         }
@@ -134,6 +136,12 @@ pub(super) fn cost_curves(run: &Capacity, cost: &CostTable) -> Page {
         }
     }
     out
+}
+
+/// The unit of an axis that reaches so many ns, and its ns: the labels have room for five digits.
+fn unit(most: f64) -> (f64, &'static str) {
+    let mut units = [(1e3, "µs"), (1e6, "ms")].into_iter();
+    units.find(|(ns, _)| most / ns < 1e5).unwrap_or((1e9, "s"))
 }
 
 fn p99(point: &CurvePoint) -> f64 {

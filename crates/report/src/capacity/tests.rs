@@ -408,3 +408,22 @@ proptest! {
         }
     }
 }
+
+/// Curves of seconds have short labels: an axis has room for five digits.
+#[test]
+fn the_axis_of_long_times_is_in_milliseconds_or_seconds() {
+    for (p99_us, unit, other) in [(900.0, "µs", "ms"), (250_000.0, "ms", "e"), (250e6, "s", "e")] {
+        let case = Case {
+            curve: vec![point(1, 1, p99_us / 2.0, Outcome::Pass), point(2, 2, p99_us, Outcome::Fail)],
+            ..dram()
+        };
+        let run = Capacity { cases: vec![case], cost: None, ..run() };
+        let shown = terminal(&charts::curves(&run), &Style::default());
+        let (heading, chart) = shown.split_once('\n').unwrap();
+        let chart = chart.split("Maximum").next().unwrap();
+        assert!(heading.contains(&format!("P99 over tenants, {unit}:")), "{shown}");
+        let labels = chart.lines().filter_map(|line| line.split_once('┤')).map(|(label, _)| label.trim());
+        assert!(labels.clone().count() > 1 && labels.clone().all(|label| !label.contains(other)), "{shown}");
+        assert!(labels.clone().all(|label| label.parse::<f64>().is_ok_and(|value| value < 1e5)), "{shown}");
+    }
+}

@@ -21,7 +21,9 @@
     }
     return `${+bytes.toPrecision(3)}${units[at]}`;
   };
-  const number = (v) => (Math.abs(v) >= 1e5 ? v.toExponential(2) : String(+v.toPrecision(4)));
+  // An axis has room for some seven signs: 1e5, and not 1.00e+5.
+  const short = (v) => v.toExponential(2).replace(/\.?0*e\+?/, "e");
+  const number = (v) => (Math.abs(v) >= 1e5 ? short(v) : String(+v.toPrecision(4)));
 
   // Round values between two ends: steps, or 1, 2, 5 in each decade.
   const steps = (low, high, wanted) => {

@@ -82,6 +82,7 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
         threads,
         cpus,
         timeout_seconds: args.timeout,
+        force: args.force,
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tiermark_capacity::cost::Prices;
 use tiermark_capacity::run::{self, Admission, WHAT, admit};
-use tiermark_capacity::saved::{Pending, RunHeader, SavedRun, unfinished};
+use tiermark_capacity::saved::{Pending, RunHeader, RunSetup, SavedRun, unfinished};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::messages::capacity as messages;
@@ -69,8 +69,13 @@ fn may_begin(args: &CapacityArgs, pending: &Pending<'_>) -> Result<(Option<Price
     if let Some(failure) = checks.wrong() {
         return Err(failure);
     }
-    let watch = Watch::begin(&target::this_machine()?.allowed_cpus, args.force, disturbs_tenants)?;
+    let watch = Watch::begin(&target::this_machine()?.allowed_cpus, is_forced(args, setup), disturbs_tenants)?;
     Ok((checks.prices, watch))
+}
+
+/// Whether the run begins beside any other work: it was begun so, or is resumed so.
+fn is_forced(args: &CapacityArgs, setup: &RunSetup) -> bool {
+    args.force || setup.force
 }
 
 /// The prices of a scenario that names a file of them, or the mistakes in it.
@@ -148,4 +153,32 @@ fn left(restored: Restored) -> Vec<Refusal> {
     let kept: Vec<String> = restored.rows.iter().filter(|row| row.stays()).map(ChangeRow::said).collect();
     refused.extend((!kept.is_empty()).then(|| messages::killed_run_left(&kept)));
     refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::{Cli, Command};
+    use clap::Parser;
+
+    fn args(more: &[&str]) -> CapacityArgs {
+        let cli = Cli::try_parse_from(["tiermark", "capacity"].iter().chain(more)).unwrap();
+        let Some(Command::Capacity(args)) = cli.command else { panic!("{more:?}") };
+        *args
+    }
+
+    /// The file of the run holds the option; a file of an earlier version has none.
+    #[test]
+    fn a_resumed_run_keeps_force() {
+        let resumed = args(&["--resume"]);
+        for (more, forced) in [(&["--scenario=mini"][..], false), (&["--scenario=mini", "--force"], true)] {
+            let begun = serde_json::to_value(setup(&args(more)).unwrap()).unwrap();
+            let read: RunSetup = serde_json::from_value(begun.clone()).unwrap();
+            assert_eq!(is_forced(&resumed, &read), forced, "{more:?}");
+            let mut older = begun;
+            older.as_object_mut().unwrap().remove("force");
+            let read = serde_json::from_value(older).unwrap();
+            assert!(!is_forced(&resumed, &read) && is_forced(&args(&["--resume", "--force"]), &read));
+        }
+    }
 }

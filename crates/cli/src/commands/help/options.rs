@@ -2,29 +2,21 @@
 
 use clap::{Arg, Command};
 
-use crate::glossary;
-
 /// Commands of which an option is listed by name; beyond, their number.
 const NAMED: usize = 8;
 
-/// The options of a topic, each with the words before the first of them: of `mlc -e -r` `["mlc -e", "mlc -r"]`. Empty if the
-/// topic has at most one option.
+/// The options of a topic, each with the words before the first of them: of `load -k -d` `["load -k", "load -d"]`. Empty
+/// if the topic has at most one option.
 pub(super) fn several(topic: &str) -> Vec<String> {
     let (options, words): (Vec<&str>, Vec<&str>) = topic.split(' ').partition(|word| word.starts_with('-'));
     let alone = |option: &&str| [&words[..], &[*option]].concat().join(" ");
     if options.len() > 1 { options.iter().map(alone).collect() } else { Vec::new() }
 }
 
-/// The option that a topic ends with, and the command or the tool before it.
+/// The option that a topic ends with, and the command before it.
 pub(super) fn one(topic: &str) -> Option<(&str, Option<&str>)> {
     let option = topic.split(' ').find(|word| word.starts_with('-'))?;
     Some((option, topic.split(' ').next().filter(|word| *word != option)))
-}
-
-/// What is said of an option that the glossary does not have of a tool; `None` if it has it.
-pub(super) fn unknown_there(option: &str, tool: &str) -> Option<String> {
-    let row = glossary::here(&[tool])?;
-    (glossary::here(&[tool, option])? == row).then(|| format!("the glossary does not have `{option}` of {tool}:"))
 }
 
 /// What an option means here: a line for each meaning, with the commands that have it; of one command where it is named.

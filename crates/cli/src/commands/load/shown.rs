@@ -29,6 +29,12 @@ fn title(run: &LoadRun) -> String {
     if run.measured.is_none() {
         return format!("{tenants}, filled with {} keys of {} bytes each", asked.keys, sizes(run));
     }
+    format!("{tenants}, {}", workload(run))
+}
+
+/// What was asked of each tenant.
+pub(crate) fn workload(run: &LoadRun) -> String {
+    let asked = &run.workload;
     let poisson = if asked.arrivals.as_deref() == Some("poisson") { " (Poisson)" } else { "" };
     let pace = match asked.requests_per_second {
         None => "closed loop".to_owned(),
@@ -39,7 +45,7 @@ fn title(run: &LoadRun) -> String {
         (_, Some(requests)) => format!("{requests} requests each"),
         (seconds, None) => format!("{} s", seconds.unwrap_or_default()),
     };
-    let length = match part.given_up_after() {
+    let length = match run.measured.as_ref().and_then(LoadPart::given_up_after) {
         Some(after) => format!("stopped after {after:.1} s of {length}"),
         None => length,
     };
@@ -48,7 +54,7 @@ fn title(run: &LoadRun) -> String {
         n => format!("{n} connections"),
     };
     format!(
-        "{tenants}, {pace}, {length}, {connections} × {} under way, {} % GET, {} {}, {} B",
+        "{pace}, {length}, {connections} × {} under way, {} % GET, {} {}, {} B",
         asked.pipeline_depth,
         asked.mix.get_percent,
         keys(run),
