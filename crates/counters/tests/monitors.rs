@@ -319,7 +319,7 @@ fn a_file_that_no_longer_grows_is_named() {
     let mut likwid =
         Monitored::new(LikwidFile::new(&b"STRUCT,Info,3\n"[..], BTreeMap::new()), "out", Some(Duration::ZERO));
     assert!(likwid.read_at(Duration::ZERO).is_ok() && likwid.read_at(old).is_ok() && likwid.notes().len() == 2);
-    assert!(likwid.notes()[1].text.contains("no counts so far"));
+    assert!(likwid.notes()[1].text.contains("no counts yet"));
 }
 
 proptest! {

@@ -8,7 +8,6 @@ use crate::args::{RerunArgs, Simulation};
 use crate::kept::{Kept, SavedDocument};
 use crate::measure::{self, Asked, Job};
 use crate::output::{Failure, tell};
-use crate::shell;
 
 /// Runs the command.
 pub(crate) fn run(args: &RerunArgs, simulation: &Simulation) -> Result<Exit, Failure> {

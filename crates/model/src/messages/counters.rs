@@ -252,7 +252,7 @@ messages! {
     Note time_of_lines(is_older: bool):
         {
             let course = if is_older { "runs backwards" } else { "stands still" };
-            format!("the time of its lines {course}, so no rate can be computed: name a file that only one program writes, and still writes")
+            format!("the time of its lines {course}, so no rate can be computed: more than one program may write them")
         };
 
     /// A line of another width than its header.

@@ -18,7 +18,6 @@ use super::curve::OnCurve;
 use super::{NAP, Taker};
 use crate::args::watch::WatchArgs;
 use crate::output::{Failure, style, tell};
-use crate::shell;
 use crate::signals::Stop;
 
 /// What a shell returns for a command that is not found, and for one that cannot be run.
