@@ -51,7 +51,9 @@ impl Machine {
     pub fn own_memory_peak(&self, nodes: &IdSet) -> Option<f64> {
         let peak = self.memory_peak(nodes)?;
         let whole = self.real_peak()?.bytes_per_second;
-        let is_other = |n: &Node| !nodes.contains(n.id) && !n.is_memory_only() && n.memory_bytes != Some(0);
+        // A node without memory has no channels, unless modules are there that the kernel lacks: they may be its own.
+        let lacks = self.contradictions.iter().any(|found| found.fact == DisputedFact::Modules);
+        let is_other = |n: &Node| !nodes.contains(n.id) && !n.is_memory_only() && (lacks || n.memory_bytes != Some(0));
         (peak < whole || !self.nodes.iter().any(is_other)).then_some(peak)
     }
 }
@@ -75,6 +77,7 @@ fn is_even(nodes: &[&Node], dimms: &[Dimm], whole: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::{Contradiction, View};
 
     /// Two nodes with cpus and one without, and so many modules and channels of 10 GB/s.
     fn server(modules: usize, channels: usize) -> Machine {
@@ -103,6 +106,18 @@ mod tests {
         guest.system.hypervisor = Some("KVM".into());
         assert_eq!(guest.real_link(), None, "a hypervisor makes sockets up");
         assert_eq!((peak(&guest, &[0]), guest.real_peak()), (None, None), "a hypervisor makes modules up");
+    }
+
+    #[test]
+    fn a_node_whose_modules_the_kernel_lacks_has_its_channels_all_the_same() {
+        let own = |machine: &Machine| machine.own_memory_peak(&[0].into_iter().collect()).map(|peak| peak / 1e9);
+        let mut lost = server(8, 8);
+        lost.nodes[1].memory_bytes = Some(0);
+        assert_eq!(own(&lost), Some(80.0), "all modules are of the other socket");
+        let view = |says: &str| View { source: String::new(), says: says.to_owned() };
+        let fact = DisputedFact::Modules;
+        lost.contradictions = vec![Contradiction { fact, used: view("64 GiB"), set_aside: view("128 GiB") }];
+        assert_eq!(own(&lost), None, "some are of this one");
     }
 
     #[test]

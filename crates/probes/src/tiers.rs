@@ -93,6 +93,7 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let wanted = match tier {
             // Of a cache that others use as well each thread gets its part.
             Some(tier) if users > 1 => wanted.min(tier.rung.max(even(2 * inner))),
+            Some(tier) if cache.level == 1 => first_level(tier, cache_bytes),
             Some(tier) => tier.rung,
             None => wanted,
         };
@@ -125,6 +126,13 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
 fn even(bytes: u64) -> u64 {
     let quarter = (1u64 << bytes.max(4).ilog2()) / 4;
     (bytes + quarter / 2) / quarter * quarter
+}
+
+/// The footprint of the first level: the largest power of two up to half of it if its plateau reaches that far, whether or not the curve resolves the
+/// size: two surveys of an unchanged 48 KiB measured over 16 and 24 KiB, so that nothing of L1 could be compared.
+fn first_level(tier: &FoundTier, cache_bytes: u64) -> u64 {
+    let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
+    if tier.plateau.is_some_and(|(from, to)| from <= half && half <= to) { half } else { tier.rung }
 }
 
 /// The footprint of a stream in a cache of one core: the largest power of two up to half of it, if its plateau begins before that and the curve does not
@@ -212,6 +220,17 @@ pub(crate) mod tests {
         assert_eq!(smaller, 128 * KIB, "it is smaller than declared");
         assert_eq!(of(256 * KIB, 96 * KIB), 128 * KIB, "it may be a part of what is declared");
         assert_eq!(of(640 * KIB, 600 * KIB), 128 * KIB, "the plateau begins beyond half");
+    }
+
+    #[test]
+    fn the_first_level_has_one_footprint_whether_or_not_its_size_is_resolved() {
+        let of = |from: u64, to: u64, rung: u64| {
+            let size = crate::found::Size::NotResolved { low: to, high: u64::MAX, why: WhyNot::Coarse };
+            let tier = FoundTier { level: 1, plateau: Some((from * KIB, to * KIB)), ns: 1.0, size, rung: rung * KIB };
+            first_level(&tier, 48 * KIB) / KIB
+        };
+        assert_eq!([of(4, 44, 24), of(4, 22, 16), of(4, 16, 12)], [16; 3]);
+        assert_eq!(of(4, 12, 8), 8, "the curve shows a smaller cache");
     }
 
     pub(crate) fn machine(cores: u32, l2: u64, l3: u64) -> Machine {

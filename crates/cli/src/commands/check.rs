@@ -116,7 +116,7 @@ fn exit(found: &Check, strict: bool) -> Exit {
         return Exit::Regression;
     }
     if !found.results.iter().any(|result| result.is_judged()) {
-        complain("no expectation could be judged: measure the figures that expectations name (`tiermark check --run`)");
+        complain("no expectation could be judged: the report says why of each");
         return Exit::Refused;
     }
     if let Some(missing) = missing(found) {

@@ -170,7 +170,7 @@ messages! {
         "the machine is a guest of {hypervisor}, which may declare other hardware and shares it with other guests";
 
     /// Modules whose data are not known.
-    Note modules_unknown(what: &str): "{what} of the memory modules is not reported (only root can read SMBIOS, and guests have no real modules)";
+    Note modules_unknown(what: &str): "{what} of the memory modules is not known: `tiermark machine` says why (only root can read SMBIOS, and guests have no real modules)";
 
     /// Channels that are not known.
     Note channels_unknown():
