@@ -61,12 +61,14 @@ impl Need {
             Self::OneModuleAChannel => {
                 let channels = machine.memory_channels();
                 let modules = machine.dimms.iter().filter(|dimm| dimm.populated).count();
-                let is_one = channels.is_some_and(|channels| channels.populated as usize == modules);
+                let is_one =
+                    channels.is_some_and(|channels| !channels.at_most && channels.populated as usize == modules);
                 (!is_one).then(says::needs_one_module_a_channel)
             }
             Self::UnevenChannels => {
                 let channels = machine.memory_channels();
-                let is_uneven = channels.is_some_and(|channels| channels.is_uneven(machine.sockets().len()));
+                let is_uneven =
+                    channels.is_some_and(|channels| !channels.at_most && channels.is_uneven(machine.sockets().len()));
                 (!is_uneven).then(says::needs_uneven_channels)
             }
         }

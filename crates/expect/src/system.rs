@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, Experiment, Finding, HealthCount, IdSet, Labels, Machine, MemoryErrors, Note, Observation,
-    PageKind, Purpose, Quantity, Request, Run, Throttling,
+    Dimm, ErrorKind, Experiment, Finding, HealthCount, IdSet, Labels, Machine, MemoryChannels, MemoryErrors, Note,
+    Observation, PageKind, Purpose, Quantity, Request, Run, Throttling,
 };
 
 use crate::facts::At;
@@ -25,8 +25,8 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::ModuleLargest => sizes(machine, f64::max),
         SystemName::NodeSmallest => vec![node_size(machine, f64::min)],
         SystemName::NodeLargest => vec![node_size(machine, f64::max)],
-        SystemName::ChannelsPopulated => vec![channels(machine, |channels| Some(channels.populated))],
-        SystemName::Channels => vec![channels(machine, |channels| channels.most)],
+        SystemName::ChannelsPopulated => vec![channels(machine, filled)],
+        SystemName::Channels => vec![channels(machine, most)],
         SystemName::Backing => backing(run).into_iter().collect(),
         SystemName::Clock => clock(run).into_iter().collect(),
         SystemName::Limit(limit) => vec![core_limit(limit, machine)],
@@ -140,23 +140,34 @@ fn populated(machine: &Machine) -> impl Iterator<Item = (usize, &Dimm)> {
     machine.dimms.iter().enumerate().filter(move |(_, dimm)| dimm.populated && !is_guest)
 }
 
+/// Why a number of these modules is not known; `stated` has it where it is.
+fn why_unknown<T>(machine: &Machine, what: &str, stated: impl Fn(&Dimm) -> Option<T>) -> Note {
+    let (all, known) = (populated(machine).count(), populated(machine).filter(|(_, dimm)| stated(dimm).is_some()));
+    match known.count() {
+        _ if machine.has_unlisted_modules() => says::modules_not_listed(),
+        0 => says::modules_unknown(what),
+        known => says::modules_stated_in_part(what, known, all),
+    }
+}
+
 /// A number of each memory module.
 fn modules(machine: &Machine, what: &str, number: fn(&Dimm) -> Option<f64>) -> Vec<At> {
+    let stated = |dimm: &Dimm| number(dimm).filter(|value| value.is_finite() && *value > 0.0);
+    let unknown = || why_unknown(machine, what, stated);
     let of = |(index, dimm): (usize, &Dimm)| {
         let name = dimm.locator.clone().or_else(|| dimm.edac_label.clone());
         let name = name.map_or_else(|| format!("module {index}"), |name| format!("{name} (module {index})"));
-        let value = number(dimm).filter(|value| value.is_finite() && *value > 0.0);
-        At::part(name, value.map(Range::exactly).ok_or_else(|| says::modules_unknown(what)))
+        At::part(name, stated(dimm).map(Range::exactly).ok_or_else(unknown))
     };
-    let all: Vec<At> = populated(machine).map(of).collect();
-    if all.is_empty() { vec![At::whole(Err(says::modules_unknown(what)))] } else { all }
+    let all: Vec<At> = populated(machine).filter(|_| !machine.has_unlisted_modules()).map(of).collect();
+    if all.is_empty() { vec![At::whole(Err(unknown()))] } else { all }
 }
 
 /// The size of the smallest or largest module of each kind: DRAM and persistent memory differ by design.
 fn sizes(machine: &Machine, of: fn(f64, f64) -> f64) -> Vec<At> {
-    let unknown = || says::modules_unknown("the size");
+    let unknown = || why_unknown(machine, "the size", |dimm| dimm.bytes);
     let mut kinds: BTreeMap<Option<&str>, Vec<&Dimm>> = BTreeMap::new();
-    for (_, dimm) in populated(machine) {
+    for (_, dimm) in populated(machine).filter(|_| !machine.has_unlisted_modules()) {
         kinds.entry(dimm.kind.as_deref()).or_default().push(dimm);
     }
     let is_one = kinds.len() == 1;
@@ -177,9 +188,21 @@ fn node_size(machine: &Machine, of: fn(f64, f64) -> f64) -> At {
     At::whole(size.map(Range::exactly).ok_or_else(says::node_sizes_unknown))
 }
 
-fn channels(machine: &Machine, number: fn(&tiermark_model::MemoryChannels) -> Option<u32>) -> At {
-    let number = machine.memory_channels().as_ref().and_then(number);
-    At::whole(number.map(|number| Range::exactly(f64::from(number))).ok_or_else(says::channels_unknown))
+fn channels(machine: &Machine, number: fn(MemoryChannels) -> Option<Range>) -> At {
+    let unknown = || match machine.has_unlisted_modules() {
+        true => says::modules_not_listed(),
+        false => says::channels_unknown(),
+    };
+    At::whole(machine.memory_channels().and_then(number).ok_or_else(unknown))
+}
+
+fn filled(channels: MemoryChannels) -> Option<Range> {
+    let filled = f64::from(channels.populated);
+    Some(if channels.at_most { Range::at_most(filled) } else { Range::exactly(filled) })
+}
+
+fn most(channels: MemoryChannels) -> Option<Range> {
+    channels.most.map(|most| Range::exactly(f64::from(most)))
 }
 
 /// The least share of huge pages among the figures of memory that wanted them.

@@ -8,8 +8,9 @@ use common::{clocked, graded, judged, latency, outcome, read_all, reasons, run};
 use tiermark_expect::{check, figures, read};
 use tiermark_model::messages::check::codes;
 use tiermark_model::{
-    CheckOutcome, Finding, HealthCount, IdSet, Known, Labels, MemoryErrors, NamedValue, Node, PerCycle, Purpose,
-    Quantity, Reason, Run, RunHealth, Throttling, Unit, Verdict,
+    CheckOutcome, Contradiction, DisputedFact, Finding, HealthCount, IdSet, Known, Labels, MemoryChannels,
+    MemoryErrors, NamedValue, Node, PerCycle, Purpose, Quantity, Reason, Run, RunHealth, Throttling, Unit, Verdict,
+    View,
 };
 
 use CheckOutcome::{Failed, Passed, Unjudged};
@@ -99,6 +100,34 @@ fn rates_of_different_cores_have_no_quotient() {
     };
     let run = run(vec![remote, all]);
     assert_eq!(reasons(&run, "read.dram.remote.all / read.dram.all >= 0.5"), [codes::no_common_place]);
+}
+
+#[test]
+fn numbers_of_some_modules_only_are_not_judged() {
+    let mut run = run(vec![read_all(0, 130.0)]);
+    let modules = run.machine.dimms.iter().filter(|dimm| dimm.populated).count();
+    let dimm = run.machine.dimms.iter_mut().find(|dimm| dimm.populated).unwrap();
+    dimm.bytes = None;
+    assert!(modules > 1);
+    assert_eq!(reasons(&run, "dimms.smallest / dimms.largest >= 1"), [codes::modules_stated_in_part]);
+    let view = View { source: String::new(), says: String::new() };
+    let found = Contradiction { fact: DisputedFact::Modules, used: view.clone(), set_aside: view };
+    run.machine.contradictions = vec![found];
+    run.machine.system.memory_bytes = Some(u64::MAX);
+    for that in ["dimms.smallest / dimms.largest >= 1", "dimms.speed >= rated", "channels.populated >= channels"] {
+        assert_eq!(reasons(&run, that), [codes::modules_not_listed], "{that}");
+    }
+}
+
+/// Fewer modules than channels leave some empty, whichever they are in.
+#[test]
+fn channels_that_are_known_at_most_can_fail_only() {
+    let mut run = run(vec![read_all(0, 130.0)]);
+    let at_most = MemoryChannels { populated: 15, most: Some(16), at_most: true };
+    run.machine.theoretical_peak.as_mut().unwrap().channels = Some(at_most);
+    let outcome = |that: &str| judged(&run, that).outcome;
+    assert_eq!(outcome("channels.populated >= channels"), Failed);
+    assert_eq!(outcome("channels.populated >= 8"), Unjudged);
 }
 
 #[test]

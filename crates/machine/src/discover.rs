@@ -146,7 +146,7 @@ fn peak(
         }
         return None;
     }
-    let peak = dmi::theoretical_peak(&board.dimms, dmi::Channels::of(model, sockets).as_ref());
+    let peak = dmi::theoretical_peak(&board.dimms, sockets, dmi::Channels::of(model, sockets).as_ref());
     if peak.is_none() && board.dimms.iter().any(|dimm| dimm.populated) {
         reader.refuse(messages::peak_unknown());
     }

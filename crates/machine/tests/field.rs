@@ -280,7 +280,7 @@ fn what_limits_of_any_group_on_the_way_up_did_is_counted() {
 /// Five of six channels cannot be interleaved evenly; three can, and are half of what six do.
 #[test]
 fn numbers_of_channels_that_interleave() {
-    let is_uneven = |populated, most, sockets| MemoryChannels { populated, most }.is_uneven(sockets);
+    let is_uneven = |populated, most, sockets| MemoryChannels { populated, most, at_most: false }.is_uneven(sockets);
     assert!(is_uneven(7, Some(8), 1) && is_uneven(5, Some(6), 1) && is_uneven(15, Some(16), 2));
     assert!(!is_uneven(3, Some(6), 1) && !is_uneven(6, Some(12), 2) && !is_uneven(1, Some(2), 1));
     assert!(!is_uneven(5, None, 1), "there may be no more");

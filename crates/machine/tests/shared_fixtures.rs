@@ -297,7 +297,8 @@ fn theoretical_peaks_of_real_boards() {
     ];
     for (name, channels, megatransfers, named) in expected {
         let text = std::fs::read_to_string(dir.join(format!("{name}.txt"))).unwrap();
-        let peak = dmi::theoretical_peak(&dmidecode(&text), channels_of(&text).as_ref());
+        let (sockets, most) = channels_of(&text);
+        let peak = dmi::theoretical_peak(&dmidecode(&text), sockets, most.as_ref());
         let peak = peak.unwrap_or_else(|| panic!("{name}"));
         let wanted = f64::from(*channels) * f64::from(*megatransfers) * 1e6 * 8.0;
         assert_eq!(peak.bytes_per_second, wanted, "{name}: {}", peak.how);
@@ -306,23 +307,32 @@ fn theoretical_peaks_of_real_boards() {
     let (mut exact, mut bounds) = (0, 0);
     for path in files(&dir, ".txt").iter().filter(|path| stem(path) != "INDEX.txt") {
         let text = std::fs::read_to_string(path).unwrap();
-        let (dimms, most) = (dmidecode(&text), channels_of(&text));
+        let (dimms, (sockets, most)) = (dmidecode(&text), channels_of(&text));
+        // An engineering sample has no product's name, and products of its model differ in their channels.
+        if stem(path).contains("engsample") {
+            assert_eq!(most, None);
+            continue;
+        }
         let most = most.unwrap_or_else(|| panic!("{}: a family that the table lacks", path.display()));
-        let Some(peak) = dmi::theoretical_peak(&dimms, Some(&most)) else { continue };
+        let Some(peak) = dmi::theoretical_peak(&dimms, sockets, Some(&most)) else { continue };
         let speeds = dimms.iter().filter_map(|dimm| dimm.configured_transfers.or(dimm.rated_transfers));
         let possible = f64::from(most.count) * speeds.fold(0.0, f64::max) * 8.0;
         assert!(peak.bytes_per_second <= possible, "{}: {} of {most:?}", path.display(), peak.how);
         *(if peak.how.contains("upper bound") { &mut bounds } else { &mut exact }) += 1;
     }
     println!("{exact} peaks are exact, {bounds} upper bounds");
-    assert!(exact >= 17 && bounds <= 4, "{exact} peaks are exact, {bounds} upper bounds");
+    assert!(exact >= 16 && bounds <= 4, "{exact} peaks are exact, {bounds} upper bounds");
 }
 
-/// The most channels of the processors that a `dmidecode` text dump lists.
-fn channels_of(text: &str) -> Option<dmi::Channels> {
+/// The processors that a `dmidecode` text dump lists, and the most channels of them.
+fn channels_of(text: &str) -> (usize, Option<dmi::Channels>) {
     let mut processors = text.split("\n\n").filter(|b| b.lines().any(|line| line.trim() == "Processor Information"));
-    let first = processors.next()?;
+    let first = processors.next();
     let sockets = 1 + processors.filter(|block| block.contains("Status: Populated")).count();
+    (sockets, first.and_then(|first| channels_of_processors(first, sockets)))
+}
+
+fn channels_of_processors(first: &str, sockets: usize) -> Option<dmi::Channels> {
     let field = |name: &str| first.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim);
     let signature = field("Signature:")?;
     let number = |name: &str| signature.split(", ").find_map(|part| part.strip_prefix(name)?.trim().parse().ok());

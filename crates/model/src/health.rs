@@ -103,14 +103,18 @@ impl MemoryErrors {
             ErrorKind::Corrected => self.corrected,
             ErrorKind::Uncorrected => self.uncorrected,
         };
-        own.or_else(|| HealthCount::sum(self.parts.iter().filter_map(|part| part.count(kind))))
+        let parts: Vec<Option<HealthCount>> = self.parts.iter().map(|part| part.count(kind)).collect();
+        let is_whole = parts.iter().all(Option::is_some);
+        own.or_else(|| HealthCount::sum(parts.into_iter().flatten()).filter(|sum| sum.last() > 0 || is_whole))
     }
 
-    /// The parts, or else the controller itself, for which a number is not 0: `mc0/dimm3 (CPU_SrcID#0_MC#0_Chan#0_DIMM#0)`.
+    /// The parts for which a number is not 0: `mc0/dimm3 (CPU_SrcID#0_MC#0_Chan#0_DIMM#0)`; and the controller itself if
+    /// it has a larger number than its parts together, for the driver did not know the module of each error.
     pub fn named(&self, number: impl Fn(&Self) -> Option<u64>) -> Vec<String> {
         let has = |errors: &&Self| number(errors).is_some_and(|n| n > 0);
-        let parts: Vec<String> = self.parts.iter().filter(has).map(Self::name).collect();
-        if parts.is_empty() { Some(self).filter(has).map(Self::name).into_iter().collect() } else { parts }
+        let of_parts = self.parts.iter().filter_map(&number).fold(0, u64::saturating_add);
+        let whole = Some(self).filter(|errors| number(errors).is_some_and(|n| n > of_parts));
+        self.parts.iter().filter(has).chain(whole).map(Self::name).collect()
     }
 
     /// Its place, with its label where it has one.
@@ -160,9 +164,11 @@ impl RunHealth {
     }
 }
 
-/// The sum of those that are known; `None` if none is.
+/// The sum of those that are known; `None` if none is, or if they are 0 and another is not known.
 fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    counts.flatten().reduce(u64::saturating_add)
+    let counts: Vec<Option<u64>> = counts.collect();
+    let is_whole = counts.iter().all(Option::is_some);
+    counts.into_iter().flatten().reduce(u64::saturating_add).filter(|sum| *sum > 0 || is_whole)
 }
 
 #[cfg(test)]
@@ -200,5 +206,26 @@ mod tests {
             (None, vec![])
         );
         assert_eq!(health.throttled(|package| package.cores, |count| count.grew), None);
+    }
+
+    #[test]
+    fn errors_of_no_known_module_are_the_controllers() {
+        let errors = |place: &str, count: Option<u64>| MemoryErrors {
+            place: place.to_owned(),
+            corrected: count.map(|count| HealthCount::new(count, None)),
+            ..MemoryErrors::default()
+        };
+        let of = |own: Option<u64>, part: Option<u64>| {
+            let parts = vec![errors("mc0/dimm0", part), errors("mc0/dimm1", Some(0))];
+            let health = RunHealth {
+                memory: Some(vec![MemoryErrors { parts, ..errors("mc0", own) }, errors("mc1", Some(0))]),
+                throttling: None,
+            };
+            (health.errors_counted(ErrorKind::Corrected), health.counting(ErrorKind::Corrected).join(" "))
+        };
+        assert_eq!(of(Some(5000), Some(1)), (Some(5000), "mc0/dimm0 mc0".to_owned()));
+        assert_eq!(of(Some(7), Some(7)), (Some(7), "mc0/dimm0".to_owned()));
+        assert_eq!(of(None, Some(7)), (Some(7), "mc0/dimm0".to_owned()));
+        assert_eq!(of(None, None), (None, String::new()), "a counter that is not read is not 0");
     }
 }

@@ -357,9 +357,12 @@ impl MemoryChannels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryChannels {
-    /// Channels that hold a module.
+    /// Channels that hold a module; that many or fewer if `at_most`.
     pub populated: u32,
-    /// Channels that the processors have; for families that are not known, those that the board has slots for. `None`
-    /// in documents of versions that did not count the slots.
+    /// Channels that can hold one: that the processors have and the board has slots for. `None` in documents of
+    /// versions that did not count the slots.
     pub most: Option<u32>,
+    /// Whether slot names do not tell the channels, and `populated` counts modules, which are fewer than channels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_most: bool,
 }

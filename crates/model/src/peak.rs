@@ -14,10 +14,18 @@ impl Machine {
         self.theoretical_peak.as_ref().filter(|_| self.system.hypervisor.is_none())
     }
 
-    /// The memory channels; `None` where slot names or the processors do not show them, and where the package of a cpu is disputed: the
-    /// processors' channels are counted by packages.
+    /// The memory channels; `None` where slot names or the processors do not show them, where modules are missing from
+    /// the list, and where the package of a cpu is disputed: the processors' channels are counted by packages.
     pub fn memory_channels(&self) -> Option<MemoryChannels> {
-        self.real_peak()?.channels.filter(|_| !self.disputes_packages())
+        self.real_peak()?.channels.filter(|_| !self.disputes_packages() && !self.has_unlisted_modules())
+    }
+
+    /// Whether SMBIOS lists not all modules: the kernel has more memory than those that it lists hold.
+    pub fn has_unlisted_modules(&self) -> bool {
+        let is_disputed = self.contradictions.iter().any(|found| found.fact == DisputedFact::Modules);
+        let listed = self.dimms.iter().chain(&self.cxl_modules).filter_map(|dimm| dimm.bytes);
+        let listed = listed.fold(0, u64::saturating_add);
+        is_disputed && self.system.memory_bytes.is_some_and(|kernel| kernel > listed)
     }
 
     /// Whether two views of the package of a cpu exclude each other.

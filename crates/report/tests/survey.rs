@@ -187,7 +187,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
         ..Dimm::default()
     };
     run.machine.dimms = vec![dimm; 7];
-    let channels = Some(MemoryChannels { populated: 7, most: Some(8) });
+    let channels = Some(MemoryChannels { populated: 7, most: Some(8), at_most: false });
     let peak = TheoreticalPeak { bytes_per_second: 80e9, channels, ..TheoreticalPeak::default() };
     run.machine.theoretical_peak = Some(peak);
     let corrected = Some(HealthCount::new(1243, Some(1243)));

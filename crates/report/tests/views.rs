@@ -56,6 +56,15 @@ fn two_sockets_with_cxl_on_one_screen() {
 }
 
 #[test]
+fn sockets_of_different_size_are_no_product() {
+    let mut machine = machines::cxl();
+    // 64 cores in two sockets of 32, of which one keeps half: 48 cores, no 2 × 24.
+    machine.cpus.retain(|cpu| cpu.socket == 0 || cpu.core % 32 < 16);
+    let shown = terminal(&tiermark_report::machine(&machine, &style(80)), &style(80));
+    assert!(shown.contains("2 sockets, 48 cores, 96 cpus"), "{shown}");
+}
+
+#[test]
 fn two_thousand_cpus_on_one_screen() {
     let shown = terminal(&tiermark_report::machine(&machines::huge(), &style(80)), &style(80));
     assert!(shown.lines().count() <= 40, "{shown}");

@@ -70,7 +70,8 @@ fn links(host: &mut dyn Host) -> Option<LinkCheck> {
 
 /// The channels with modules of one socket, where they are known and spread evenly.
 fn channels_of_socket(machine: &Machine) -> Option<usize> {
-    let populated = machine.real_peak()?.channels?.populated as usize;
+    let channels = machine.real_peak()?.channels.filter(|channels| !channels.at_most)?;
+    let populated = channels.populated as usize;
     let sockets = machine.sockets().len();
     populated.is_multiple_of(sockets).then_some(populated / sockets)
 }

@@ -33,7 +33,7 @@ pub(crate) fn machine() -> Machine {
         dimms: (0..8).map(dimm).collect(),
         theoretical_peak: Some(TheoreticalPeak {
             bytes_per_second: 307.2e9,
-            channels: Some(MemoryChannels { populated: 8, most: Some(16) }),
+            channels: Some(MemoryChannels { populated: 8, most: Some(16), at_most: false }),
             ..TheoreticalPeak::default()
         }),
         ..Machine::default()

@@ -26,7 +26,7 @@ pub(crate) fn machine() -> Machine {
         configured_transfers: Some(2.6667e9),
         ..Dimm::default()
     };
-    let channels = MemoryChannels { populated: 12, most: Some(12) };
+    let channels = MemoryChannels { populated: 12, most: Some(12), at_most: false };
     Machine {
         cpus: (0..40).map(cpu).collect(),
         allowed_cpus: "0-39".parse().unwrap(),

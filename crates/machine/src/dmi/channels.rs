@@ -54,11 +54,16 @@ pub(super) fn by_slot(dimms: &[Dimm]) -> Option<Vec<Channel>> {
     })
 }
 
-/// The processors that have a module, by the channels of all slots: boards list the slots of a socket without a
-/// processor too.
-pub(super) fn sockets_in_use<'a>(channels: &'a [Channel], dimms: &[Dimm]) -> BTreeSet<&'a str> {
-    let filled = channels.iter().zip(dimms).filter(|(_, dimm)| dimm.populated);
-    filled.map(|(channel, _)| channel.socket.as_str()).collect()
+/// The channels of so many processors, by the channels of all slots: a board for more processors lists the slots of a
+/// socket without one too, and there only sockets with a module count.
+pub(super) fn of_processors<'a>(channels: &'a [Channel], dimms: &[Dimm], processors: usize) -> BTreeSet<&'a Channel> {
+    let sockets: BTreeSet<&str> = channels.iter().map(|channel| channel.socket.as_str()).collect();
+    let filled = || channels.iter().zip(dimms).filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel);
+    let in_use: BTreeSet<&str> = match sockets.len() > processors {
+        true => filled().map(|channel| channel.socket.as_str()).collect(),
+        false => sockets,
+    };
+    channels.iter().filter(|channel| in_use.contains(channel.socket.as_str())).collect()
 }
 
 /// Lower-case text in which every run of other characters is one space.

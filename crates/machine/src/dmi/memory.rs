@@ -40,10 +40,19 @@ pub(super) fn slot(s: &Structure<'_>, arrays: &BTreeMap<u16, Array>) -> Option<S
     if array.is_some_and(|array| array.purpose != SYSTEM_MEMORY) || s.byte(0x12) == Some(FLASH) {
         return None;
     }
-    Some(match array {
-        Some(Array { location: CXL_CARD, .. }) => Slot::Cxl(device(s)),
-        _ => Slot::Channel(device(s)),
-    })
+    let on_card = array.is_some_and(|array| array.location == CXL_CARD);
+    let device = device(s);
+    Some(if on_card || is_named_cxl(&device) { Slot::Cxl(device) } else { Slot::Channel(device) })
+}
+
+/// Whether the board calls a slot one of CXL, as `PCIe Slot 5 CXL` and `CXL0`: firmware may list it in the array of the
+/// processors' slots.
+fn is_named_cxl(dimm: &Dimm) -> bool {
+    let is_cxl = |word: &str| word.to_ascii_lowercase().starts_with("cxl");
+    [&dimm.locator, &dimm.bank]
+        .into_iter()
+        .flatten()
+        .any(|name| name.split(|c: char| !c.is_ascii_alphanumeric()).any(is_cxl))
 }
 
 fn device(s: &Structure<'_>) -> Dimm {

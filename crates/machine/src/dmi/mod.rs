@@ -125,12 +125,11 @@ fn bytes_of(dimms: &[Dimm], counts: impl Fn(&Dimm) -> bool) -> Option<u64> {
 pub fn empty_channels(dimms: &[Dimm], processors: usize) -> Option<Vec<String>> {
     let channels = channels::by_slot(dimms)?;
     let slots = || channels.iter().zip(dimms);
-    let sockets: BTreeSet<&str> = channels.iter().map(|channel| channel.socket.as_str()).collect();
-    let in_use = if sockets.len() > processors { channels::sockets_in_use(&channels, dimms) } else { sockets };
+    let own = channels::of_processors(&channels, dimms, processors);
     let filled: BTreeSet<_> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
     let mut met = BTreeSet::new();
     let empty = slots()
-        .filter(|(channel, _)| in_use.contains(channel.socket.as_str()) && !filled.contains(channel))
+        .filter(|(channel, _)| own.contains(channel) && !filled.contains(channel))
         .filter(|(channel, _)| met.insert(*channel));
     // Some boards give all slots one name, and tell them apart by the bank.
     let is_unique = |dimm: &Dimm| dimms.iter().filter(|other| other.locator == dimm.locator).count() == 1;

@@ -1,6 +1,6 @@
 //! The theoretical peak of the memory channels.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tiermark_model::{CpuModel, Dimm, MemoryChannels, TheoreticalPeak};
 
@@ -21,11 +21,12 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// Those of so many processors; `None` for a processor that the table of families lacks.
+    /// Those of so many processors; `None` for a processor whose channels the table of families does not tell.
     pub fn of(model: &CpuModel, sockets: usize) -> Option<Self> {
         let family = processors::of(model)?;
-        let count = family.channels.checked_mul(u32::try_from(sockets).ok()?)?;
-        (count > 0).then(|| Self { count, whose: format!("{} of each {}", family.channels, family.called) })
+        let each = family.channels?;
+        let count = each.checked_mul(u32::try_from(sockets).ok()?)?;
+        (count > 0).then(|| Self { count, whose: format!("{each} of each {}", family.called) })
     }
 
     /// All of them at the speed of the fastest of some channels.
@@ -46,9 +47,9 @@ type Rate = (f64, f64);
 /// The peak of all populated channels: transfers per second × bytes a transfer, summed over channels.
 ///
 /// Modules that share a channel count once where slot names tell which do; else every module counts as its own
-/// channel, up to the `most` that the processors have, and `how` calls the result an upper bound. `None` where no
+/// channel, up to the `most` that so many `processors` have, and `how` calls the result an upper bound. `None` where no
 /// module says how fast it runs.
-pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<TheoreticalPeak> {
+pub fn theoretical_peak(dimms: &[Dimm], processors: usize, most: Option<&Channels>) -> Option<TheoreticalPeak> {
     let modules: Vec<(usize, &Dimm)> = dimms
         .iter()
         .enumerate()
@@ -62,11 +63,12 @@ pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<Theor
     let named = by_slot.as_ref().and_then(|keys| rates(&modules, |index| keys[index].clone()));
     // Names that make more channels than there can be were misread.
     let named = named.filter(|channels| most.is_none_or(|most| sum(channels) <= most.bound(channels)));
-    let count = named.as_ref().and_then(|named| {
-        let of_board = || u32::try_from(of_board(by_slot.as_ref()?, dimms)).ok();
-        let most = most.map(|most| most.count).or_else(of_board);
-        Some(MemoryChannels { populated: u32::try_from(named.len()).ok()?, most })
-    });
+    let count = match (&named, &by_slot) {
+        (Some(named), Some(by_slot)) => {
+            of_board(named.len(), channels::of_processors(by_slot, dimms, processors).len(), most)
+        }
+        _ => at_most(&modules, dimms.len(), most),
+    };
     let (channels, told) = match (named, most) {
         (Some(named), _) if named.len() == modules.len() => {
             (named, format!("{} modules, each on its own channel", modules.len()))
@@ -84,13 +86,24 @@ pub fn theoretical_peak(dimms: &[Dimm], most: Option<&Channels>) -> Option<Theor
     let rated = modules.iter().any(|(_, dimm)| dimm.configured_transfers.and_then(memory::plausible).is_none());
     let rated = if rated { "; rated speed where firmware does not state the configured one" } else { "" };
     let how = format!("{}; {told}{rated}", describe(&channels));
-    Some(TheoreticalPeak { bytes_per_second: sum(&channels), how, upper_bound: count.is_none(), channels: count })
+    let upper_bound = count.is_none_or(|count| count.at_most);
+    Some(TheoreticalPeak { bytes_per_second: sum(&channels), how, upper_bound, channels: count })
 }
 
-/// The channels that a board has for the processors that have a module.
-fn of_board(channels: &[Channel], dimms: &[Dimm]) -> usize {
-    let in_use = channels::sockets_in_use(channels, dimms);
-    channels.iter().filter(|channel| in_use.contains(channel.socket.as_str())).collect::<BTreeSet<_>>().len()
+/// The channels of a board whose slot names tell them: those that both the board and the processors have can be filled.
+fn of_board(filled: usize, on_board: usize, most: Option<&Channels>) -> Option<MemoryChannels> {
+    let on_board = u32::try_from(on_board).ok()?;
+    let most = most.map_or(on_board, |most| most.count.min(on_board));
+    Some(MemoryChannels { populated: u32::try_from(filled).ok()?, most: Some(most), at_most: false })
+}
+
+/// What counting proves where slot names do not tell: modules fill at most as many channels as there are modules.
+/// Only memory in DIMMs shows it: other forms serve several channels.
+fn at_most(modules: &[(usize, &Dimm)], slots: usize, most: Option<&Channels>) -> Option<MemoryChannels> {
+    let most = most?.count.min(u32::try_from(slots).ok()?);
+    let populated = u32::try_from(modules.len()).ok()?;
+    let proves = populated < most && modules.iter().all(|(_, dimm)| is_dimm(dimm));
+    proves.then_some(MemoryChannels { populated, most: Some(most), at_most: true })
 }
 
 /// Channels by name, from the channel of each module; `None` if there is no module, or a module has no speed.
@@ -110,11 +123,15 @@ fn sum(channels: &BTreeMap<Channel, Rate>) -> f64 {
     channels.values().map(|(speed, bytes)| speed * bytes).sum()
 }
 
+/// Whether memory is a module of one channel; so is one whose form firmware does not state.
+fn is_dimm(dimm: &Dimm) -> bool {
+    dimm.form.as_deref().is_none_or(|form| form.ends_with("DIMM"))
+}
+
 /// A module's bits; those of memory that is soldered are as firmware states them.
 fn width_bits(dimm: &Dimm) -> u32 {
     // Firmware states one of the two sub-channels of a DDR5 module, both channels that a pair serves, or nonsense.
-    let module = dimm.form.as_deref().is_none_or(|form| form.ends_with("DIMM"));
-    dimm.data_width.filter(|_| !module).and_then(memory::data_bits).unwrap_or(MODULE_BITS)
+    dimm.data_width.filter(|_| !is_dimm(dimm)).and_then(memory::data_bits).unwrap_or(MODULE_BITS)
 }
 
 /// `8 channels x 4800 MT/s x 8 bytes`, with one term for each speed and width.
@@ -160,7 +177,7 @@ mod tests {
 
     fn gigabytes(dimms: &[Dimm], most: Option<u32>) -> Option<f64> {
         let most = most.map(|count| Channels { count, whose: "8 of each Ice Lake-SP".into() });
-        theoretical_peak(dimms, most.as_ref()).map(|peak| peak.bytes_per_second / 1e9)
+        theoretical_peak(dimms, 2, most.as_ref()).map(|peak| peak.bytes_per_second / 1e9)
     }
 
     #[test]
@@ -183,7 +200,7 @@ mod tests {
         assert_eq!(gigabytes(&dimms, None), None);
         dimms[0].rated_transfers = Some(2.4e9);
         assert_eq!(gigabytes(&dimms, None), Some(19.2));
-        assert!(theoretical_peak(&dimms, None).unwrap().how.contains("rated speed"));
+        assert!(theoretical_peak(&dimms, 1, None).unwrap().how.contains("rated speed"));
     }
 
     #[test]
@@ -196,5 +213,43 @@ mod tests {
         let mut stacked = unnamed(32);
         stacked[0].kind = Some("HBM2".into());
         assert_eq!(gigabytes(&stacked, Some(16)), Some(819.2), "memory on the package has channels of its own");
+    }
+
+    #[test]
+    fn only_channels_that_board_and_processors_both_have_can_be_filled() {
+        let letter = |n: u32| char::from(b'A' + n as u8);
+        let board = |slots: u32, filled: u32| {
+            let mut all = modules(slots, |n| (format!("DIMM_{}1", letter(n)), String::new()), 64);
+            all.iter_mut().skip(filled as usize).for_each(|dimm| dimm.populated = false);
+            all
+        };
+        let channels = |dimms: &[Dimm], most: u32| {
+            let most = Channels { count: most, whose: String::new() };
+            let found = theoretical_peak(dimms, 1, Some(&most)).unwrap().channels;
+            found.map(|found| (found.populated, found.most.unwrap(), found.at_most))
+        };
+        assert_eq!(channels(&board(8, 8), 12), Some((8, 8, false)), "every slot is filled");
+        assert_eq!(channels(&board(8, 7), 12), Some((7, 8, false)));
+        assert_eq!(channels(&board(8, 4), 4), Some((4, 4, false)), "a board for a larger processor");
+        // Names that tell no channels: counting does, where there are fewer modules than channels.
+        let unread = |slots: u32, filled: u32| {
+            let mut all = board(slots, filled);
+            all.iter_mut().enumerate().for_each(|(n, dimm)| dimm.locator = Some(format!("A{n}")));
+            all
+        };
+        assert_eq!(channels(&unread(16, 7), 8), Some((7, 8, true)));
+        assert_eq!((channels(&unread(16, 8), 8), channels(&unread(7, 7), 8)), (None, None));
+        let mut soldered = unread(8, 1);
+        soldered[0].form = Some("Row Of Chips".into());
+        assert_eq!(channels(&soldered, 2), None, "one package may have several channels");
+    }
+
+    #[test]
+    fn a_socket_without_a_module_has_empty_channels_if_it_has_a_processor() {
+        let mut dimms =
+            modules(16, |n| (format!("CPU{}_DIMM_{}1", n / 8, char::from(b'A' + (n % 8) as u8)), String::new()), 64);
+        dimms.iter_mut().skip(8).for_each(|dimm| dimm.populated = false);
+        let most = |processors| theoretical_peak(&dimms, processors, None).unwrap().channels.unwrap().most;
+        assert_eq!((most(1), most(2)), (Some(8), Some(16)));
     }
 }

@@ -172,6 +172,13 @@ messages! {
     /// Modules whose data are not known.
     Note modules_unknown(what: &str): "{what} of the memory modules is not known: `tiermark machine` says why (only root can read SMBIOS, and guests have no real modules)";
 
+    /// A number that firmware states of some modules only.
+    Note modules_stated_in_part(what: &str, stated: usize, all: usize):
+        "firmware states {what} of {stated} of {all} memory modules only";
+
+    /// Modules that firmware does not list.
+    Note modules_not_listed(): "firmware (SMBIOS) lists fewer memory modules than the kernel has memory of";
+
     /// Channels that are not known.
     Note channels_unknown():
         "memory channels are not known: they are derived from slot names (SMBIOS, which only root can read) and the processor's family";

@@ -1,6 +1,6 @@
 //! Processors, kinds of cores, caches, last-level-cache groups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine};
 use tiermark_page::{Align, Cell, GUTTER, Page, Style, Table, beside, items, labelled};
@@ -28,8 +28,13 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> Page {
     let online = machine.online();
     let (sockets, cores, cpus) = (machine.sockets().len(), machine.core_count(), online.len());
     let x = style.times();
-    // The product is only written where it is exact: offline cpus and hybrids make machines uneven.
-    let text = if sockets > 0 && cores > 0 && cores.is_multiple_of(sockets) && cpus.is_multiple_of(cores) {
+    // The product is only written where it is exact: offline cpus, hybrids, sockets that differ make machines uneven.
+    let mut own: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for cpu in &machine.cpus {
+        own.entry(cpu.socket).or_default().insert(cpu.core);
+    }
+    let is_alike = own.values().all(|cores| cores.len() * sockets == machine.core_count());
+    let text = if sockets > 0 && cores > 0 && is_alike && cpus.is_multiple_of(cores) {
         let (per_socket, threads) = (many(cores / sockets, "core"), many(cpus / cores, "thread"));
         format!("{} {x} {per_socket} {x} {threads} = {}", many(sockets, "socket"), many(cpus, "cpu"))
     } else {
@@ -37,7 +42,7 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> Page {
     };
     let text = if online.is_empty() { text } else { format!("{text} ({})", short_list(&online)) };
     let mut out = labelled("processors", &text);
-    let dies = machine.cpus.iter().filter_map(|c| Some((c.socket, c.die?))).collect::<std::collections::BTreeSet<_>>();
+    let dies = machine.cpus.iter().filter_map(|c| Some((c.socket, c.die?))).collect::<BTreeSet<_>>();
     if dies.len() > sockets {
         out += labelled("", many(dies.len(), "die"));
     }
@@ -146,7 +151,7 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> Page {
     }
     // The gutter's label stands on the first line of the table.
     let body = table;
-    let lines: std::collections::BTreeSet<u32> = machine.caches.iter().filter_map(|c| c.line_bytes).collect();
+    let lines: BTreeSet<u32> = machine.caches.iter().filter_map(|c| c.line_bytes).collect();
     let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
     let lines = if lines.is_empty() { "unknown size".to_owned() } else { format!("{} bytes", lines.join(" and ")) };
     beside("caches", GUTTER, body.into()) + labelled("", format!("lines of {lines}"))

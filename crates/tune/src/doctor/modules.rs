@@ -85,10 +85,15 @@ fn is_guest(input: &CheckInput<'_>) -> bool {
     input.machine.system.hypervisor.is_some()
 }
 
-/// The modules; `Err` for a guest, whose hypervisor makes them up, and where none is reported.
+/// The modules; `Err` for a guest, whose hypervisor makes them up, and where none or not all are reported.
 fn real<'a>(input: &'a CheckInput<'_>) -> Result<Vec<&'a Dimm>, CheckResult> {
     if is_guest(input) {
         return Err(CheckResult::not_here("not visible to a guest"));
+    }
+    if input.machine.has_unlisted_modules() {
+        return Err(CheckResult::not_here(
+            "not judged: SMBIOS does not list all modules, for the kernel has more memory (see 'facts of the machine')",
+        ));
     }
     let populated: Vec<&Dimm> = input.machine.dimms.iter().filter(|dimm| dimm.populated).collect();
     if populated.is_empty() { Err(CheckResult::not_reported()) } else { Ok(populated) }
@@ -104,14 +109,15 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
         );
     }
     let channels = input.machine.memory_channels();
-    let Some(channels @ MemoryChannels { populated, most: Some(most) }) = channels else {
-        return CheckResult::not_here("slot names or processor do not show the channels");
+    let Some(channels @ MemoryChannels { populated, most: Some(most), at_most }) = channels else {
+        return CheckResult::not_here("not judged: slot names or processor do not show the channels");
     };
-    let filled = format!("{populated} of {most} channels filled");
+    let bound = if at_most { "at most " } else { "" };
+    let filled = format!("{bound}{populated} of {most} channels filled");
     if populated >= most {
         return CheckResult::ok(filled);
     }
-    let (taken, cure) = to_fill(input.machine);
+    let (taken, cure) = to_fill(input.machine, most - populated);
     let filled = format!("{filled}{taken}");
     if channels.is_uneven(input.machine.sockets().len()) {
         return CheckResult::problem(
@@ -123,28 +129,22 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     CheckResult::note(filled, cure)
 }
 
-/// What takes the place of the missing modules, and how to fill the channels that have none: nobody can where every slot is taken.
-fn to_fill(machine: &Machine) -> (String, String) {
+/// What takes the place of so many missing modules, and how to fill the channels that have none.
+fn to_fill(machine: &Machine, missing: u32) -> (&'static str, String) {
     let dimms = &machine.dimms;
     let named = dmi::empty_channels(dimms, machine.sockets().len());
-    let has_empty = dimms.iter().any(|dimm| !dimm.populated);
+    let has_persistent = dimms.iter().any(|dimm| dimm.populated && dmi::is_non_volatile(dimm));
+    let put = "put a module of the same kind into each empty channel";
     match named {
-        Some(slots) if !slots.is_empty() => {
-            (String::new(), format!("put a module of the same kind into each empty channel: {}", slots.join(", ")))
+        // A board may have slots of more channels than the processor has.
+        Some(slots) if !slots.is_empty() && slots.len() <= missing as usize => {
+            ("", format!("{put}: {}", slots.join(", ")))
         }
-        None if has_empty => (String::new(), "put a module of the same kind into each empty channel".to_owned()),
-        _ if dimms.iter().any(|dimm| dimm.populated && dmi::is_non_volatile(dimm)) => (
-            " with DRAM; persistent memory has the other slots".to_owned(),
+        Some(slots) if slots.is_empty() && has_persistent => (
+            " with DRAM; persistent memory has the other slots",
             "for more bandwidth, replace persistent memory by DRAM modules".to_owned(),
         ),
-        _ if has_empty => (
-            String::new(),
-            "none: no empty slot is of another channel; `dmidecode -t memory` shows the slots".to_owned(),
-        ),
-        _ => (
-            "; every slot is filled".to_owned(),
-            "none: the board has no slot for another channel; `dmidecode -t memory` shows its slots".to_owned(),
-        ),
+        _ => ("", format!("{put}: the board's manual says which slots these are")),
     }
 }
 
@@ -156,6 +156,7 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
     let speeds: Vec<(f64, f64)> =
         modules.iter().filter_map(|dimm| dimm.configured_transfers.zip(dimm.rated_transfers)).collect();
     let mega = |transfers: f64| (transfers / 1e6).round();
+    let fast: Vec<&(f64, f64)> = speeds.iter().filter(|(runs, rated)| *rated < runs * SAME_SPEED).collect();
     let slow: Vec<&(f64, f64)> = speeds.iter().filter(|(runs, rated)| *runs < rated * SAME_SPEED).collect();
     // All modules run as fast as the slowest of them may.
     let least = speeds.iter().map(|(_, rated)| *rated).reduce(f64::min).unwrap_or_default();
@@ -179,6 +180,16 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
             format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated)),
             "the memory speed in the firmware's setup; the processor, and two modules on a channel, may allow no more",
         ),
+        (None, Some(_)) if let Some((runs, rated)) = fast.first() => CheckResult::note(
+            format!(
+                "{} of {} modules at {} MT/s, above the rated {}",
+                fast.len(),
+                speeds.len(),
+                mega(*runs),
+                mega(*rated)
+            ),
+            "if memory has errors, set the rated speed in the firmware's setup",
+        ),
         (None, Some((runs, _))) => CheckResult::ok(format!("{} MT/s, as rated", mega(*runs))),
     }
 }
@@ -190,8 +201,15 @@ fn sizes(input: &CheckInput<'_>) -> CheckResult {
     };
     // Persistent memory differs from the DRAM beside it by design.
     let mut kinds: BTreeMap<Option<&str>, BTreeSet<u64>> = BTreeMap::new();
+    match modules.iter().filter(|dimm| dimm.bytes.is_some()).count() {
+        0 => return CheckResult::not_reported(),
+        stated if stated < modules.len() => {
+            return CheckResult::not_here(format!("not judged: {stated} of {} sizes are stated", modules.len()));
+        }
+        _ => {}
+    }
     for dimm in &modules {
-        let Some(bytes) = dimm.bytes else { return CheckResult::not_reported() };
+        let Some(bytes) = dimm.bytes else { continue };
         kinds.entry(dimm.kind.as_deref()).or_default().insert(bytes);
     }
     let listed =

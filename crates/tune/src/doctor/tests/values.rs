@@ -92,6 +92,55 @@ fn a_full_group_leaves_nothing_to_measure() {
     assert!(full.cure.unwrap().contains("echo max > /sys/fs/cgroup/box/memory.max"));
 }
 
+/// Boards whose slot names (A1 to A8) do not tell the channels: fewer modules than channels leave some empty.
+#[test]
+fn counting_proves_channels_empty_where_names_do_not_tell() {
+    let said = |slots: usize, modules: usize| {
+        let check = with_board(&vec![(3200.0, 32); modules], |machine| {
+            machine.dimms.resize(slots, tiermark_model::Dimm::default());
+            for (n, dimm) in machine.dimms.iter_mut().enumerate() {
+                dimm.locator = Some(format!("A{}", n + 1));
+            }
+        })["memory channels"]
+            .clone();
+        (check.health, check.value)
+    };
+    assert_eq!(said(16, 4), (Health::Note, "at most 4 of 8 channels filled".to_owned()));
+    let uneven = "at most 7 of 8 channels filled: interleaving breaks; reads may lose a third";
+    assert_eq!(said(8, 7), (Health::Problem, uneven.to_owned()));
+    assert_eq!(said(16, 8).0, Health::NotHere, "two modules may share a channel");
+    assert_eq!(said(7, 7).0, Health::NotHere, "every slot is filled");
+}
+
+#[test]
+fn what_firmware_states_of_some_modules_only_is_not_judged() {
+    let said = |name: &str, change: fn(&mut Machine)| {
+        let check = with_board(&[(3200.0, 32); 8], change)[name].clone();
+        (check.health, check.value)
+    };
+    let (health, value) = said("module sizes", |machine| machine.dimms[3].bytes = None);
+    assert_eq!((health, value.as_str()), (Health::NotHere, "not judged: 7 of 8 sizes are stated"));
+    // The kernel has more memory than the modules of the table hold.
+    let unlisted = |machine: &mut Machine| {
+        let view = |says: &str| tiermark_model::View { source: "x".to_owned(), says: says.to_owned() };
+        let fact = tiermark_model::DisputedFact::Modules;
+        machine.system.memory_bytes = Some(280 << 30);
+        machine.contradictions =
+            vec![tiermark_model::Contradiction { fact, used: view("280"), set_aside: view("256") }];
+    };
+    for name in ["memory channels", "module sizes", "module speed"] {
+        let (health, value) = said(name, unlisted);
+        assert!(health == Health::NotHere && value.contains("does not list all modules"), "{name}: {value}");
+    }
+}
+
+#[test]
+fn modules_that_run_above_their_rated_speed_are_named() {
+    let check = with_modules(&[(6000.0, 32); 8])["module speed"].clone();
+    let said = "8 of 8 modules at 6000 MT/s, above the rated 3200";
+    assert_eq!((check.health, check.value.as_str()), (Health::Note, said));
+}
+
 #[test]
 fn channels_that_nobody_can_fill_have_no_module_to_buy() {
     let said = |modules: usize, change: fn(&mut Machine)| {
@@ -109,9 +158,11 @@ fn channels_that_nobody_can_fill_have_no_module_to_buy() {
     assert_eq!(value, "4 of 8 channels filled with DRAM; persistent memory has the other slots");
     assert!(!cure.contains("put a module"), "{cure}");
     // A board that has half of the processor's channels.
-    let (_, value, cure) = said(4, |machine| machine.dimms.truncate(4));
-    assert_eq!(value, "4 of 8 channels filled; every slot is filled");
-    assert!(!cure.contains("put a module"), "{cure}");
+    let half = |machine: &mut Machine| machine.dimms.truncate(4);
+    assert_eq!(said(4, half), (Health::Ok, "4 of 4 channels filled".to_owned(), String::new()));
+    let (_, value, cure) = said(3, half);
+    assert_eq!(value, "3 of 4 channels filled");
+    assert!(cure.ends_with(": DIMM_D1"), "{cure}");
     let disputed = |machine: &mut Machine| {
         let view = |says: &str| tiermark_model::View { source: "x".to_owned(), says: says.to_owned() };
         let fact = tiermark_model::DisputedFact::Package { cpu: 1 };
@@ -162,7 +213,7 @@ fn channels_without_a_module_are_named_by_the_names_of_slots_alone() {
     let said = |dimms: Vec<tiermark_model::Dimm>| {
         let root = Root::from_files("test", Synth::default().files());
         let mut machine = Synth::default().machine().unwrap();
-        machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&dimms, None);
+        machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&dimms, 1, None);
         machine.dimms = dimms;
         let checks = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] }).checks;
         let row = checks.into_iter().find(|row| row.name == "memory channels").unwrap();
