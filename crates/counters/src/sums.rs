@@ -27,6 +27,13 @@ pub(crate) struct Column {
     pub(crate) unit: f64,
 }
 
+impl Column {
+    /// Its count, rounded as PCM does, to two decimals.
+    fn reading(&self, id: usize, bytes: f64) -> Reading {
+        Reading { least: self.unit / 100.0, ..Reading::of(id, self.place.clone(), self.of, bytes) }
+    }
+}
+
 /// Bytes of each column since the second line, for the first says nothing of its time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
@@ -154,7 +161,7 @@ impl Sums {
     /// The counts so far.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let counts = self.columns.iter().zip(&self.bytes).enumerate();
-        let readings = counts.map(|(id, (column, bytes))| Reading::of(id, column.place.clone(), column.of, *bytes));
+        let readings = counts.map(|(id, (column, bytes))| column.reading(id, *bytes));
         Snapshot {
             at: Duration::try_from_secs_f64(self.elapsed).unwrap_or_default(),
             readings: readings.collect(),

@@ -263,6 +263,67 @@ fn a_place_that_stays_at_zero_beside_others_is_in_no_sum() {
     assert_eq!(silent(&seen(PcmCsvFile::new(pcm.as_bytes()))), [(1, "Mem".to_owned(), all)]);
 }
 
+/// What is said of the last of these rows, of a second each.
+fn last_of(rows: &[&str]) -> Traffic {
+    let head = two_sockets("").lines().take(2).map(|line| format!("{line}\n")).collect::<String>();
+    let upto = |rows: &[&str]| {
+        let row = |(second, cells): (usize, &&str)| format!("2026-01-02,00:00:0{second}.000,{cells}\n");
+        let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
+        PcmFile::new(text.as_bytes()).read().unwrap()
+    };
+    traffic(&upto(&rows[..rows.len() - 1]), &upto(rows))
+}
+
+#[test]
+fn a_place_that_counted_and_is_at_zero_beside_others_is_in_no_sum() {
+    let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
+    let all = CounterSight::Total;
+    let socket = last_of(&[busy, busy, "5000,2500,5000,2500,0.00,0.00,0.00,0.00"]);
+    assert_eq!(silent(&socket), [(1, "Ch0".to_owned(), all), (1, "Ch1".to_owned(), all)]);
+    assert_eq!((socket.whole().total, socket.sockets()[&0].total), (None, Some(15e9)));
+    // It has modules, so that the sum of its socket is none.
+    let channel = last_of(&[busy, busy, "5000,2500,0,0,5000,2500,5000,2500"]);
+    assert_eq!(silent(&channel), [(0, "Ch1".to_owned(), all)]);
+    assert_eq!((channel.sockets()[&0].total, channel.sockets()[&1].total), (None, Some(15e9)));
+    let writes = last_of(&[busy, busy, "5000,0,5000,2500,5000,2500,5000,2500"]);
+    assert_eq!(silent(&writes), [(0, "Ch0".to_owned(), CounterSight::Writes)]);
+    // An idle socket moves some bytes, and a quiet machine few.
+    assert_eq!(silent(&last_of(&[busy, busy, "5000,2500,5000,2500,0.01,0.01,0.02,0"])), []);
+    assert_eq!(silent(&last_of(&[busy, busy, "50,25,50,25,0,0,0,0"])), []);
+}
+
+/// Two decimals of GB hide the traffic of an idle socket.
+#[test]
+fn a_socket_that_counted_may_be_idle_where_its_source_rounds() {
+    let of = |rows: &[&str]| {
+        let row = |(second, cells): (usize, &&str)| format!("2026-01-02,00:00:0{second}.000,{cells},\n");
+        let head = "System,,Socket 0,Socket 0,Socket 1,Socket 1,\nDate,Time,READ,WRITE,READ,WRITE,\n";
+        let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
+        PcmCsvFile::new(text.as_bytes()).read().unwrap()
+    };
+    let rows = ["10.00,5.00,0.01,0.00", "10.00,5.00,0.01,0.00", "10.00,5.00,0.00,0.00"];
+    let seen = traffic(&of(&rows[..2]), &of(&rows));
+    assert_eq!((silent(&seen), seen.whole().total), (vec![], Some(15e9)));
+}
+
+#[test]
+fn a_channel_that_counts_more_than_any_is_impossible() {
+    let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
+    let seen = last_of(&[busy, busy, "5000,2500,900000,2500,5000,2500,5000,2500"]);
+    let [CounterMark::Impossible { place, rate }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
+    assert_eq!((place.socket, place.unit.as_str(), *rate), (Some(0), "Ch1", 902.5e9));
+    assert_eq!((seen.whole().total, seen.sockets()[&1].total), (None, Some(15e9)));
+}
+
+#[test]
+fn reads_alone_are_no_traffic_of_memory() {
+    let text = "System,,Socket 0,\nDate,Time,READ,\n";
+    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,\n");
+    let seen = seen(PcmCsvFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes()));
+    let [CounterMark::Partial { counts, .. }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
+    assert_eq!((*counts, seen.whole().total), (CounterSight::Reads, None));
+}
+
 #[test]
 fn a_socket_of_which_a_part_is_counted_is_in_no_sum() {
     let text = "System,,Socket 0,Socket 0,Socket 1,\nDate,Time,READ,WRITE,READ,\n";
