@@ -260,6 +260,18 @@ messages! {
             format!("'{column}' is '{cell}', which is no count: {cause}")
         };
 
+    /// Lines of another program's output that are no counts, and why the first is none.
+    Note lines_skipped(lines: u64, program: &str, first: &str):
+        { format!("{} of {program} without counts: the traffic of their time is missing; the first: {first}", crate::written::count_of(lines, "line")) };
+
+    /// A sum that a program states itself, and that its parts contradict.
+    Note sums_differ(program: &str, stated: f64, parts: f64):
+        { format!("{program} states {:.1} GB/s for the machine (System), but its parts add up to {:.1} GB/s: a part is missing or counted twice; figures are those of the parts", stated / 1e9, parts / 1e9) };
+
+    /// Outputs of likwid whose sockets are not known.
+    Note likwid_sockets_unknown(counting: u64, threads: u64):
+        "{counting} of {threads} threads of likwid counted memory, one for each socket; their sockets are not known on this machine, so that a socket whose counters are dead is not noticed";
+
     /// A line of another program's output without any number.
     Note cells_empty(program: &str):
         "all cells of memory are empty: {program} could not read its counters; run it as root, and stop other programs that use the counters";

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tiermark_counters::{Chosen, CounterSource, SimCounters, SimRate, Snapshot, traffic};
 use tiermark_machine::Root;
 use tiermark_model::messages::{counters, counters::codes, placed as says};
-use tiermark_model::{CounterMark, CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
+use tiermark_model::{Code, CounterMark, CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
 
 use super::course::Course;
 use crate::args::watch::WatchArgs;
@@ -99,14 +99,26 @@ pub(super) struct Counted {
     error: Option<String>,
     /// What the user knows to be wrong with boxes.
     told: Vec<CounterMark>,
+    /// What the user knows of the source.
+    known: Vec<Note>,
     samples: u64,
     on_screen: bool,
 }
 
 impl Counted {
     fn new(source: Box<dyn CounterSource>) -> Self {
-        let (course, began) = (Course::default(), Instant::now());
-        Self { source, before: None, began, course, error: None, told: Vec::new(), samples: 0, on_screen: false }
+        let known = source.notes();
+        Self {
+            source,
+            before: None,
+            began: Instant::now(),
+            course: Course::default(),
+            error: None,
+            told: Vec::new(),
+            known,
+            samples: 0,
+            on_screen: false,
+        }
     }
 
     /// The same for a screen, which shows what is wrong with boxes itself.
@@ -142,10 +154,25 @@ impl Counted {
         let new: Vec<CounterMark> = new.cloned().collect();
         // A screen has its own place for marks, and lines would destroy it.
         if !self.on_screen {
-            let notes = course.into_iter().chain(left_out(&new));
+            let at_once = [codes::sums_differ, codes::likwid_sockets_unknown];
+            let notes: Vec<Note> = course.into_iter().chain(left_out(&new)).chain(self.news(&at_once)).collect();
+            let notes = notes.into_iter();
             notes.for_each(|note| tell(format_args!("tiermark: note: {note}")));
         }
         self.told.extend(new);
+    }
+
+    /// The notes of the source with these codes that the user does not know yet.
+    fn news(&mut self, of: &[Code]) -> Vec<Note> {
+        let is_new = |note: &Note| of.contains(&note.code) && !self.known.contains(note);
+        let new: Vec<Note> = self.source.notes().into_iter().filter(is_new).collect();
+        self.known.extend(new.iter().cloned());
+        new
+    }
+
+    /// What a user should know of the counts at the end: lines that were none, once with their number.
+    pub(super) fn last_notes(&mut self) -> Vec<Note> {
+        self.news(&[codes::lines_skipped])
     }
 
     /// Why nothing was counted in the whole watch; `None` if something was, or if one sample had no time for any.
