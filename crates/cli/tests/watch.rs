@@ -403,6 +403,43 @@ fn a_socket_that_stays_at_zero_is_named_once_and_has_no_figure() {
     assert!(sockets == [0] && last["traffic"]["missing"][0]["socket"] == 1, "{last}");
 }
 
+/// A socket that dies, a line that is cut and a channel at 900 GB/s, one after the other.
+#[test]
+fn what_leaves_a_gap_in_the_traffic_is_said_once() {
+    let user = User::new();
+    let line = |second: u32| {
+        let cells = match second {
+            5 => "5000",
+            10 => "900000,2500,5000,2500",
+            20.. => "5000,2500,0.00,0.00",
+            _ => "5000,2500,5000,2500",
+        };
+        format!("2026-01-02,00:00:{second:02}.000,{cells},10000,5000,15000\n")
+    };
+    let head = ",,SKT0,SKT0,SKT1,SKT1,System,System,System\n\
+                Date,Time,Ch0Read,Ch0Write,Ch0Read,Ch0Write,Read,Write,Memory\n";
+    let file = user.path("pcm.csv");
+    std::fs::write(&file, format!("{head}{}", line(0))).unwrap();
+    let writer = std::thread::spawn(move || {
+        for second in 1..50 {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let mut file = std::fs::File::options().append(true).open(&file).unwrap();
+            std::io::Write::write_all(&mut file, line(second).as_bytes()).unwrap();
+        }
+    });
+    let from = "--counters-from=pcm-memory=pcm.csv";
+    let ran = user.run(&["watch", "--json", "--groups=0", "--interval=0.1", "--samples=40", from]).expect(0);
+    writer.join().unwrap();
+    for said in [
+        "Ch0 of socket 1 counted no reads and writes while memory moved",
+        "Ch0 of socket 0 counted 902 GB/s",
+        "its parts add up to",
+        "1 line of pcm-memory without counts",
+    ] {
+        assert_eq!(ran.err.matches(said).count(), 1, "{said}: {}", ran.err);
+    }
+}
+
 /// Without a command behind it, `--` would start a watch without an end.
 #[test]
 fn a_command_that_is_missing_is_refused() {

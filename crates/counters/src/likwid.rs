@@ -155,6 +155,8 @@ struct Groups {
     sockets: BTreeMap<u32, u32>,
     /// The sockets of the threads that have a value of each metric, where the table names the threads.
     threads: Option<Vec<Option<u32>>>,
+    /// Threads that counted memory, and all, where their sockets are not known and only some did.
+    some_count: Option<(usize, usize)>,
     /// The first fault of the last output.
     fault: Option<Fault>,
     /// Whether a needed metric of the table has a fault: the others do not count without it.
@@ -235,6 +237,7 @@ impl Groups {
             self.fault.get_or_insert(Fault::NoTime { group });
             return None;
         }
+        self.some_count = self.some_count.or_else(|| some_count(&self.metrics, self.threads.as_deref()));
         self.others.clear();
         self.fault = None;
         self.counted = Some(group);
@@ -314,7 +317,9 @@ impl<R: Read> CounterSource for LikwidFile<R> {
             (true, false) => Some(says::no_counts_yet(PROGRAM)),
             (true, true) => None,
         };
-        std::iter::once(says::counts_come_late(PROGRAM)).chain(pending).collect()
+        let unknown = self.groups.some_count;
+        let unknown = unknown.map(|(some, all)| says::likwid_sockets_unknown(some as u64, all as u64));
+        std::iter::once(says::counts_come_late(PROGRAM)).chain(pending).chain(unknown).collect()
     }
 
     fn is_immediate(&self) -> bool {
@@ -370,6 +375,18 @@ fn sockets_of(names: &[&str], sockets: &BTreeMap<u32, u32>) -> Vec<Option<u32>> 
     let socket = |name: &&str| sockets.get(&name.rsplit(' ').next()?.parse().ok()?).copied();
     let known: Option<Vec<u32>> = names.iter().map(socket).collect();
     known.map_or_else(|| vec![None; names.len()], |known| known.into_iter().map(Some).collect())
+}
+
+/// How many threads have a count of memory, and how many there are, if only some do and their sockets are not known.
+fn some_count(metrics: &BTreeMap<String, Vec<f64>>, threads: Option<&[Option<u32>]>) -> Option<(usize, usize)> {
+    let all = threads.filter(|threads| threads.iter().any(Option::is_none))?.len();
+    let counts = |thread: &usize| {
+        let volume =
+            |name: &&str| metrics.get(*name).and_then(|values| values.get(*thread)).is_some_and(|gb| *gb > 0.0);
+        [READ, WRITE, BOTH].iter().any(|name| volume(&name))
+    };
+    let some = (0..all).filter(counts).count();
+    (some < all).then_some((some, all))
 }
 
 /// What the metrics of a group say, after the line of the last of them. The volume of reads and writes together stands behind both of

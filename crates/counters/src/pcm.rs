@@ -62,7 +62,7 @@ impl PcmMemory {
         }
         let (seconds, rates) = self.sums.line(&cells, "pcm-memory")?;
         self.sums.add(seconds, |passed| rates.iter().map(|rate| rate * passed).collect());
-        Some(PcmRow { seconds, rates })
+        Some(PcmRow { seconds, rates: self.sums.parts(rates) })
     }
 
     /// Takes the names of the columns, which count with the group above them.
@@ -79,6 +79,7 @@ impl PcmMemory {
             unit,
         };
         let mut columns: Vec<Column> = all.map(column).collect();
+        let stated: Vec<Column> = columns.extract_if(.., |column| column.place.socket.is_none()).collect();
         // Sums of sockets count only in files without channels (-nc).
         if columns.iter().any(|column| column.place.kind == BoxKind::Channel) {
             columns.retain(|column| column.place.kind == BoxKind::Channel);
@@ -86,7 +87,7 @@ impl PcmMemory {
         let other = |name: &&&str| ["PMM", "CXL"].iter().any(|kind| name.contains(kind));
         self.left_out = names.iter().filter(other).map(ToString::to_string).collect();
         self.left_out.dedup();
-        self.sums.head(columns, names.len());
+        self.sums.head((stated, columns), names.len());
     }
 }
 
@@ -98,6 +99,10 @@ fn is_groups(cells: &[&str]) -> bool {
 
 /// What a column counts; `None` for those of other things.
 fn column(group: &str, name: &str) -> Option<(BoxPlace, Of)> {
+    if group == "System" && ["Read", "Write"].contains(&name) {
+        let place = BoxPlace { socket: None, node: None, kind: BoxKind::Memory, unit: group.to_owned() };
+        return Some((place, if name == "Read" { Of::Read } else { Of::Write }));
+    }
     let socket = group.strip_prefix("SKT").or_else(|| group.strip_prefix("NODE"))?.trim().parse().ok()?;
     let place = |kind, unit: &str| BoxPlace { socket: Some(socket), node: None, kind, unit: unit.to_owned() };
     match name {
@@ -141,8 +146,8 @@ impl<R: Read> CounterSource for PcmFile<R> {
     fn notes(&self) -> Vec<Note> {
         let left_out = &self.memory.left_out;
         let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
-        let pending = self.memory.sums.pending("pcm-memory");
-        [Some(says::counts_come_late("pcm-memory")), other, pending].into_iter().flatten().collect()
+        let known = [Some(says::counts_come_late("pcm-memory")), other].into_iter().flatten();
+        known.chain(self.memory.sums.notes("pcm-memory")).collect()
     }
 
     fn is_immediate(&self) -> bool {

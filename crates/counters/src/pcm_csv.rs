@@ -55,7 +55,8 @@ impl PcmCsv {
         }
         if cells[0] == "Date" {
             let group = |at: usize| self.groups.get(at).map_or("", String::as_str);
-            let columns = cells.iter().enumerate().filter_map(|(at, name)| column(at, group(at), name)).collect();
+            let all = cells.iter().enumerate().filter_map(|(at, name)| column(at, group(at), name));
+            let columns = all.partition(|column| column.place.socket.is_none());
             self.left_out = cells.iter().filter(|name| name.starts_with("PMM")).map(ToString::to_string).collect();
             self.left_out.dedup();
             self.sums.head(columns, cells.len());
@@ -87,6 +88,11 @@ fn column(at: usize, group: &str, name: &str) -> Option<Column> {
             _ => return None,
         };
         return Some(Column { at, name: called(), place: place(socket, BoxKind::Memory, unit)?, of, unit: GB });
+    }
+    if group == "System" && ["READ", "WRITE"].contains(&name) {
+        let place = BoxPlace { socket: None, node: None, kind: BoxKind::Memory, unit: group.to_owned() };
+        let of = if name == "READ" { Of::Read } else { Of::Write };
+        return Some(Column { at, name: called(), place, of, unit: GB });
     }
     let socket = group.strip_prefix("SKT")?.strip_suffix("dataIn")?;
     let is_link = name.starts_with("UPI") || name.starts_with("QPI");
@@ -120,7 +126,8 @@ impl<R: Read> CounterSource for PcmCsvFile<R> {
     fn notes(&self) -> Vec<Note> {
         let left_out = &self.csv.left_out;
         let other = (!left_out.is_empty()).then(|| says::other_memory_left_out(left_out));
-        [Some(says::counts_come_late("pcm")), other, self.csv.sums.pending("pcm")].into_iter().flatten().collect()
+        let known = [Some(says::counts_come_late("pcm")), other].into_iter().flatten();
+        known.chain(self.csv.sums.notes("pcm")).collect()
     }
 
     fn is_immediate(&self) -> bool {

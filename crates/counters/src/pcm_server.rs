@@ -1,5 +1,6 @@
 //! A running `pcm-sensor-server`: its page of metrics.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, CounterSourceId, Note, Ref
 use crate::csv::MOST_LINE;
 use crate::family::Of;
 use crate::http;
+use crate::perf::sights;
 use crate::snapshot::{Reading, Snapshot};
 use crate::source::CounterSource;
 
@@ -146,15 +148,22 @@ impl PcmServer {
         let mut snapshot = Snapshot { at: self.last.1, ..Snapshot::default() };
         for count in counts {
             match (number(&count), count.bytes) {
-                (None, _) => {}
-                (Some(_), None) => snapshot.lost.push(count.place),
+                (None, _) | (_, None) => {}
                 (Some(id), Some(bytes)) => {
                     let reading = Reading::of(id, count.place, count.of, 0.0);
                     snapshot.readings.push(Reading { count: bytes, ..reading });
                 }
             }
         }
-        if snapshot.readings.is_empty() { Err(ErrorKind::InvalidData.into()) } else { Ok(snapshot) }
+        if snapshot.readings.is_empty() {
+            let why = "the page has none of the counts that it had first";
+            return Err(io::Error::new(ErrorKind::InvalidData, why));
+        }
+        // What was on the page first and is no more: a sum without it is none.
+        let is_read = |id: usize| snapshot.readings.iter().any(|reading| reading.id == id);
+        let gone = self.known.iter().enumerate().filter(|(id, _)| !is_read(*id)).map(|(_, (place, _))| place.clone());
+        snapshot.lost = gone.collect();
+        Ok(snapshot)
     }
 }
 
@@ -173,14 +182,13 @@ impl CounterSource for PcmServer {
     }
 
     fn sees(&self) -> Vec<CounterSight> {
-        let links = self.known.iter().any(|(place, _)| place.kind == BoxKind::Link);
-        let sees = [CounterSight::Reads, CounterSight::Writes];
-        sees.into_iter().chain(links.then_some(CounterSight::LinkReceived)).collect()
+        sights(self.known.iter().map(|(place, of)| (place, *of)))
     }
 
     fn notes(&self) -> Vec<Note> {
-        let unusable = self.last.0.iter().filter(|count| count.bytes.is_none());
-        let unusable = unusable.map(|count| says::count_unusable(&count.place.unit, count.place.socket, PROGRAM));
+        let unusable = self.last.0.iter().filter(|count| count.bytes.is_none()).map(|count| &count.place);
+        let unusable = unusable.collect::<BTreeSet<_>>().into_iter();
+        let unusable = unusable.map(|place| says::count_unusable(&place.unit, place.socket, PROGRAM));
         std::iter::once(says::counts_come_late(PROGRAM)).chain(unusable).collect()
     }
 

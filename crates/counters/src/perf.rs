@@ -210,7 +210,7 @@ impl CounterSource for PerfSource {
             };
             for (id, count) in group.members.iter().zip(counts) {
                 let Wanted { place, of, each, bits, .. } = self.wanted[*id].clone();
-                readings.push(Reading { id: *id, place, of, count, each, bits, enabled_ns, running_ns });
+                readings.push(Reading { id: *id, place, of, count, each, bits, least: 0.0, enabled_ns, running_ns });
             }
         }
         Ok(Snapshot { at, readings, lost })

@@ -222,6 +222,7 @@ impl<F: GroupFiles> CounterSource for Resctrl<F> {
                     bits: u64::BITS,
                     enabled_ns: 0,
                     running_ns: 0,
+                    least: 0.0,
                 });
             }
         }

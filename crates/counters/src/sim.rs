@@ -104,6 +104,7 @@ impl CounterSource for SimCounters {
             bits: u64::BITS,
             enabled_ns: 0,
             running_ns: 0,
+            least: 0.0,
         };
         let readings = self.counts.iter().enumerate().map(reading).collect();
         let rate = usize::try_from(self.seconds)
@@ -127,9 +128,9 @@ mod tests {
     fn the_script_is_what_is_counted() {
         let machine = Synth { sockets: 2, ..Synth::default() }.machine().unwrap();
         let rate = |read, write| SimRate { read, write };
-        let mut source = SimCounters::new(&machine, vec![rate(64e9, 16e9), rate(8e9, 0.0)]);
+        let mut source = SimCounters::new(&machine, vec![rate(64e9, 16e9), rate(8e9, 8e6)]);
         let mut before = source.read().unwrap();
-        for (read, write) in [(64e9, 16e9), (8e9, 0.0), (64e9, 16e9)] {
+        for (read, write) in [(64e9, 16e9), (8e9, 8e6), (64e9, 16e9)] {
             let after = source.read().unwrap();
             let seen = traffic(&before, &after);
             assert_eq!((seen.seconds, seen.boxes.len(), seen.links.len(), seen.marks.len()), (1.0, 8, 2, 0));

@@ -21,6 +21,8 @@ pub struct Reading {
     pub each: f64,
     /// Bits of the counter: a count less than the one before wrapped around.
     pub bits: u32,
+    /// Bytes a second that the source rounds to 0; 0 of a source that counts each.
+    pub least: f64,
     /// Time since the counter was opened, in nanoseconds.
     pub enabled_ns: u64,
     /// Time during which it counted, in nanoseconds.
@@ -30,7 +32,17 @@ pub struct Reading {
 impl Reading {
     /// A count of bytes by a source without turns.
     pub(crate) fn of(id: usize, place: BoxPlace, of: Of, bytes: f64) -> Self {
-        Self { id, place, of, count: bytes as u64, each: 1.0, bits: u64::BITS, enabled_ns: 0, running_ns: 0 }
+        Self {
+            id,
+            place,
+            of,
+            count: bytes as u64,
+            each: 1.0,
+            bits: u64::BITS,
+            least: 0.0,
+            enabled_ns: 0,
+            running_ns: 0,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tiermark_model::messages::counters as says;
-use tiermark_model::{BoxPlace, CounterSight, Note};
+use tiermark_model::{BoxKind, BoxPlace, CounterSight, Note};
 
 use crate::csv::amount;
 use crate::family::Of;
@@ -13,6 +13,16 @@ use crate::snapshot::{Reading, Snapshot};
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
+
+/// Share of a sum that its parts may differ from it: programs take them at different moments.
+const DIFFER: f64 = 0.02;
+/// Bytes a second that they may differ by rounding: some dozen parts of two decimals of a GB.
+const ROUNDED: f64 = 1e8;
+
+/// Whether a unit is memory on the package (MCDRAM, HBM).
+fn is_on_package(unit: &str) -> bool {
+    unit.starts_with("EDC") || unit.starts_with("HBM")
+}
 
 /// A column with traffic.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +37,13 @@ pub(crate) struct Column {
     pub(crate) unit: f64,
 }
 
+impl Column {
+    /// Its count, rounded as PCM does, to two decimals.
+    fn reading(&self, id: usize, bytes: f64) -> Reading {
+        Reading { least: self.unit / 100.0, ..Reading::of(id, self.place.clone(), self.of, bytes) }
+    }
+}
+
 /// Bytes of each column since the second line, for the first says nothing of its time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
@@ -35,6 +52,12 @@ pub(crate) struct Sums {
     last: Option<f64>,
     elapsed: f64,
     bytes: Vec<f64>,
+    /// Sums of the machine that the program states itself.
+    stated: Vec<Column>,
+    /// The first of these that its parts contradict, and what they add up to, in bytes a second.
+    differing: Option<(f64, f64)>,
+    /// All lines that are no counts, and why the first is none.
+    skipped: Option<(u64, Note)>,
     /// The number of lines in a row that are no counts, and why the last is none. `None` after a line of counts.
     unusable: Option<(usize, Note)>,
     /// The number of lines in a row without time since the line before, and whether the last one is older than it.
@@ -46,7 +69,8 @@ const MOST_UNUSABLE: usize = 3;
 
 impl Sums {
     /// Takes the columns of a header with so many cells. Others than before begin at 0.
-    pub(crate) fn head(&mut self, columns: Vec<Column>, width: usize) {
+    pub(crate) fn head(&mut self, (stated, columns): (Vec<Column>, Vec<Column>), width: usize) {
+        self.stated = stated;
         if columns != self.columns || width != self.width {
             (self.bytes, self.last, self.elapsed) = (vec![0.0; columns.len()], None, 0.0);
         }
@@ -58,7 +82,7 @@ impl Sums {
         cells.len() == self.width
     }
 
-    /// Seconds since midnight, and the bytes of each column, in a line that `program` wrote. `None` before a header, and
+    /// Seconds since midnight, and the bytes of each column and of each stated sum, in a line that `program` wrote. `None` before a header, and
     /// of a line that is no counts; `counts` reports why.
     pub(crate) fn line(&mut self, cells: &[&str], program: &str) -> Option<(f64, Vec<f64>)> {
         // A line of one cell is no row.
@@ -72,6 +96,7 @@ impl Sums {
             }
             Err(note) => {
                 let lines = self.unusable.as_ref().map_or(0, |(lines, _)| *lines);
+                self.skipped.get_or_insert_with(|| (0, note.clone())).0 += 1;
                 self.unusable = Some((lines + 1, note));
                 None
             }
@@ -92,7 +117,9 @@ impl Sums {
             let bytes = amount(cell).map(|amount| amount * column.unit);
             bytes.ok_or_else(|| says::no_number(&column.name, cell, program))
         };
-        Ok((now, self.columns.iter().map(of).collect::<Result<_, Note>>()?))
+        let mut bytes: Vec<f64> = self.columns.iter().map(of).collect::<Result<_, Note>>()?;
+        bytes.extend(self.stated.iter().map(|sum| of(sum).unwrap_or(f64::NAN)));
+        Ok((now, bytes))
     }
 
     /// The counts so far.
@@ -121,8 +148,32 @@ impl Sums {
         }
     }
 
+    /// What a line says of the columns, without stated sums.
+    pub(crate) fn parts(&self, mut bytes: Vec<f64>) -> Vec<f64> {
+        bytes.truncate(self.columns.len());
+        bytes
+    }
+
+    /// Compares the sum that a line states with its parts. Memory on the package has columns and sums of its own.
+    fn compare(&mut self, bytes: &[f64], passed: f64) {
+        let (parts, stated) = bytes.split_at(self.columns.len().min(bytes.len()));
+        let is_part = |column: &Column| column.place.kind != BoxKind::Link && !is_on_package(&column.place.unit);
+        let parts = self.columns.iter().zip(parts).filter(|(column, _)| is_part(column)).map(|(_, bytes)| bytes);
+        let (parts, stated): (f64, f64) = (parts.sum(), stated.iter().sum());
+        if !self.stated.is_empty() && (parts - stated).abs() > DIFFER * parts.max(stated) + ROUNDED * passed {
+            self.differing.get_or_insert((stated / passed, parts / passed));
+        }
+    }
+
+    /// What a user should know of a file that `program` writes.
+    pub(crate) fn notes(&self, program: &str) -> Vec<Note> {
+        let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
+        let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated, parts));
+        self.pending(program).into_iter().chain(differing).chain(skipped).collect()
+    }
+
     /// The note on a file that has not counted yet.
-    pub(crate) fn pending(&self, program: &str) -> Option<Note> {
+    fn pending(&self, program: &str) -> Option<Note> {
         match (self.columns.is_empty(), self.elapsed > 0.0) {
             (true, _) => Some(says::file_is_empty(program)),
             (false, false) => Some(says::no_counts_yet(program)),
@@ -137,11 +188,13 @@ impl Sums {
             let passed = if last - now > DAY / 2.0 { now + DAY - last } else { now - last };
             let lines = self.timeless.map_or(0, |(lines, _)| lines);
             self.timeless = (passed <= 0.0).then_some((lines + 1, passed < 0.0));
-            if passed < 0.0 {
+            if passed <= 0.0 {
                 return;
             }
             self.elapsed += passed;
-            self.bytes.iter_mut().zip(bytes(passed)).for_each(|(sum, more)| *sum += more);
+            let bytes = bytes(passed);
+            self.compare(&bytes, passed);
+            self.bytes.iter_mut().zip(bytes).for_each(|(sum, more)| *sum += more);
         }
     }
 
@@ -154,7 +207,7 @@ impl Sums {
     /// The counts so far.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let counts = self.columns.iter().zip(&self.bytes).enumerate();
-        let readings = counts.map(|(id, (column, bytes))| Reading::of(id, column.place.clone(), column.of, *bytes));
+        let readings = counts.map(|(id, (column, bytes))| column.reading(id, *bytes));
         Snapshot {
             at: Duration::try_from_secs_f64(self.elapsed).unwrap_or_default(),
             readings: readings.collect(),

@@ -16,6 +16,8 @@ const LINK_BYTES: f64 = 2.0;
 const MOST_UTILISATION: f64 = 1.05;
 /// The most that a box without a clock can carry, in bytes a second: more than HBM3 gives a whole package.
 const MOST_RATE: f64 = 5e12;
+/// The most that a channel without a clock can carry: more than any DDR memory has.
+const MOST_CHANNEL: f64 = 1e11;
 /// The most transfers of a channel in a second: more than any DDR and LPDDR memory has.
 const MOST_TRANSFERS: f64 = 2e10;
 /// A counter that was not always on: the kernel's own times of a group differ by less.
@@ -55,6 +57,8 @@ pub(crate) struct Counted {
     pub(crate) bytes: BTreeMap<Of, f64>,
     /// What has counted anything since its counters began.
     pub(crate) ever: BTreeSet<Of>,
+    /// Bytes a second that its source rounds to 0.
+    pub(crate) least: f64,
     share: Option<f64>,
     pub(crate) bad: Option<CounterMark>,
     /// Whether a sum is whole without it.
@@ -80,6 +84,7 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
             Delta::Counts(counts, share) => {
                 *counted.bytes.entry(begin.of).or_default() += counts * begin.each;
                 counted.ever.extend((end.count > 0).then_some(begin.of));
+                counted.least = counted.least.max(end.least);
                 counted.share = Some(counted.share.unwrap_or(1.0).min(share));
             }
             Delta::Never => counted.bad = Some(CounterMark::NeverCounted { place }),
@@ -102,6 +107,11 @@ pub fn traffic(before: &Snapshot, after: &Snapshot) -> Traffic {
 /// it says is missing in a sum.
 pub(crate) fn is_there(transfers: Option<f64>, seconds: f64) -> bool {
     transfers.is_none_or(|transfers| transfers > 0.0 && transfers <= MOST_TRANSFERS * seconds)
+}
+
+/// The most that a box without a clock can carry, in bytes a second.
+fn most_of(kind: BoxKind) -> f64 {
+    if kind == BoxKind::Channel { MOST_CHANNEL } else { MOST_RATE }
 }
 
 /// Adds a box or a link, unless its counts are of no use.
@@ -141,7 +151,7 @@ fn add(found: &mut Traffic, place: &BoxPlace, counted: Counted) {
             transfers: bytes(Of::Clock),
         };
         let rate = if found.seconds > 0.0 { total / found.seconds } else { 0.0 };
-        if own.utilisation().is_some_and(|share| share > MOST_UTILISATION) || rate > MOST_RATE {
+        if own.utilisation().map_or(rate > most_of(place.kind), |share| share > MOST_UTILISATION) || rate > MOST_RATE {
             found.marks.push(CounterMark::Impossible { place: place.clone(), rate });
             if is_there(own.transfers, found.seconds) {
                 found.missing.push(place);

@@ -263,6 +263,106 @@ fn a_place_that_stays_at_zero_beside_others_is_in_no_sum() {
     assert_eq!(silent(&seen(PcmCsvFile::new(pcm.as_bytes()))), [(1, "Mem".to_owned(), all)]);
 }
 
+/// What is said of the last of these rows, of a second each.
+fn last_of(rows: &[&str]) -> Traffic {
+    let head = two_sockets("").lines().take(2).map(|line| format!("{line}\n")).collect::<String>();
+    let upto = |rows: &[&str]| {
+        let row = |(second, cells): (usize, &&str)| format!("2026-01-02,00:00:0{second}.000,{cells}\n");
+        let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
+        PcmFile::new(text.as_bytes()).read().unwrap()
+    };
+    traffic(&upto(&rows[..rows.len() - 1]), &upto(rows))
+}
+
+#[test]
+fn a_place_that_counted_and_is_at_zero_beside_others_is_in_no_sum() {
+    let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
+    let all = CounterSight::Total;
+    let socket = last_of(&[busy, busy, "5000,2500,5000,2500,0.00,0.00,0.00,0.00"]);
+    assert_eq!(silent(&socket), [(1, "Ch0".to_owned(), all), (1, "Ch1".to_owned(), all)]);
+    assert_eq!((socket.whole().total, socket.sockets()[&0].total), (None, Some(15e9)));
+    // It has modules, so that the sum of its socket is none.
+    let channel = last_of(&[busy, busy, "5000,2500,0,0,5000,2500,5000,2500"]);
+    assert_eq!(silent(&channel), [(0, "Ch1".to_owned(), all)]);
+    assert_eq!((channel.sockets()[&0].total, channel.sockets()[&1].total), (None, Some(15e9)));
+    let writes = last_of(&[busy, busy, "5000,0,5000,2500,5000,2500,5000,2500"]);
+    assert_eq!(silent(&writes), [(0, "Ch0".to_owned(), CounterSight::Writes)]);
+    // An idle socket moves some bytes, and a quiet machine few.
+    assert_eq!(silent(&last_of(&[busy, busy, "5000,2500,5000,2500,0.01,0.01,0.02,0"])), []);
+    assert_eq!(silent(&last_of(&[busy, busy, "50,25,50,25,0,0,0,0"])), []);
+}
+
+/// Two decimals of GB hide the traffic of an idle socket.
+#[test]
+fn a_socket_that_counted_may_be_idle_where_its_source_rounds() {
+    let of = |rows: &[&str]| {
+        let row = |(second, cells): (usize, &&str)| format!("2026-01-02,00:00:0{second}.000,{cells},\n");
+        let head = "System,,Socket 0,Socket 0,Socket 1,Socket 1,\nDate,Time,READ,WRITE,READ,WRITE,\n";
+        let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
+        PcmCsvFile::new(text.as_bytes()).read().unwrap()
+    };
+    let rows = ["10.00,5.00,0.01,0.00", "10.00,5.00,0.01,0.00", "10.00,5.00,0.00,0.00"];
+    let seen = traffic(&of(&rows[..2]), &of(&rows));
+    assert_eq!((silent(&seen), seen.whole().total), (vec![], Some(15e9)));
+}
+
+#[test]
+fn a_channel_that_counts_more_than_any_is_impossible() {
+    let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
+    let seen = last_of(&[busy, busy, "5000,2500,900000,2500,5000,2500,5000,2500"]);
+    let [CounterMark::Impossible { place, rate }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
+    assert_eq!((place.socket, place.unit.as_str(), *rate), (Some(0), "Ch1", 902.5e9));
+    assert_eq!((seen.whole().total, seen.sockets()[&1].total), (None, Some(15e9)));
+}
+
+/// The note with this code of a file with two sockets, whose System states these reads and writes.
+fn note_of(stated: &str, third: &str, code: tiermark_model::Code) -> Option<String> {
+    let row = |second: u32, cells: &str| format!("2026-01-02,00:00:0{second}.000,{cells},{stated}\n");
+    let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
+    let head = ",,SKT0,SKT0,SKT0,SKT0,SKT1,SKT1,SKT1,SKT1,System,System,System\nDate,Time,Ch0Read,Ch0Write,Ch1Read,\
+                Ch1Write,Ch0Read,Ch0Write,Ch1Read,Ch1Write,Read,Write,Memory\n";
+    let text = format!("{head}{}{}{}{}", row(1, busy), row(2, busy), row(3, third), row(4, busy));
+    let mut file = PcmFile::new(text.as_bytes());
+    file.read().unwrap();
+    file.notes().into_iter().find(|note| note.code == code).map(|note| note.text)
+}
+
+#[test]
+fn sums_of_a_file_that_its_parts_contradict_are_named() {
+    let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
+    let said = |stated: &str| note_of(stated, busy, codes::sums_differ);
+    assert_eq!((said("20000,10000,30000"), said("20200,10100,30300")), (None, None));
+    // A sum that is no number says nothing.
+    assert_eq!((said("nan,nan,nan"), said("23000,-,33000")), (None, None));
+    let wrong = said("23000,10000,33000").unwrap();
+    assert!(wrong.contains("states 33.0 GB/s") && wrong.contains("add up to 30.0 GB/s"), "{wrong}");
+    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,12,5,10,5,\n");
+    let head = "System,,System,System,Socket 0,Socket 0,\nDate,Time,READ,WRITE,READ,WRITE,\n";
+    let pcm = format!("{head}{}{}", line(1), line(2));
+    let mut file = PcmCsvFile::new(pcm.as_bytes());
+    file.read().unwrap();
+    assert!(file.notes().iter().any(|note| note.text.contains("states 17.0 GB/s")), "{:?}", file.notes());
+}
+
+#[test]
+fn lines_without_counts_are_one_note_with_their_number() {
+    let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
+    let said = |third: &str| note_of("20000,10000,30000", third, codes::lines_skipped);
+    assert_eq!(said(busy), None);
+    let nan = said(&busy.replacen("5000", "nan", 1)).unwrap();
+    assert!(nan.starts_with("1 line of pcm-memory without counts") && nan.contains("'SKT0 Ch0Read' is 'nan'"), "{nan}");
+    assert!(said("5000,2500").unwrap().contains("the line is cut"));
+}
+
+#[test]
+fn reads_alone_are_no_traffic_of_memory() {
+    let text = "System,,Socket 0,\nDate,Time,READ,\n";
+    let line = |second: u32| format!("2026-01-02,00:00:0{second}.000,10.00,\n");
+    let seen = seen(PcmCsvFile::new(format!("{text}{}{}", line(1), line(2)).as_bytes()));
+    let [CounterMark::Partial { counts, .. }] = &seen.marks[..] else { panic!("{:?}", seen.marks) };
+    assert_eq!((*counts, seen.whole().total), (CounterSight::Reads, None));
+}
+
 #[test]
 fn a_socket_of_which_a_part_is_counted_is_in_no_sum() {
     let text = "System,,Socket 0,Socket 0,Socket 1,\nDate,Time,READ,WRITE,READ,\n";

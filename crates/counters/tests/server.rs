@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tiermark_counters::{CounterSource, PcmServer, pcm_counts, traffic};
-use tiermark_model::CounterSight;
 use tiermark_model::messages::counters::codes;
+use tiermark_model::{CounterMark, CounterSight};
 
 const PAGE: &str = "\
 # HELP Measurement_Interval_in_us Measurement interval in us
@@ -95,6 +95,42 @@ fn values_of_a_server_that_no_counter_has_leave_no_sum() {
         assert_eq!((seen.whole().read, seen.sockets().len(), seen.missing.len()), (None, 1, 1), "{value}: {seen:?}");
         serving.join().unwrap();
     }
+}
+
+/// A page of two sockets after so many seconds, of which the second counts for so long.
+fn counted_until(second: u64, last: u64) -> String {
+    let of = |socket: u32, seconds: u64| {
+        let line = |name: &str, rate: u64| format!("DRAM_{name}{{socket=\"{socket}\"}} {}\n", 1000 + rate * seconds);
+        line("Reads", 10_000_000_000) + &line("Writes", 5_000_000_000)
+    };
+    of(0, second) + &of(1, second.min(last))
+}
+
+#[test]
+fn a_socket_that_stops_or_leaves_the_page_is_in_no_sum() {
+    let (both, stood) = (counted_until(1, 9), counted_until(2, 1));
+    let gone = |second: u64| counted_until(second, 9).lines().take(2).collect::<Vec<_>>().join("\n");
+    let (address, serving) = serve([&both, &both, &stood, &gone(3), &gone(4)].map(|text| page(text)).to_vec());
+    let mut source = PcmServer::open(&address).unwrap();
+    let at: Vec<_> = (1..5).map(|second| source.read_at(Duration::from_secs(second)).unwrap()).collect();
+    serving.join().unwrap();
+    let stopped = traffic(&at[0], &at[1]);
+    assert!(matches!(&stopped.marks[..], [CounterMark::Silent { .. }]), "{:?}", stopped.marks);
+    for seen in [stopped, traffic(&at[1], &at[2]), traffic(&at[2], &at[3])] {
+        assert_eq!((seen.whole().total, seen.boxes.len()), (None, 1), "{seen:?}");
+        assert!(seen.marks.iter().all(|mark| mark.place().socket == Some(1)) && seen.marks.len() == 1, "{seen:?}");
+    }
+}
+
+#[test]
+fn a_server_without_writes_has_no_sum() {
+    let reads = |second| counted_until(second, 9).lines().step_by(2).collect::<Vec<_>>().join("\n");
+    let (address, serving) = serve([reads(1), reads(1), reads(2)].map(|text| page(&text)).to_vec());
+    let mut source = PcmServer::open(&address).unwrap();
+    let seen =
+        traffic(&source.read_at(Duration::from_secs(1)).unwrap(), &source.read_at(Duration::from_secs(2)).unwrap());
+    serving.join().unwrap();
+    assert_eq!((seen.marks.len(), seen.whole().total, source.sees()), (2, None, vec![CounterSight::Reads]));
 }
 
 #[test]

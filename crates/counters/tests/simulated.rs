@@ -43,13 +43,17 @@ impl Memory {
         let fake = Fake::default();
         let source = open(&ice_lake(), intel(0x6a), &fake).unwrap();
         let memory = Self { fake, source };
-        // The work of the kernel, which a socket always has.
+        memory.kernel(8);
+        memory
+    }
+
+    /// The work of the kernel, which a socket always has: so many lines, read and written by each channel.
+    fn kernel(&self, lines: u64) {
         for (channel, cpu) in [(10, 0), (11, 0), (10, 4), (11, 4)] {
             for event in [0x0f04, 0x3004] {
-                memory.count(channel, event, cpu, 8);
+                self.count(channel, event, cpu, lines);
             }
         }
-        memory
     }
 
     fn count(&self, kind: u32, config: u64, cpu: u32, more: u64) {
@@ -94,14 +98,14 @@ fn bytes_by_channel_socket_and_node() {
     let mut memory = Memory::new();
     let seen = memory.during(|memory| {
         memory.second(0, 200_000_000, 100_000_000);
-        memory.second(1, 20_000_000, 0);
+        memory.second(1, 20_000_000, 2);
     });
     assert_eq!((seen.seconds, seen.boxes.len(), seen.links.len()), (2.0, 4, 2));
     let socket =
         |bytes: (f64, f64)| TrafficSum { read: Some(bytes.0), write: Some(bytes.1), total: Some(bytes.0 + bytes.1) };
     assert_eq!(seen.sockets()[&0], socket((12.8e9, 6.4e9)));
-    assert_eq!(seen.nodes()[&1], socket((1.28e9, 0.0)));
-    assert_eq!(seen.whole(), socket((14.08e9, 6.4e9)));
+    assert_eq!(seen.nodes()[&1], socket((1.28e9, 128.0)));
+    assert_eq!(seen.whole(), socket((14.08e9, 6.4e9 + 128.0)));
     assert_eq!(seen.sockets()[&0].writes_per_read(), Some(0.5));
     // 75 million bursts of 4 ticks on each channel, in two seconds.
     let busy = seen.boxes.iter().find(|own| own.place.socket == Some(0)).unwrap();
@@ -187,7 +191,10 @@ fn what_an_idle_machine_does_is_taken_away() {
 fn counters_that_take_turns_are_scaled_and_marked() {
     let mut memory = Memory::new();
     memory.fake.0.borrow_mut().shares.insert(10, 0.25);
-    let seen = memory.during(|memory| memory.second(0, 100_000_000, 8));
+    let seen = memory.during(|memory| {
+        memory.kernel(8);
+        memory.second(0, 100_000_000, 8);
+    });
     assert!(near(seen.sockets()[&0].read, 100e6 * LINE));
     let shares = seen
         .marks
@@ -254,8 +261,19 @@ fn a_counter_that_wraps_goes_on_and_one_that_was_set_back_does_not() {
 /// The faults of a second, with what the counters say of a stream of 100 million lines read on socket 0.
 fn faults(channels: Option<usize>, happens: impl FnOnce(&Memory)) -> Vec<Fault> {
     let mut memory = Memory::new();
-    let seen = memory.during(happens);
-    check_known(&seen, &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels }, &memory.source.sees())
+    let idle = memory.during(|memory| {
+        memory.kernel(2);
+        memory.pass();
+    });
+    let seen = memory.during(|memory| {
+        memory.kernel(2);
+        happens(memory);
+    });
+    check_known(
+        &seen.minus(&idle),
+        &KnownStream { socket: 0, read: 100e6 * LINE, write: 0.0, channels },
+        &memory.source.sees(),
+    )
 }
 
 #[test]

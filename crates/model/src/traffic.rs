@@ -59,7 +59,7 @@ pub enum CounterMark {
         /// The box.
         place: BoxPlace,
     },
-    /// The box was counted at the beginning and not at the end: its cpu went offline.
+    /// The box was counted before and is no longer: its cpu went offline, or its source no longer has it.
     Lost {
         /// The box.
         place: BoxPlace,
@@ -76,7 +76,8 @@ pub enum CounterMark {
         /// Bytes a second.
         rate: f64,
     },
-    /// What it counts has been 0 since the beginning while other traffic shows that this cannot be; left out of all sums.
+    /// What it counts is 0, from the beginning or from some time on, while other traffic shows that this cannot be; left out of
+    /// all sums.
     Silent {
         /// The box.
         place: BoxPlace,
@@ -85,7 +86,7 @@ pub enum CounterMark {
         /// Bytes a second that the memory of the machine moved meanwhile, as far as it was counted.
         beside: f64,
     },
-    /// It counts reads or writes only, although other boxes of the source count both; left out of all sums.
+    /// It counts reads or writes only; left out of all sums.
     Partial {
         /// The box.
         place: BoxPlace,

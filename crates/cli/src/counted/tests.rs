@@ -62,6 +62,7 @@ impl CounterSource for Source {
             bits: 64,
             enabled_ns: 0,
             running_ns: 0,
+            least: 0.0,
         };
         let lost = memory.loses_at.is_some_and(|at| memory.reads >= at);
         let channels = if lost { 0..1 } else { 0..2 };

@@ -142,3 +142,16 @@ proptest! {
         let _ = (likwid_of(&text), likwid_of(&format!("{}{text}", &OUTPUT[..cut])));
     }
 }
+
+#[test]
+fn threads_whose_sockets_are_not_known_and_that_count_nothing_are_named() {
+    let said = |text: &str, sockets: BTreeMap<u32, u32>| {
+        let mut file = LikwidFile::new(text.as_bytes(), sockets);
+        file.read().unwrap();
+        file.notes().into_iter().find(|note| note.code == says::codes::likwid_sockets_unknown).map(|note| note.text)
+    };
+    let dead = OUTPUT.replace("21.5,0.5", "21.5,0");
+    let named = said(&dead, BTreeMap::new()).unwrap();
+    assert!(named.starts_with("1 of 2 threads of likwid counted memory"), "{named}");
+    assert_eq!((said(&dead, [(0, 0), (36, 1)].into()), said(OUTPUT, BTreeMap::new())), (None, None));
+}

@@ -190,14 +190,30 @@ messages! {
     Note boxes_stay_zero(units: &[String], socket: Option<u32>, counts: CounterSight, beside: f64):
         {
             format!(
-                "{}{} counted no {} while memory moved {:.1} GB/s: no modules there, or counters that do not work; these counts are not used",
+                "{}{} counted no {} while memory moved {:.1} GB/s: counters that do not work or have stopped, or no modules there; these counts are not used",
                 listed(units), on(socket), of_sight(counts), beside / 1e9
             )
         };
 
-    /// Boxes of a socket that count a part of what others count.
+    /// Boxes of a socket that count reads or writes alone.
     Note boxes_count_a_part(units: &[String], socket: Option<u32>, counts: CounterSight):
-        { format!("{}{} counted only {}, while others counted reads and writes: sums that need these places are left out", listed(units), on(socket), of_sight(counts)) };
+        { format!("{}{} counted only {}: sums of reads and writes that need these places are left out", listed(units), on(socket), of_sight(counts)) };
+
+    /// Boxes of a socket whose counts are missing.
+    Note boxes_lost(units: &[String], socket: Option<u32>):
+        { format!("{}{}: the source no longer counts there, so sums that need these counts are left out", listed(units), on(socket)) };
+
+    /// Boxes of a socket whose counts went back.
+    Note boxes_set_back(units: &[String], socket: Option<u32>):
+        { format!("{}{}: counts ran backwards, so there is no rate: another program sets them, or the source began anew", listed(units), on(socket)) };
+
+    /// Boxes of a socket whose counters never had their turn.
+    Note boxes_without_turn(units: &[String], socket: Option<u32>):
+        { format!("{}{}: other programs hold the counters, so sums that need these counts are left out", listed(units), on(socket)) };
+
+    /// Boxes of a socket that counted more than they can carry.
+    Note boxes_impossible(units: &[String], socket: Option<u32>, rate: f64):
+        { format!("{}{} counted {:.0} GB/s, which no memory there can carry: these counts are not used", listed(units), on(socket), rate / 1e9) };
 
     /// Fewer channels with traffic than with modules.
     Note few_boxes(boxes: u64, channels: u64):
@@ -243,6 +259,18 @@ messages! {
             };
             format!("'{column}' is '{cell}', which is no count: {cause}")
         };
+
+    /// Lines of another program's output that are no counts, and why the first is none.
+    Note lines_skipped(lines: u64, program: &str, first: &str):
+        { format!("{} of {program} without counts: the traffic of their time is missing; the first: {first}", crate::written::count_of(lines, "line")) };
+
+    /// A sum that a program states itself, and that its parts contradict.
+    Note sums_differ(program: &str, stated: f64, parts: f64):
+        { format!("{program} states {:.1} GB/s for the machine (System), but its parts add up to {:.1} GB/s: a part is missing or counted twice; figures are those of the parts", stated / 1e9, parts / 1e9) };
+
+    /// Outputs of likwid whose sockets are not known.
+    Note likwid_sockets_unknown(counting: u64, threads: u64):
+        "{counting} of {threads} threads of likwid counted memory, one for each socket; their sockets are not known on this machine, so that a socket whose counters are dead is not noticed";
 
     /// A line of another program's output without any number.
     Note cells_empty(program: &str):

@@ -1,6 +1,5 @@
 //! The traffic of memory and links beside the samples, where a source of counters opens.
 
-use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tiermark_counters::{Chosen, CounterSource, SimCounters, SimRate, Snapshot, traffic};
 use tiermark_machine::Root;
 use tiermark_model::messages::{counters, counters::codes, placed as says};
-use tiermark_model::{CounterMark, CounterSight, CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
+use tiermark_model::{Code, CounterMark, CounterSourceId, Machine, Note, Refusal, Traffic, WatchSample};
 
 use super::course::Course;
 use crate::args::watch::WatchArgs;
@@ -100,14 +99,26 @@ pub(super) struct Counted {
     error: Option<String>,
     /// What the user knows to be wrong with boxes.
     told: Vec<CounterMark>,
+    /// What the user knows of the source.
+    known: Vec<Note>,
     samples: u64,
     on_screen: bool,
 }
 
 impl Counted {
     fn new(source: Box<dyn CounterSource>) -> Self {
-        let (course, began) = (Course::default(), Instant::now());
-        Self { source, before: None, began, course, error: None, told: Vec::new(), samples: 0, on_screen: false }
+        let known = source.notes();
+        Self {
+            source,
+            before: None,
+            began: Instant::now(),
+            course: Course::default(),
+            error: None,
+            told: Vec::new(),
+            known,
+            samples: 0,
+            on_screen: false,
+        }
     }
 
     /// The same for a screen, which shows what is wrong with boxes itself.
@@ -143,10 +154,25 @@ impl Counted {
         let new: Vec<CounterMark> = new.cloned().collect();
         // A screen has its own place for marks, and lines would destroy it.
         if !self.on_screen {
-            let notes = course.into_iter().chain(left_out(&new));
+            let at_once = [codes::sums_differ, codes::likwid_sockets_unknown];
+            let notes: Vec<Note> = course.into_iter().chain(left_out(&new)).chain(self.news(&at_once)).collect();
+            let notes = notes.into_iter();
             notes.for_each(|note| tell(format_args!("tiermark: note: {note}")));
         }
         self.told.extend(new);
+    }
+
+    /// The notes of the source with these codes that the user does not know yet.
+    fn news(&mut self, of: &[Code]) -> Vec<Note> {
+        let is_new = |note: &Note| of.contains(&note.code) && !self.known.contains(note);
+        let new: Vec<Note> = self.source.notes().into_iter().filter(is_new).collect();
+        self.known.extend(new.iter().cloned());
+        new
+    }
+
+    /// What a user should know of the counts at the end: lines that were none, once with their number.
+    pub(super) fn last_notes(&mut self) -> Vec<Note> {
+        self.news(&[codes::lines_skipped])
     }
 
     /// Why nothing was counted in the whole watch; `None` if something was, or if one sample had no time for any.
@@ -192,27 +218,42 @@ impl Counted {
     }
 }
 
-/// Boxes that share a sentence: their socket, what of their counts is meant, and whether that stays at 0.
-type Alike = (Option<u32>, CounterSight, bool);
-
 /// Boxes of which no figure is shown, those of a socket together: lines of text have no place for them.
 fn left_out(marks: &[CounterMark]) -> Vec<Note> {
-    let mut units: BTreeMap<Alike, (Vec<String>, f64)> = BTreeMap::new();
+    let mut alike: Vec<(&CounterMark, Vec<String>)> = Vec::new();
     for mark in marks {
-        let (counts, rate) = match mark {
-            CounterMark::Silent { counts, beside, .. } => (*counts, Some(*beside)),
-            CounterMark::Partial { counts, .. } => (*counts, None),
-            _ => continue,
-        };
-        let of_socket = units.entry((mark.place().socket, counts, rate.is_some())).or_default();
-        of_socket.0.push(mark.place().unit.clone());
-        of_socket.1 = rate.unwrap_or_default();
+        let unit = mark.place().unit.clone();
+        match alike.iter_mut().find(|(first, _)| share_a_sentence(first, mark)) {
+            Some((_, units)) => units.push(unit),
+            None => alike.push((mark, vec![unit])),
+        }
     }
-    let note = |((socket, counts, is_silent), (units, rate)): (Alike, (Vec<String>, f64))| match is_silent {
-        true => counters::boxes_stay_zero(&units, socket, counts, rate),
-        false => counters::boxes_count_a_part(&units, socket, counts),
+    alike.into_iter().filter_map(|(mark, units)| sentence(mark, &units)).collect()
+}
+
+/// Whether two marks say the same of boxes of one socket.
+fn share_a_sentence(one: &CounterMark, other: &CounterMark) -> bool {
+    let counts = |mark: &CounterMark| match mark {
+        CounterMark::Silent { counts, .. } | CounterMark::Partial { counts, .. } => Some(*counts),
+        _ => None,
     };
-    units.into_iter().map(note).collect()
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+        && one.place().socket == other.place().socket
+        && counts(one) == counts(other)
+}
+
+/// Why these boxes, which share a mark, have no figure; `None` if they have one.
+fn sentence(mark: &CounterMark, units: &[String]) -> Option<Note> {
+    let socket = mark.place().socket;
+    Some(match mark {
+        CounterMark::Multiplexed { .. } => return None,
+        CounterMark::NeverCounted { .. } => counters::boxes_without_turn(units, socket),
+        CounterMark::Lost { .. } => counters::boxes_lost(units, socket),
+        CounterMark::WentBack { .. } => counters::boxes_set_back(units, socket),
+        CounterMark::Impossible { rate, .. } => counters::boxes_impossible(units, socket, *rate),
+        CounterMark::Silent { counts, beside, .. } => counters::boxes_stay_zero(units, socket, *counts, *beside),
+        CounterMark::Partial { counts, .. } => counters::boxes_count_a_part(units, socket, *counts),
+    })
 }
 
 /// Cpu time of this thread.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tiermark_machine::Root;
-use tiermark_model::WatchSample;
+use tiermark_model::{Note, WatchSample};
 use tiermark_watch::{Reading, Source, sample};
 
 use super::active::Cells;
@@ -24,6 +24,10 @@ pub(super) trait Feed {
     /// That counters counted nothing in all samples; `None` if they counted, or there are none.
     fn nothing_came(&self) -> Option<NoCounts> {
         None
+    }
+    /// What a user should know of the counts at the end.
+    fn last_notes(&mut self) -> Vec<Note> {
+        Vec::new()
     }
     /// Position and length, for a recording.
     fn position(&self) -> Option<(usize, usize)> {
@@ -78,6 +82,10 @@ impl Live {
 impl Feed for Live {
     fn nothing_came(&self) -> Option<NoCounts> {
         self.counted.as_ref().and_then(Counted::nothing_came)
+    }
+
+    fn last_notes(&mut self) -> Vec<Note> {
+        self.counted.as_mut().map_or_else(Vec::new, Counted::last_notes)
     }
 
     fn interval(&self) -> f64 {

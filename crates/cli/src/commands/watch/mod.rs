@@ -97,6 +97,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
         stop.exit().unwrap_or(Exit::Done)
     };
     let ended = taker.alarms.exit(ended);
+    taker.feed.last_notes().iter().for_each(|note| tell(format_args!("tiermark: note: {note}")));
     let is_required = args.counting.when == CounterUse::Require || args.counting.source.counters_from.is_some();
     match taker.feed.nothing_came().filter(|_| is_required && ended == Exit::Done) {
         Some(NoCounts::Broken(refusal)) => Err(Failure::Refused(refusal)),
