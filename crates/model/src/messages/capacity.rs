@@ -101,6 +101,20 @@ messages! {
     Warning ended(refusal: &str):
         "{refusal}", "", "";
 
+    /// A cpu quota of the control group that the program was started in; `throttled` is the most that a trial saw of it.
+    Warning cpu_quota(cpus: f64, file: &str, throttled: Option<u64>):
+        "the cgroup allows {cpus} cpus ({file})",
+        {
+            match throttled.filter(|times| *times > 0) {
+                Some(times) => {
+                    let times = crate::count_of(times, "time");
+                    format!("the kernel stopped it up to {times} in a trial, which delays requests and answers")
+                }
+                None => "what it runs may wait for cpus, which delays requests and answers".to_owned(),
+            }
+        },
+        "run tiermark outside of that control group, or raise its quota";
+
     /// A client whose memory the kernel may swap out.
     Warning client_not_locked(error: &str):
         "the client's memory could not be locked ({error})", "the kernel may swap it out, and requests may be late", "";
