@@ -58,9 +58,14 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
 }
 
 /// The document of a run that may have ended early: the searches that began, and the refusals of those that could not
-/// begin. `programs` names the programs that used most cpu time during the run; empty if they are not known.
+/// begin. `programs` names the programs that used most cpu time, and says since when; empty if they are not known.
 #[must_use]
-pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warning>, programs: &str) -> Capacity {
+pub fn document(
+    saved: &SavedRun,
+    about: (Tool, Machine),
+    mut warnings: Vec<Warning>,
+    programs: (&str, &str),
+) -> Capacity {
     let scenario = &saved.begun.scenario;
     let parts = scenario.searches();
     let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.trials.is_empty());
@@ -104,13 +109,13 @@ const LATE: f64 = 0.01;
 
 /// What makes answers worth less: other programs on the cpus, a cpu quota, and a client that was late for another reason.
 /// Each with its worst case.
-fn disturbed(cases: &[Case], programs: &str, own: Option<&Cgroup>) -> Vec<Warning> {
+fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgroup>) -> Vec<Warning> {
     let evidence = || cases.iter().flat_map(|case| case.trials.iter().filter_map(|trial| trial.evidence.as_ref()));
     let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
         evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
     };
     let others = worst(&Evidence::others_cpu, OTHERS);
-    let others = others.map(|share| says::others_busy(share, programs));
+    let others = others.map(|share| says::others_busy(share, programs, since));
     let throttled = evidence().filter_map(|seen| seen.quota.as_ref()).map(|quota| quota.throttled).max();
     let quota = own.and_then(|group| quota_of(group, throttled));
     let is_stopped = throttled.is_some_and(|times| times > 0);
@@ -250,7 +255,10 @@ mod tests {
                 ended_by: None,
                 evidence: Some(evidence),
             }];
-            disturbed(&[one], "cc 0.7", own.as_ref()).into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+            disturbed(&[one], ("cc 0.7", "since it was resumed"), own.as_ref())
+                .into_iter()
+                .map(|warning| warning.code)
+                .collect::<Vec<_>>()
         };
         let told = |evidence: Evidence| told_in(None, evidence);
         assert_eq!(told(with(1.0, 0.05, 0.06, 0.021)), ["others_busy", "late"]);

@@ -19,11 +19,12 @@ const MOST: usize = 256;
 /// A scene for each search of a capacity run: the trial that shows its end.
 pub(crate) fn of_capacity(run: &Capacity) -> Vec<Scene> {
     let beside = run.warnings.iter().find(|warning| [others_busy, busy].contains(&warning.code));
-    let programs = beside.and_then(|warning| warning.data.get("programs")?.as_str()).unwrap_or_default();
-    run.cases.iter().take(MOST).filter_map(|case| of_case(case, programs)).collect()
+    let of = |key: &str| beside.and_then(|warning| warning.data.get(key)?.as_str());
+    let (programs, since) = (of("programs").unwrap_or_default(), of("since").unwrap_or("over the whole run"));
+    run.cases.iter().take(MOST).filter_map(|case| of_case(case, programs, since)).collect()
 }
 
-fn of_case(case: &Case, programs: &str) -> Option<Scene> {
+fn of_case(case: &Case, programs: &str, since: &str) -> Option<Scene> {
     let trial = case.telling()?;
     let others = trial.evidence.as_ref().and_then(Evidence::others_cpu);
     let is_others = others.is_some_and(|share| share >= OTHERS_DECIDE);
@@ -62,7 +63,7 @@ fn of_case(case: &Case, programs: &str) -> Option<Scene> {
     let is_known = ["quota", "keys"].contains(&limit);
     let is_of_server = case.ended_by.as_ref().is_none_or(|by| by.resource.is_of_server());
     if (is_others || !is_of_server) && !is_known && !programs.is_empty() {
-        place.push_str(&format!(" (busiest over the whole run: {programs})"));
+        place.push_str(&format!(" (busiest {since}: {programs})"));
     }
     let scene = Scene::new(SceneKind::Tenants, Some(place)).word(LIMIT, limit);
     let mut facts = Facts { scene, rests_on: Confidence::Reported };

@@ -58,7 +58,7 @@ fn run(case: Case) -> Capacity {
         cases: vec![case],
         cost: None,
         refused: Vec::new(),
-        warnings: vec![says::others_busy(0.4, "cc 0.8")],
+        warnings: vec![says::others_busy(0.4, "cc 0.8", "over the whole run")],
     }
 }
 

@@ -79,13 +79,13 @@ messages! {
         },
         "stop that work or wait until it ends, or run anyway with --force; `tiermark doctor` shows what is running";
 
-    /// Other programs beside the tenants.
-    Warning others_busy(share: f64, programs: &str):
+    /// Other programs beside the tenants, and the time in which these programs were seen.
+    Warning others_busy(share: f64, programs: &str, since: &str):
         {
             let percent = share * 100.0;
             format!("other programs, and the kernel for them, used up to {percent:.0} % of the cpus' time during a trial")
         },
-        { if programs.is_empty() { String::new() } else { format!("cpus busy over the whole run: {programs}") } },
+        { if programs.is_empty() { String::new() } else { format!("cpus busy {since}: {programs}") } },
         "measure on a quiet machine";
 
     /// Requests that the client sent after they were due.
