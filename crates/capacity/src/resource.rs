@@ -1,7 +1,7 @@
 //! Which resource ran out first, from what each says for itself.
 
 use tiermark_model::Note;
-use tiermark_model::capacity::{Ended, OTHERS_DECIDE, Resource};
+use tiermark_model::capacity::{Ended, LimitOf, MissedLimit, OTHERS_DECIDE, QuotaUse, Resource};
 use tiermark_model::messages::trials as says;
 
 use crate::level::time;
@@ -22,8 +22,12 @@ const CPU_WAIT: f64 = 0.50;
 const LATE_OF_AVERAGE: f64 = 0.25;
 
 /// Use of the resources over the judged time; `None` where it is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Signs {
+    /// The limit of the level that was missed.
+    pub missed: Option<MissedLimit>,
+    /// The cpu quota of this program's control group.
+    pub quota: Option<QuotaUse>,
     /// Requests that the client sent later than it meant to though there was room for them, as a share.
     pub late_sends: Option<f64>,
     /// Answers that may have lain in the socket as long while the client was at work elsewhere, as a share.
@@ -54,11 +58,27 @@ pub struct Signs {
 
 /// The resource that ran out; `None` where no counter points to one.
 ///
-/// The client comes first: if it sends late, or the machine that it has to itself is busy, its numbers prove nothing
+/// A missed hit rate comes first: no other resource makes servers forget keys. A cpu quota that was enforced is why its
+/// group waited for cpus, whoever else used them. The client comes next: if it sends late, or the machine that it has to itself is busy, its numbers prove nothing
 /// else. Memory comes before cpus, since a tier that swaps also takes cpu time, and before the link. Cpus that other
 /// programs used are not the server's.
 #[must_use]
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
+    if let Some(missed) = signs.missed.as_ref().filter(|missed| missed.of == LimitOf::HitRate) {
+        return Some(Ended { resource: Resource::Maxmemory, why: says::keys_evicted(missed.value, &missed.limit) });
+    }
+    let found = counted(signs);
+    let lacks_cpus = |ended: &Ended| matches!(ended.resource, Resource::Client | Resource::Others | Resource::Cpu);
+    match signs.quota.as_ref().filter(|quota| quota.throttled > 0 && found.as_ref().is_some_and(lacks_cpus)) {
+        Some(QuotaUse { cpus, file, throttled }) => {
+            Some(Ended { resource: Resource::Quota, why: says::quota_enforced(*cpus, file, *throttled) })
+        }
+        None => found,
+    }
+}
+
+/// The resource that counters of the system point to.
+fn counted(signs: &Signs) -> Option<Ended> {
     let over = |sign: Option<f64>, limit: f64| sign.filter(|share| *share > limit);
     let found = |resource: Resource, why: Note| Some(Ended { resource, why });
     let busy = over(signs.cpus, BUSY);
@@ -116,6 +136,8 @@ mod tests {
     #[test]
     fn the_first_that_is_exhausted_is_named() {
         let calm = Signs {
+            missed: None,
+            quota: None,
             late_sends: Some(0.01),
             late_answers: Some(0.01),
             late_of_average: Some((25.0, 100.0)),
@@ -190,11 +212,15 @@ mod tests {
         // A client that they keep from a cpu is late without being busy.
         (signs.cpus, signs.late_sends) = (Some(0.95), Some(0.03));
         assert_eq!(named(&signs).unwrap().0, Resource::Others);
-        assert_eq!(named(&Signs { client_cpu: Some(0.95), ..signs }).unwrap().0, Resource::Client, "it is busy itself");
+        assert_eq!(
+            named(&Signs { client_cpu: Some(0.95), ..signs.clone() }).unwrap().0,
+            Resource::Client,
+            "it is busy itself"
+        );
         // They use most of what is used, though not all cpus are busy: cpus of its own would not help the client.
-        let most = Signs { cpus: Some(0.8), others: Some(0.55), ..signs };
+        let most = Signs { cpus: Some(0.8), others: Some(0.55), ..signs.clone() };
         assert_eq!(named(&most).unwrap().0, Resource::Others);
-        assert_eq!(named(&Signs { client_cpu: Some(0.95), ..most }).unwrap().0, Resource::Others);
+        assert_eq!(named(&Signs { client_cpu: Some(0.95), ..most.clone() }).unwrap().0, Resource::Others);
         assert_eq!(named(&Signs { others: Some(0.3), ..most }).unwrap().0, Resource::Client);
         signs.late_sends = None;
         // The kernel's work for the tenants is theirs.
@@ -203,5 +229,38 @@ mod tests {
         // What other programs use ends nothing where cpus are free.
         (signs.others, signs.cpu_wait) = (Some(0.4), Some(0.1));
         assert_eq!(named(&signs), None);
+    }
+    /// Neither a late client nor other programs make servers forget keys; a late client says nothing of a missed time.
+    #[test]
+    fn a_missed_hit_rate_is_of_maxmemory_and_of_nothing_else() {
+        let missed = |of, limit: &str, value| Some(MissedLimit { of, limit: limit.to_owned(), value });
+        let late = Signs { late_sends: Some(0.3), ..Signs::default() };
+        let hits = Signs { missed: missed(LimitOf::HitRate, "hit rate > 60 %", 0.4719), ..late.clone() };
+        let ended = ended_by(&hits).unwrap();
+        assert_eq!(ended.resource, Resource::Maxmemory);
+        assert_eq!(ended.why.text, "47.1 % of GETs found their key (hit rate > 60 %): keys do not fit maxmemory");
+        let time = Signs { missed: missed(LimitOf::Time, "P99 < 5 ms", 6e6), ..late };
+        assert_eq!(ended_by(&time).unwrap().resource, Resource::Client);
+    }
+
+    #[test]
+    fn a_quota_that_stopped_the_group_is_why_it_lacked_cpus() {
+        let quota = |throttled| Some(QuotaUse { cpus: 0.4, file: "/cg/cpu.max".into(), throttled });
+        let late = Signs { late_sends: Some(0.3), quota: quota(18), ..Signs::default() };
+        let ended = ended_by(&late).unwrap();
+        assert!(!ended.resource.is_of_server(), "more cpus would show more of the server");
+        let text = "the cgroup allows 0.4 cpus (/cg/cpu.max), and the kernel stopped it 18 times for that";
+        assert_eq!((ended.resource, ended.why.text.as_str()), (Resource::Quota, text));
+        for (signs, resource) in [
+            (Signs { quota: quota(0), ..late }, Some(Resource::Client)),
+            (Signs { memory_wait: Some(0.5), quota: quota(18), ..Signs::default() }, Some(Resource::MemoryTier)),
+            (Signs { quota: quota(18), ..Signs::default() }, None),
+            (
+                Signs { others: Some(0.9), cpu_wait: Some(0.6), cpus: Some(0.95), quota: quota(1), ..Signs::default() },
+                Some(Resource::Quota),
+            ),
+        ] {
+            assert_eq!(ended_by(&signs).map(|ended| ended.resource), resource, "{signs:?}");
+        }
     }
 }

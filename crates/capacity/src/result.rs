@@ -4,7 +4,7 @@ use tiermark_model::capacity::{
     Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, TrialRecord,
 };
 use tiermark_model::messages::capacity as says;
-use tiermark_model::{Machine, Note, Tool, Warning};
+use tiermark_model::{Cgroup, Machine, Note, Tool, Warning};
 
 use crate::cost::{BASE, Fitting, Prices};
 use crate::saved::{SavedRun, SearchState};
@@ -58,17 +58,22 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
 }
 
 /// The document of a run that may have ended early: the searches that began, and the refusals of those that could not
-/// begin. `programs` names the programs that used most cpu time during the run; empty if they are not known.
+/// begin. `programs` names the programs that used most cpu time, and says since when; empty if they are not known.
 #[must_use]
-pub fn document(saved: &SavedRun, about: (Tool, Machine), mut warnings: Vec<Warning>, programs: &str) -> Capacity {
+pub fn document(
+    saved: &SavedRun,
+    about: (Tool, Machine),
+    mut warnings: Vec<Warning>,
+    programs: (&str, &str),
+) -> Capacity {
     let scenario = &saved.begun.scenario;
     let parts = scenario.searches();
     let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.trials.is_empty());
     let mut cases: Vec<Case> = begun.map(|(searched, known)| case(searched, known)).collect();
     over_dram(&mut cases);
     warnings.extend(left_open(&parts, &saved.cases));
-    warnings.extend(disturbed(&cases, programs));
     let (tool, machine) = about;
+    warnings.extend(disturbed(&cases, programs, machine.system.cgroup.as_ref()));
     Capacity {
         schema: CAPACITY_SCHEMA.to_owned(),
         id: saved.path().file_stem().map(|id| id.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -102,16 +107,26 @@ fn left_open(parts: &[SearchCase<'_>], cases: &[SearchState]) -> Option<Warning>
 const OTHERS: f64 = 0.10;
 const LATE: f64 = 0.01;
 
-/// What makes answers worth less: other programs on the cpus, and a client that was late. Each with its worst case.
-fn disturbed(cases: &[Case], programs: &str) -> Vec<Warning> {
+/// What makes answers worth less: other programs on the cpus, a cpu quota, and a client that was late for another reason.
+/// Each with its worst case.
+fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgroup>) -> Vec<Warning> {
     let evidence = || cases.iter().flat_map(|case| case.trials.iter().filter_map(|trial| trial.evidence.as_ref()));
     let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
         evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
     };
     let others = worst(&Evidence::others_cpu, OTHERS);
-    let others = others.map(|share| says::others_busy(share, programs));
-    let late = worst(&|e| e.late_sends, LATE).map(says::late);
-    others.into_iter().chain(late).collect()
+    let others = others.map(|share| says::others_busy(share, programs, since));
+    let throttled = evidence().filter_map(|seen| seen.quota.as_ref()).map(|quota| quota.throttled).max();
+    let quota = own.and_then(|group| quota_of(group, throttled));
+    let is_stopped = throttled.is_some_and(|times| times > 0);
+    let late = worst(&|e| e.late_sends, LATE).filter(|_| !is_stopped).map(says::late);
+    others.into_iter().chain(quota).chain(late).collect()
+}
+
+/// A warning of the cpu quota of a control group, with how often trials saw it enforced; `None` without a quota.
+#[must_use]
+pub fn quota_of(group: &Cgroup, throttled: Option<u64>) -> Option<Warning> {
+    Some(says::cpu_quota(group.cpu_quota?, group.files.quota.as_deref()?, throttled))
 }
 
 fn case(searched: &SearchCase<'_>, known: &SearchState) -> Case {
@@ -153,8 +168,8 @@ fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::Code;
-    use tiermark_model::capacity::{Phase, Resource, Votes};
+    use tiermark_model::capacity::{Phase, QuotaUse, Resource, Votes};
+    use tiermark_model::{Code, LimitFiles};
 
     use tiermark_model::messages::trials;
 
@@ -227,7 +242,7 @@ mod tests {
             late_sends: Some(late),
             ..Evidence::default()
         };
-        let told = |evidence: Evidence| {
+        let told_in = |own: Option<Cgroup>, evidence: Evidence| {
             let mut one = case("dram", "x", Answer::AtLeast { tenants: 1 });
             one.trials = vec![TrialRecord {
                 number: 1,
@@ -240,9 +255,22 @@ mod tests {
                 ended_by: None,
                 evidence: Some(evidence),
             }];
-            disturbed(&[one], "cc 0.7").into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+            disturbed(&[one], ("cc 0.7", "since it was resumed"), own.as_ref())
+                .into_iter()
+                .map(|warning| warning.code)
+                .collect::<Vec<_>>()
         };
+        let told = |evidence: Evidence| told_in(None, evidence);
         assert_eq!(told(with(1.0, 0.05, 0.06, 0.021)), ["others_busy", "late"]);
+        // What a quota delays needs no cpus of its own.
+        let files = LimitFiles { quota: Some("/cg/cpu.max".into()), ..LimitFiles::default() };
+        let group = || Some(Cgroup { cpu_quota: Some(0.4), files: files.clone(), ..Cgroup::default() });
+        let late = |throttled| {
+            let quota = QuotaUse { cpus: 0.4, file: "/cg/cpu.max".into(), throttled };
+            Evidence { quota: Some(quota), ..with(0.2, 0.1, 0.1, 0.021) }
+        };
+        assert_eq!(told_in(group(), late(9)), ["cpu_quota"]);
+        assert_eq!(told_in(group(), late(0)), ["cpu_quota", "late"]);
         assert_eq!(told(with(0.2, 0.1, 0.05, 0.009)), Vec::<Code>::new());
         assert_eq!(told(Evidence { cpu: Some(1.0), ..Evidence::default() }), Vec::<Code>::new());
         let text = crate::scenario::built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use tiermark_machine::Root;
+use tiermark_machine::{Root, own_limits};
 use tiermark_model::messages::capacity::changes_left;
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, ChangeRow, Refusal};
@@ -176,13 +176,26 @@ pub fn available(root: &Root) -> Result<u64, Refusal> {
     host.available.ok_or_else(messages::memory_not_reported)
 }
 
-/// Checks that `wanted` bytes leave a floor of the machine's memory free.
+/// Checks that `wanted` bytes leave a floor of the available memory free: of the machine's, and of the room below the
+/// memory limit of this program's control group. Tenants have groups of their own outside of that one, but whoever set
+/// the limit means all that the program starts.
 ///
 /// # Errors
-/// When they do not: the [`Refusal`] that `refuse` makes of the available memory.
-pub fn leave_floor(root: &Root, wanted: u64, floor: u64, refuse: impl FnOnce(Bytes) -> Refusal) -> Result<(), Refusal> {
-    let available = available(root)?;
-    if wanted.saturating_add(floor) <= available { Ok(()) } else { Err(refuse(Bytes(available))) }
+/// When they do not: the [`Refusal`] that `refuse` makes of the available memory, and the file of a limit that leaves so
+/// little of it.
+pub fn leave_floor(
+    root: &Root,
+    wanted: u64,
+    floor: u64,
+    refuse: impl FnOnce(Bytes, Option<&str>) -> Refusal,
+) -> Result<(), Refusal> {
+    let machine = available(root)?;
+    let below = own_limits(root).and_then(|group| Some((group.memory_left()?, group.files.memory?)));
+    let (available, limit) = match below.filter(|(left, _)| *left < machine) {
+        Some((left, file)) => (left, Some(file)),
+        None => (machine, None),
+    };
+    if wanted.saturating_add(floor) <= available { Ok(()) } else { Err(refuse(Bytes(available), limit.as_deref())) }
 }
 
 #[cfg(test)]
@@ -193,7 +206,7 @@ mod tests {
     fn the_floor_is_left_alone() {
         let root = Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:    1000 kB\n")]);
         let asked = |wanted| {
-            let short = |available| messages::memory_short(Bytes(wanted), available, Bytes(24 << 10));
+            let short = |free, limit: Option<&str>| messages::memory_short(Bytes(wanted), free, limit, Bytes(24 << 10));
             leave_floor(&root, wanted, 24 << 10, short)
         };
         assert_eq!(asked(976 << 10), Ok(()));
@@ -201,5 +214,31 @@ mod tests {
         assert_eq!(refused.data["available"], 1000 << 10);
         assert!(asked(u64::MAX).is_err());
         assert!(available(&Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\n")])).is_err());
+    }
+    #[test]
+    fn a_limit_of_the_callers_group_counts_as_memory() {
+        let root = |group: &'static str, limit: &'static str| {
+            let mounts = "cgroup2 /cg cgroup2 rw 0 0\n";
+            let files = [("proc/meminfo", "MemAvailable:    1000 kB\n"), ("proc/mounts", mounts)];
+            let own = [("proc/self/cgroup", group), ("cg/a/memory.max", limit), ("cg/a/memory.current", "102400\n")];
+            Root::from_files("test", files.into_iter().chain(own))
+        };
+        let asked = |root: &Root, wanted: u64| {
+            let short = |free, limit: Option<&str>| messages::memory_short(Bytes(wanted), free, limit, Bytes(24 << 10));
+            leave_floor(root, wanted, 24 << 10, short)
+        };
+        let limited = root("0::/a\n", "307200\n");
+        assert_eq!(asked(&limited, 176 << 10), Ok(()));
+        let refused = asked(&limited, 177 << 10).unwrap_err();
+        assert!(
+            refused.why.contains("200 KiB are available below") && refused.why.contains("(/cg/a/memory.max)"),
+            "{refused:?}"
+        );
+        assert!(refused.cure.contains("run tiermark outside of that control group"), "{refused:?}");
+        // Where the machine has less, or the group has no limit, it is the machine's.
+        for unlimited in [root("0::/a\n", "max\n"), root("0::/a\n", "9999999999\n"), root("0::/\n", "307200\n")] {
+            assert_eq!(asked(&unlimited, 976 << 10), Ok(()));
+            assert!(!asked(&unlimited, 977 << 10).unwrap_err().why.contains("limit"));
+        }
     }
 }

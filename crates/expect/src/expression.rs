@@ -244,8 +244,15 @@ const KINDS: [(Powers, CheckUnit, &str); 7] = [
 
 /// The unit of both sides.
 pub(crate) fn common_unit<N: Measured>(left: &Side<N>, right: &Side<N>) -> Result<CheckUnit, Note> {
-    let (left, right) = (left.powers(), right.powers());
     let kind = |powers: Powers| KINDS.iter().find(|(of, ..)| *of == powers);
+    let (zeros, mut left, mut right) = ([left.is_zero(), right.is_zero()], left.powers(), right.powers());
+    // Nothing is nothing in every unit; a text has no amount.
+    let is_amount = |powers: Powers| kind(powers).is_some_and(|(_, unit, _)| *unit != CheckUnit::Text);
+    match zeros {
+        [true, false] if is_amount(right) => left = right,
+        [false, true] if is_amount(left) => right = left,
+        _ => {}
+    }
     match kind(left).filter(|_| left == right) {
         Some((_, unit, _)) => Ok(*unit),
         None => {
@@ -256,6 +263,11 @@ pub(crate) fn common_unit<N: Measured>(left: &Side<N>, right: &Side<N>) -> Resul
 }
 
 impl<N: Measured> Side<N> {
+    /// Whether it is the number 0 without a unit.
+    fn is_zero(&self) -> bool {
+        matches!(self.first, Operand::Number(value, CheckUnit::Number) if value == 0.0) && self.rest.is_empty()
+    }
+
     fn powers(&self) -> Powers {
         let mut sum = self.first.powers();
         for (sign, operand) in &self.rest {
@@ -295,6 +307,8 @@ mod tests {
             ("read.dram.all >= 0.75 x peak", CheckUnit::BytesPerSecond),
             ("latency.dram.remote / latency.dram.local <= 2.2", CheckUnit::Number),
             ("edac.corrected <= 0", CheckUnit::Number),
+            ("read.dram.all > 0", CheckUnit::BytesPerSecond),
+            ("0 < latency.dram", CheckUnit::Ns),
             ("dimms.speed >= rated", CheckUnit::TransfersPerSecond),
             ("latency.l3 ≤ 20 ns", CheckUnit::Ns),
             ("120 ns > latency.dram", CheckUnit::Ns),
@@ -321,6 +335,8 @@ mod tests {
         assert_eq!(fault("latency.dram 2 <= 3"), (codes::operator_expected, Some(14)));
         assert_eq!(fault("1 <= edac.corrected <= 3"), (codes::comparison_twice, Some(21)));
         assert_eq!(fault("latency.dram <= 120"), (codes::units_differ, None));
+        assert_eq!(fault("latency.dram x read.dram.all > 0"), (codes::units_differ, None));
+        assert_eq!(fault("kernel == 0"), (codes::units_differ, None));
         assert_eq!(fault("latency.dram x read.dram.all <= 120 ns"), (codes::units_differ, None));
         assert_eq!(fault("latency.dram = 3 ns"), (codes::operator_expected, Some(14)));
         assert_eq!(fault("kernel <= \"6.8\""), (codes::text_not_calculated, None));

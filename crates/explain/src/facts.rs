@@ -78,6 +78,9 @@ facts! {
     Lost = "lost", Number, "servers were given up";
     Achieved = "achieved", Share, "of the requests due were answered in time";
     Held = "held", Share, "of the requests were delayed by the server";
+    Hits = "hits", Share, "of the GETs found their key";
+    Quota = "quota", Number, "cpus allowed by the control group";
+    Throttled = "throttled", Number, "times that the kernel stopped the control group for its cpu quota";
     Misses = "misses", Share, "of the GETs found no key";
     Errors = "errors", Share, "of the requests were refused or never answered";
 }

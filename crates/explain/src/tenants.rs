@@ -1,7 +1,7 @@
 //! Scenes of runs of `capacity` and of `load`: what limited the tenants, and what the client saw of the servers.
 
 use tiermark_model::capacity::{
-    Capacity, Case, Ended, Evidence, OTHERS_DECIDE, Outcome, Resource, TrialRecord, tenants as counted,
+    Capacity, Case, Ended, Evidence, LimitOf, OTHERS_DECIDE, Outcome, Resource, tenants as counted,
 };
 use tiermark_model::load::{LoadLoop, LoadRun};
 use tiermark_model::messages::capacity::codes::others_busy;
@@ -19,26 +19,13 @@ const MOST: usize = 256;
 /// A scene for each search of a capacity run: the trial that shows its end.
 pub(crate) fn of_capacity(run: &Capacity) -> Vec<Scene> {
     let beside = run.warnings.iter().find(|warning| [others_busy, busy].contains(&warning.code));
-    let programs = beside.and_then(|warning| warning.data.get("programs")?.as_str()).unwrap_or_default();
-    run.cases.iter().take(MOST).filter_map(|case| of_case(case, programs)).collect()
+    let of = |key: &str| beside.and_then(|warning| warning.data.get(key)?.as_str());
+    let (programs, since) = (of("programs").unwrap_or_default(), of("since").unwrap_or("over the whole run"));
+    run.cases.iter().take(MOST).filter_map(|case| of_case(case, programs, since)).collect()
 }
 
-/// The trial that shows what ended a search. Of the trials of more tenants than fit: the one with the resource that ran
-/// out, else the failure of the fewest tenants, else an unclear trial of the fewest. Without one of these nothing ended
-/// the search, and its pass of the most tenants shows that. Failures of tenants that fit were outvoted by passes.
-fn telling(case: &Case) -> Option<&TrialRecord> {
-    let fit = case.answer.fits();
-    let last = || case.trials.iter().rev();
-    let beyond = || last().filter(|trial| trial.tenants > fit);
-    let of_end = case.ended_by.as_ref().and_then(|_| beyond().find(|trial| trial.ended_by == case.ended_by));
-    let fewest = |outcome| beyond().filter(|trial| trial.outcome == outcome).min_by_key(|trial| trial.tenants);
-    // Of equals max_by_key returns the last.
-    let passed = || case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
-    of_end.or_else(|| fewest(Outcome::Fail)).or_else(|| fewest(Outcome::Unclear)).or_else(passed)
-}
-
-fn of_case(case: &Case, programs: &str) -> Option<Scene> {
-    let trial = telling(case)?;
+fn of_case(case: &Case, programs: &str, since: &str) -> Option<Scene> {
+    let trial = case.telling()?;
     let others = trial.evidence.as_ref().and_then(Evidence::others_cpu);
     let is_others = others.is_some_and(|share| share >= OTHERS_DECIDE);
     let is_one_of = |by: &Ended, codes: &[Code]| codes.contains(&by.why.code);
@@ -55,30 +42,42 @@ fn of_case(case: &Case, programs: &str) -> Option<Scene> {
         Some((Resource::Cpu, _)) => "cpu",
         Some((Resource::Link, _)) => "link",
         Some((Resource::Client, _)) => "client",
+        Some((Resource::Quota, _)) => "quota",
+        Some((Resource::Maxmemory, _)) => "keys",
         None => match trial.outcome {
-            Outcome::Fail => "unknown",
+            Outcome::Fail => match trial.missed().map(|missed| missed.of) {
+                // Of a document before a missed hit rate named what ran out.
+                Some(LimitOf::HitRate) => "keys",
+                Some(LimitOf::Time | LimitOf::Rate) => "level",
+                None => "unknown",
+            },
             Outcome::Unclear => "unclear",
             Outcome::Pass => "none",
         },
     };
     let mut place = format!("{}, {}, {}", case.tier, case.load, counted(trial.tenants));
-    if trial.outcome == Outcome::Unclear {
+    if trial.outcome != Outcome::Pass && (trial.outcome == Outcome::Unclear || case.ended_by.is_none()) {
         place.push_str(&format!(" ({})", trial.reason()));
     }
+    // Neither a quota nor keys that were evicted are of other programs.
+    let is_known = ["quota", "keys"].contains(&limit);
     let is_of_server = case.ended_by.as_ref().is_none_or(|by| by.resource.is_of_server());
-    if (is_others || !is_of_server) && !programs.is_empty() {
-        place.push_str(&format!(" (busiest over the whole run: {programs})"));
+    if (is_others || !is_of_server) && !is_known && !programs.is_empty() {
+        place.push_str(&format!(" (busiest {since}: {programs})"));
     }
     let scene = Scene::new(SceneKind::Tenants, Some(place)).word(LIMIT, limit);
     let mut facts = Facts { scene, rests_on: Confidence::Reported };
     facts.add(Fact::Kills, kills(trial.ended_by.as_ref().map(|by| &by.why), trial.evidence.as_ref()));
     if let Some(seen) = &trial.evidence {
         facts.of_system(seen);
-        facts.add(Fact::OthersCpu, others);
+        facts.add(Fact::OthersCpu, others.filter(|_| !is_known));
         facts.rests_on = Confidence::Measured;
         facts.add(Fact::LateSends, seen.late_sends);
         facts.add(Fact::LateAnswers, seen.late_answers);
         facts.add(Fact::ClientBusy, seen.client_cpu);
+        facts.add(Fact::Hits, seen.hit_share);
+        facts.add(Fact::Throttled, seen.quota.as_ref().map(|quota| quota.throttled as f64));
+        facts.add(Fact::Quota, seen.quota.as_ref().map(|quota| quota.cpus));
     }
     Some(facts.scene)
 }

@@ -58,7 +58,7 @@ fn run(case: Case) -> Capacity {
         cases: vec![case],
         cost: None,
         refused: Vec::new(),
-        warnings: vec![says::others_busy(0.4, "cc 0.8")],
+        warnings: vec![says::others_busy(0.4, "cc 0.8", "over the whole run")],
     }
 }
 
@@ -69,6 +69,49 @@ fn names(found: &Explanation) -> Vec<&str> {
 /// The numbers of what was found first.
 fn numbers_of(found: &Explanation) -> Vec<(&str, f64)> {
     found.found[0].numbers.iter().map(|number| (number.name.as_str(), number.value)).collect()
+}
+
+/// The reason of a trial in which one of six tenants missed a limit.
+fn missed(limit: &str, value: f64) -> tiermark_model::Note {
+    let of_one = trials::limit_decides(limit, value, value, value, "1", &trials::of_tenant(1));
+    trials::too_few_tenants(true, 1, 6, &of_one)
+}
+
+/// Requests are fast, and no counter shows a resource that ran out.
+#[test]
+fn a_missed_hit_rate_is_explained_by_the_keys_and_not_by_times() {
+    let seen = Evidence {
+        hit_share: Some(0.47),
+        cpu: Some(0.9),
+        tenants_cpu: Some(0.2),
+        client_share: Some(0.1),
+        ..Evidence::default()
+    };
+    let why = trials::keys_evicted(0.47, "hit rate > 60 %");
+    let mut case = ended(Resource::Maxmemory, why, Outcome::Fail, Some(seen));
+    case.trials[0].decided_by = missed("hit rate > 60 %", 0.47);
+    let mut older = case.clone();
+    older.ended_by = None;
+    older.trials[0].ended_by = None;
+    for case in [case, older] {
+        let found = explain_capacity("last", &run(case));
+        assert_eq!(names(&found), ["tenants-keys"], "{found:?}");
+        assert_eq!(numbers_of(&found), [("hits", 0.47)]);
+        assert!(!found.found[0].place.as_ref().unwrap().contains("busiest"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_cpu_quota_is_named_and_no_other_program() {
+    let quota = tiermark_model::capacity::QuotaUse { cpus: 0.4, file: "/cg/cpu.max".into(), throttled: 18 };
+    let seen = Evidence { late_sends: Some(0.7), client_cpu: Some(0.3), quota: Some(quota), ..Evidence::default() };
+    let seen = Evidence { cpu: Some(0.9), tenants_cpu: Some(0.1), client_share: Some(0.1), ..seen };
+    let why = trials::quota_enforced(0.4, "/cg/cpu.max", 18);
+    let found = explain_capacity("last", &run(ended(Resource::Quota, why, Outcome::Unclear, Some(seen))));
+    assert_eq!(names(&found), ["tenants-quota"], "{found:?}");
+    let place = found.found[0].place.as_ref().unwrap();
+    assert!(place.contains("/cg/cpu.max") && !place.contains("busiest"), "{place}");
+    assert!(numbers_of(&found).contains(&("throttled", 18.0)), "{found:?}");
 }
 
 #[test]
@@ -128,7 +171,13 @@ fn a_search_without_an_end_says_that_nothing_limited_it_and_a_failure_without_a_
     let mut case = ended(Resource::Cpu, trials::waited_for_cpu(0.6), Outcome::Fail, None);
     case.ended_by = None;
     case.trials[0].ended_by = None;
-    assert_eq!(names(&explain_capacity("last", &run(case.clone()))), ["tenants-level"]);
+    assert_eq!(names(&explain_capacity("last", &run(case.clone()))), ["tenants-failed"]);
+    case.trials[0].decided_by = missed("P99 < 5 ms", 6e6);
+    let found = explain_capacity("last", &run(case.clone()));
+    assert_eq!(names(&found), ["tenants-level"]);
+    assert!(
+        found.found[0].place.as_ref().unwrap().ends_with("6 tenants (1 of 6 tenants fails: P99 < 5 ms: 1 of tenant 1)")
+    );
     case.trials.remove(0);
     case.answer = Answer::AtLeast { tenants: 5 };
     let found = explain_capacity("last", &run(case.clone()));
@@ -179,12 +228,12 @@ fn a_failure_that_was_outvoted_is_not_what_limited_the_tenants() {
     let exactly = Answer::Exactly { tenants: 8, votes: Votes::default(), beyond: Votes::default() };
     let outvoted = [(4, Fail), (4, Pass), (4, Pass), (8, Pass)];
     for (answer, after, rule, tenants) in [
-        (exactly, &[(9, Fail), (9, Fail), (8, Pass), (8, Pass)][..], "tenants-level", "9 tenants"),
+        (exactly, &[(9, Fail), (9, Fail), (8, Pass), (8, Pass)][..], "tenants-failed", "9 tenants"),
         (Answer::AtLeast { tenants: 8 }, &[(8, Fail), (8, Pass), (8, Pass)], "tenants-not-limited", "8 tenants"),
     ] {
         let found = searched(answer, &[&outvoted, after].concat());
         assert_eq!(names(&found), [rule]);
-        assert!(found.found[0].place.as_deref().unwrap().ends_with(tenants), "{found:?}");
+        assert!(found.found[0].place.as_deref().unwrap().contains(&format!(", {tenants}")), "{found:?}");
     }
 }
 

@@ -66,6 +66,12 @@ pub fn own_group(root: &Root) -> Option<(String, String)> {
     Some((place.path, place.dirs.into_iter().next()?))
 }
 
+/// What control groups allow this process, on the running system or a captured one; `None` where none are mounted.
+#[must_use]
+pub fn own_limits(root: &Root) -> Option<Cgroup> {
+    read(&Reader::new(root)).cgroup
+}
+
 /// Reads the limits of this process from the hierarchies it is in.
 pub(crate) fn read(reader: &Reader<'_>) -> Limits {
     let mounts = mounts(reader);

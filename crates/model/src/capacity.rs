@@ -1,6 +1,7 @@
 //! How many tenants a server holds: the document of a capacity run, independent of how it is shown.
 
 mod answer;
+mod missed;
 mod points;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use crate::run::Tool;
 use crate::{Machine, Refusal};
 
 pub use answer::{Answer, Votes};
+pub use missed::{LimitOf, MissedLimit};
 pub use points::{CurvePoint, Setting, TenantTimes, WithOmitted};
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -282,6 +284,21 @@ pub struct Evidence {
     /// Share of the GETs that found their key: below 1 if servers evict keys. `None` without a GET, and in older documents.
     #[serde(default)]
     pub hit_share: Option<f64>,
+    /// The cpu quota of the control group that this program was started in; `None` without one, and in older documents.
+    #[serde(default)]
+    pub quota: Option<QuotaUse>,
+}
+
+/// A cpu quota, and how often the kernel enforced it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuotaUse {
+    /// Cpus that it allows: 0.4 is 40 ms every 100 ms.
+    pub cpus: f64,
+    /// The file that sets it.
+    pub file: String,
+    /// Periods during the measurement in which the kernel stopped the group (`nr_throttled`).
+    pub throttled: u64,
 }
 
 /// Share of the cpus' time from which on other programs, and not the tenants, are why cpus ran out. The kernel's work for
@@ -322,6 +339,10 @@ pub enum Resource {
     Link,
     /// The load generator: its numbers are not the server's.
     Client,
+    /// `maxmemory` of the servers: they evict keys that do not fit, and GETs miss them.
+    Maxmemory,
+    /// The cpu quota of the control group that this program was started in.
+    Quota,
     /// Cpus that other programs used: what tenants miss beside them is not the server's limit.
     Others,
 }
@@ -330,7 +351,7 @@ impl Resource {
     /// Whether its end is the limit of the server, and not of what measures it or runs beside it.
     #[must_use]
     pub fn is_of_server(self) -> bool {
-        !matches!(self, Self::Client | Self::Others)
+        !matches!(self, Self::Client | Self::Quota | Self::Others)
     }
 }
 
@@ -341,6 +362,8 @@ impl fmt::Display for Resource {
             Self::Cpu => "cpu",
             Self::Link => "link",
             Self::Client => "client",
+            Self::Maxmemory => "maxmemory",
+            Self::Quota => "cpu quota",
             Self::Others => "other programs",
         })
     }

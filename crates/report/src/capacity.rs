@@ -132,6 +132,11 @@ fn explained(case: &Case) -> Page {
     if let Some(ended) = &case.ended_by {
         out += paragraph("  ", format!("ended by {}: {}", ended.resource, ended.why), Ink::Plain);
     }
+    // A single number of tenants says it above.
+    let is_said = matches!(case.answer, Answer::Fixed { .. });
+    if let Some(trial) = case.telling().filter(|trial| trial.missed().is_some() && !is_said) {
+        out += paragraph("  ", format!("missed: {}", trial.decided_by), Ink::Plain);
+    }
     // The last trial of the most tenants within the level: the resources that it used.
     let most = case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
     if let Some((trial, said)) = most.and_then(|trial| Some((trial, said(trial)?))) {

@@ -22,7 +22,8 @@ const SERVICE: Measure = ("request.service", "ns", "tiermark_request_service_sec
 const RATE: Measure = ("request.rate", "per_second", "tiermark_request_rate_per_second", 1.0);
 /// Requests answered over requests due.
 const ANSWERED: Measure = ("request.answered", "ratio", "tiermark_request_answered_ratio", 1.0);
-
+/// GETs that found their key over all GETs.
+const HITS: Measure = ("request.hits", "ratio", "tiermark_request_hits_ratio", 1.0);
 /// Requests sent late over requests due.
 const LATE: Measure = ("request.late", "ratio", "tiermark_request_late_ratio", 1.0);
 /// Shares of the cpus' time that were used: by all, and by whom.
@@ -183,7 +184,8 @@ const PERCENTILES: [Percentile; 6] = [
 type Seen = (Measure, fn(&Evidence) -> Option<f64>);
 
 /// Those that rows have.
-const SEEN: [Seen; 5] = [
+const SEEN: [Seen; 6] = [
+    (HITS, |seen| seen.hit_share),
     (LATE, |seen| seen.late_sends),
     (CPUS, |seen| seen.cpu),
     (CPUS_OF_TENANTS, |seen| seen.tenants_cpu),
@@ -252,9 +254,12 @@ fn of_number(number: &Number<'_>, trials: &[TrialRecord], search: usize, labels:
         .iter()
         .map(|(statistic, of)| row(RESPONSE, middle(*of), labels.clone().text(Labels::STATISTIC, statistic)));
     let is_shown = |trial: &&TrialRecord| number.results().iter().any(|point| point.trial == trial.number);
-    let rate = median(trials.iter().filter(is_shown).filter_map(rate).collect());
-    let others = [(RATE, rate), (ANSWERED, middle(|point| point.achieved))];
-    percentiles.chain(others.map(|(measure, value)| row(measure, value, labels.clone()))).collect()
+    let of_trials =
+        |of: fn(&TrialRecord) -> Option<f64>| median(trials.iter().filter(is_shown).filter_map(of).collect());
+    let mut others = vec![(RATE, of_trials(rate)), (ANSWERED, middle(|point| point.achieved))];
+    let hits = of_trials(|trial| trial.evidence.as_ref()?.hit_share);
+    others.extend(hits.map(|share| (HITS, Some(share))));
+    percentiles.chain(others.into_iter().map(|(measure, value)| row(measure, value, labels.clone()))).collect()
 }
 
 /// Answers a second in a trial.
@@ -345,8 +350,14 @@ fn of_tenant(seen: &LoadTenant, run: &LoadRun, labels: &Labels) -> Vec<Row> {
     rows.push(row(RATE, Some(seen.requests_per_second), labels.clone()));
     let is_due = run.workload.pacing != LoadLoop::Closed;
     rows.extend(seen.achieved_share.filter(|_| is_due).map(|share| row(ANSWERED, Some(share), labels.clone())));
+    rows.extend(hits(seen).map(|share| row(HITS, Some(share), labels.clone())));
     rows.extend(seen.late_share().filter(|_| is_due).map(|share| row(LATE, Some(share), labels.clone())));
     rows
+}
+
+/// The share of the GETs of a load that found their key; `None` without a GET.
+fn hits(seen: &LoadTenant) -> Option<f64> {
+    (seen.gets > 0).then(|| seen.gets.saturating_sub(seen.misses) as f64 / seen.gets as f64)
 }
 
 /// Whether a client came late so often that it changed the times.

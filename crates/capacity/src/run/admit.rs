@@ -90,7 +90,7 @@ fn client_bytes(scenario: &Scenario, client: &ClientSetup) -> u64 {
 pub(super) fn memory(scenario: &Scenario, client: &ClientSetup, root: &Root) -> Result<(), Refusal> {
     let wanted = scenario.dram_budget.0.saturating_add(client_bytes(scenario, client));
     let floor = scenario.limits.memory_floor.0;
-    leave_floor(root, wanted, floor, |available| memory_short(Bytes(wanted), available, Bytes(floor)))
+    leave_floor(root, wanted, floor, |available, limit| memory_short(Bytes(wanted), available, limit, Bytes(floor)))
 }
 
 /// Whether the machine has memory for a scenario's tenants and client; servers elsewhere need none.

@@ -181,8 +181,8 @@ pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<
 /// Refuses compressed memory where its pool could use up the machine's. Of the budget it is all the same, but how far values compress is known only
 /// when it is there, and it may grow for a second before the next look at it.
 fn leave_floor_for_pool(kind: &str, wanted: &TierSizes, root: &Root) -> Result<(), Refusal> {
-    leave_floor(root, wanted.most_compressed(), wanted.floor, |available| {
-        messages::pool_memory_short(kind, Bytes(wanted.dram), available, Bytes(wanted.floor))
+    leave_floor(root, wanted.most_compressed(), wanted.floor, |available, limit| {
+        messages::pool_memory_short(kind, Bytes(wanted.dram), available, limit, Bytes(wanted.floor))
     })
 }
 

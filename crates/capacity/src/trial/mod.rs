@@ -213,7 +213,7 @@ impl TrialRunner<'_> {
         seen: &Measurements,
         evidence: Evidence,
     ) -> TrialResult {
-        let ran_out = ended_by(&seen::signs(&evidence, &self.scenario.level));
+        let ran_out = ended_by(&seen::signs(&evidence, &self.scenario.level, judged.as_ref()));
         let trouble = seen.trouble();
         let abort = abort.filter(|abort| decides(abort, trouble.as_ref(), judged.as_ref()));
         let ended_early = abort.is_some() || judged.is_none();

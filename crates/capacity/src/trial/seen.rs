@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use tiermark_load::{Latencies, Outcome as Loaded, TenantResult};
-use tiermark_machine::Root;
-use tiermark_model::Note;
-use tiermark_model::capacity::{CurvePoint, Evidence, Outcome};
+use tiermark_machine::{Root, own_limits};
+use tiermark_model::capacity::{CurvePoint, Evidence, MissedLimit, Outcome, QuotaUse};
 use tiermark_model::messages::trials as says;
+use tiermark_model::{Cgroup, Note};
 
 use super::Footprint;
 use crate::backend::{Backend, Counted};
@@ -26,6 +26,8 @@ pub(super) struct SystemState {
     /// Bytes of compressed memory that no group counts.
     pool: Option<u64>,
     oom_kills: Option<u64>,
+    /// What the control group that this program was started in allows.
+    own: Option<Cgroup>,
 }
 
 impl SystemState {
@@ -40,6 +42,7 @@ impl SystemState {
             pool: group.as_ref().and_then(|group| active.pools.bytes(root, group).ok().flatten()),
             group,
             oom_kills: counted.as_ref().and_then(|counted| kills(counted, read)),
+            own: own_limits(root),
         }
     }
 
@@ -63,6 +66,13 @@ impl SystemState {
         let cpus = us.and_then(|(now, then)| Some(now.checked_sub(then)? as f64 / 1e6 / seconds));
         Some(Footprint { bytes: held.max(group.peak.unwrap_or(0)), cpus: cpus.filter(|cpus| *cpus > 0.0) })
     }
+}
+
+/// The cpu quota of this program's group, and how often the kernel enforced it between two moments.
+fn quota(before: Option<&Cgroup>, after: Option<&Cgroup>) -> Option<QuotaUse> {
+    let after = after?;
+    let throttled = after.cpu_throttled?.checked_sub(before?.cpu_throttled?)?;
+    Some(QuotaUse { cpus: after.cpu_quota?, file: after.files.quota.clone()?, throttled })
 }
 
 fn kills(counted: &Counted, read: impl Fn(&GroupPaths) -> Option<Group>) -> Option<u64> {
@@ -240,6 +250,7 @@ impl Measurements {
             direct_reclaims: host.direct_reclaims,
             oom_kills: after.oom_kills,
             hit_share: share(gets.saturating_sub(misses) as f64, gets),
+            quota: quota(before.own.as_ref(), after.own.as_ref()),
         }
     }
 }
@@ -258,9 +269,12 @@ fn trouble(tenants: &[TenantResult], evicts: bool) -> Option<Note> {
     })
 }
 
-/// What resources say of themselves, from the evidence, where this level is to be kept.
-pub(super) fn signs(evidence: &Evidence, level: &Level) -> Signs {
+/// What resources say of themselves, from the evidence, where this level is to be kept; `judged` is whether it was.
+pub(super) fn signs(evidence: &Evidence, level: &Level, judged: Option<&Judgement>) -> Signs {
+    let failed = judged.filter(|judged| judged.outcome == Outcome::Fail);
     Signs {
+        missed: failed.and_then(|judged| MissedLimit::in_reason(&judged.decided_by)),
+        quota: evidence.quota.clone(),
         late_sends: evidence.late_sends,
         late_answers: evidence.late_answers,
         late_of_average: evidence.late_mean_ns.zip(level.tightest(|of| of == Quantity::Average)),

@@ -64,7 +64,9 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     // Where servers are elsewhere, no trial shows what other programs used of the client's machine.
     let is_client_alone = saved.begun.scenario.backend == Backend::External;
     warnings.extend(watch.iter().filter(|_| is_client_alone).flat_map(Watch::warnings));
-    let mut document = Capacity { health, ..result::document(&saved, about, warnings, &programs) };
+    // The parts of a run before that had other programs beside them.
+    let since = if args.resume.is_some() { "since the run was resumed" } else { "over the whole run" };
+    let mut document = Capacity { health, ..result::document(&saved, about, warnings, (&programs, since)) };
     if let Some(prices) = prices {
         document.cost =
             Some(result::costs(&prices, &document.cases, saved.begun.started.get(..DAY).unwrap_or_default()));

@@ -79,13 +79,13 @@ messages! {
         },
         "stop that work or wait until it ends, or run anyway with --force; `tiermark doctor` shows what is running";
 
-    /// Other programs beside the tenants.
-    Warning others_busy(share: f64, programs: &str):
+    /// Other programs beside the tenants, and the time in which these programs were seen.
+    Warning others_busy(share: f64, programs: &str, since: &str):
         {
             let percent = share * 100.0;
             format!("other programs, and the kernel for them, used up to {percent:.0} % of the cpus' time during a trial")
         },
-        { if programs.is_empty() { String::new() } else { format!("cpus busy over the whole run: {programs}") } },
+        { if programs.is_empty() { String::new() } else { format!("cpus busy {since}: {programs}") } },
         "measure on a quiet machine";
 
     /// Requests that the client sent after they were due.
@@ -100,6 +100,20 @@ messages! {
     /// The error that ended a run with some results.
     Warning ended(refusal: &str):
         "{refusal}", "", "";
+
+    /// A cpu quota of the control group that the program was started in; `throttled` is the most that a trial saw of it.
+    Warning cpu_quota(cpus: f64, file: &str, throttled: Option<u64>):
+        "the cgroup allows {cpus} cpus ({file})",
+        {
+            match throttled.filter(|times| *times > 0) {
+                Some(times) => {
+                    let times = crate::count_of(times, "time");
+                    format!("the kernel stopped it up to {times} in a trial, which delays requests and answers")
+                }
+                None => "what it runs may wait for cpus, which delays requests and answers".to_owned(),
+            }
+        },
+        "run tiermark outside of that control group, or raise its quota";
 
     /// A client whose memory the kernel may swap out.
     Warning client_not_locked(error: &str):

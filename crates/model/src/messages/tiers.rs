@@ -5,21 +5,37 @@ use crate::Bytes;
 
 const ROOT: &str = "run as root, outside of a container";
 const SMALLER_BUDGET: &str = "choose a smaller --dram-budget, or end other programs";
+const OUTSIDE_GROUP: &str = "choose a smaller --dram-budget, or run tiermark outside of that control group";
 const SMALLER_FLOOR: &str = "choose another node, or a smaller --memory-floor";
 const ANOTHER_DEVICE: &str = "name a device that is not in use";
 const DISK: &str = "name a directory on a disk with ext4 or XFS";
 
+/// Where a limit of the control group, and not the machine, leaves so little: the file that sets it.
+fn below(limit: Option<&str>) -> String {
+    limit.map_or_else(String::new, |file| format!(" below the limit of this program's control group ({file})"))
+}
+
+/// The cure of a budget that is too large for the machine, or for a control group.
+fn budget(limit: Option<&str>) -> &'static str {
+    if limit.is_some() { OUTSIDE_GROUP } else { SMALLER_BUDGET }
+}
+
 messages! {
     /// Too little memory for the tenants.
-    Refusal memory_short(wanted: Bytes, available: Bytes, floor: Bytes):
-        "tenants in {wanted} of memory", "{available} are available, of which {floor} must stay free (memory-floor)", { SMALLER_BUDGET };
+    Refusal memory_short(wanted: Bytes, available: Bytes, limit: Option<&str>, floor: Bytes):
+        "tenants in {wanted} of memory",
+        { format!("{available} are available{}, of which {floor} must stay free (memory-floor)", below(limit)) },
+        { budget(limit) };
 
     /// Too little memory for the tenants and compressed memory.
-    Refusal pool_memory_short(tier: &str, dram: Bytes, available: Bytes, floor: Bytes):
+    Refusal pool_memory_short(tier: &str, dram: Bytes, available: Bytes, limit: Option<&str>, floor: Bytes):
         "the tier {tier}",
-        "tenants take {dram} of DRAM, and compressed memory may take as much beside it for a moment; {available} are available, of which \
-         {floor} must stay free (memory-floor)",
-        { SMALLER_BUDGET };
+        {
+            let below = below(limit);
+            format!("tenants take {dram} of DRAM, and compressed memory may take as much beside it for a moment; {available} are \
+                     available{below}, of which {floor} must stay free (memory-floor)")
+        },
+        { budget(limit) };
 
     /// Available memory that cannot be read.
     Refusal memory_unreadable(error: &str):

@@ -149,6 +149,21 @@ messages! {
     Note others_took_cpus(busy: f64, others: f64):
         { format!("other programs used {} of the cpus' time; cpus were busy {} of the time", percent(others), percent(busy)) };
 
+    /// A cpu quota of the group that the client, and servers with it, are in.
+    Note quota_enforced(cpus: f64, file: &str, throttled: u64):
+        {
+            let times = crate::count_of(throttled, "time");
+            format!("the cgroup allows {cpus} cpus ({file}), and the kernel stopped it {times} for that")
+        };
+
+    /// Keys that servers evicted, with the hit rate that the level asks for.
+    Note keys_evicted(share: f64, limit: &str):
+        {
+            // What is below a promise is not shown as that.
+            let share = (share * 1e3 + 1e-6).floor() / 10.0;
+            format!("{share:.1} % of GETs found their key ({limit}): keys do not fit maxmemory")
+        };
+
     /// Counters without which no guard sees anything.
     Note guard_blind(error: &str): "the counters that guard a trial cannot be read: {error}";
 

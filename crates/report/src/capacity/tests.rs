@@ -427,3 +427,27 @@ fn the_axis_of_long_times_is_in_milliseconds_or_seconds() {
         assert!(labels.clone().all(|label| label.parse::<f64>().is_ok_and(|value| value < 1e5)), "{shown}");
     }
 }
+
+/// Only the trials of `-v` and the progress had it: the report itself named no limit.
+#[test]
+fn the_limit_that_was_missed_is_a_line_of_its_search() {
+    use tiermark_model::messages::trials;
+    let mut run = run();
+    let case = &mut run.cases[0];
+    let of_one = trials::limit_decides("hit rate > 60 %", 0.47, 0.47, 0.47, "47.00 %", &trials::of_tenant(1));
+    for trial in case.trials.iter_mut().filter(|trial| trial.tenants == 6) {
+        trial.decided_by = trials::too_few_tenants(true, 6, 6, &of_one);
+    }
+    let text = terminal(&capacity(&run, &Style::default()), &Style::default());
+    assert!(text.contains("  missed: 6 of 6 tenants fail: hit rate > 60 %: 47.00 % of tenant 1\n"), "{text}");
+    case_answer_fixed(&mut run);
+    let text = terminal(&capacity(&run, &Style::default()), &Style::default());
+    assert_eq!(text.matches("hit rate > 60 %").count(), 1, "{text}");
+}
+
+/// A run of one number of tenants, whose last trial is the line of the search.
+fn case_answer_fixed(run: &mut Capacity) {
+    let case = &mut run.cases[0];
+    case.answer = Answer::Fixed { tenants: 6, outcome: Outcome::Fail };
+    case.trials.truncate(4);
+}

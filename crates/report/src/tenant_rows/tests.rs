@@ -86,6 +86,26 @@ fn a_search_has_its_tenants_and_each_trial() {
 }
 
 #[test]
+fn the_share_of_gets_that_found_their_key_is_a_number_of_each_kind_of_run() {
+    let mut run: Capacity = seed("capacity.json");
+    for trial in run.cases.iter_mut().flat_map(|case| &mut case.trials) {
+        trial.evidence.get_or_insert_default().hit_share = Some(0.47);
+    }
+    let hits = |rows: &TenantRows<'_>| -> Vec<Value> {
+        objects(rows).into_iter().filter(|row| row["metric"] == "request.hits").collect()
+    };
+    let rows = TenantRows::of_capacity(&run);
+    let of_trials = run.cases.iter().map(|case| case.trials.len()).sum::<usize>();
+    assert!(hits(&rows).iter().all(|row| row["value"] == 0.47 && row["unit"] == "ratio"));
+    assert!(hits(&rows).iter().any(|row| row["step"] == "search") && hits(&rows).len() > of_trials);
+    assert!(rows.openmetrics().contains("tiermark_request_hits_ratio{"), "{}", rows.openmetrics());
+    let mut load: LoadRun = seed("load.json");
+    let part = load.measured.as_mut().unwrap();
+    (part.all.gets, part.all.misses) = (200, 50);
+    assert_eq!(hits(&TenantRows::of_load(&load))[0]["value"], 0.75);
+}
+
+#[test]
 fn gauges_have_one_series_for_each_tier() {
     let run: Capacity = seed("capacity.json");
     let text = TenantRows::of_capacity(&run).openmetrics();

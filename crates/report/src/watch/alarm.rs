@@ -22,7 +22,7 @@ pub fn watch_alert_value(alert: &WatchAlert) -> Option<String> {
     let shown = |value: f64| match alert.unit {
         CheckUnit::Ns if value >= 1e9 => format!("{:.1} s", value / 1e9),
         CheckUnit::Ns => format!("{} ns", format_ns(value)),
-        CheckUnit::BytesPerSecond => format!("{} GB/s", format_gbs(value)),
+        CheckUnit::BytesPerSecond => rate(value),
         CheckUnit::TransfersPerSecond => format!("{:.0} MT/s", value / 1e6),
         CheckUnit::Bytes => Bytes(value as u64).to_string(),
         CheckUnit::Hz => format!("{:.2} GHz", value / 1e9),
@@ -31,6 +31,16 @@ pub fn watch_alert_value(alert: &WatchAlert) -> Option<String> {
     };
     let value = shown(alert.value?);
     Some(alert.limit.map_or_else(|| value.clone(), |limit| format!("{value}, limit {}", shown(limit))))
+}
+
+/// A rate in the unit of its size: swapping that raises an alarm may be a thousandth of what memory carries.
+fn rate(bytes_per_second: f64) -> String {
+    let units = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "KB/s")];
+    match units.into_iter().find(|(of, _)| bytes_per_second.abs() >= *of) {
+        // The digits of `format_gbs` are those of the number in front of the unit.
+        Some((of, unit)) => format!("{} {unit}", format_gbs(bytes_per_second / of * 1e9)),
+        None => format!("{bytes_per_second:.0} B/s"),
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +69,11 @@ mod tests {
         assert_eq!(shown("vm.faults > 5", CheckUnit::Number, 12_500.0), "12.5K");
         assert_eq!(shown("a", CheckUnit::Bytes, 3.0 * (1u64 << 30) as f64), "3 GiB");
         assert_eq!(shown("a", CheckUnit::BytesPerSecond, 12.5e9), "12.5 GB/s");
+        // Swapping: 0.01 GB/s and a limit of 0.00 GB/s say nothing.
+        assert_eq!(shown("a", CheckUnit::BytesPerSecond, 7.25e6), "7.25 MB/s");
+        assert_eq!(shown("a", CheckUnit::BytesPerSecond, 1e6), "1.00 MB/s");
+        assert_eq!(shown("a", CheckUnit::BytesPerSecond, 4096.0), "4.10 KB/s");
+        assert_eq!(shown("a", CheckUnit::BytesPerSecond, 0.0), "0 B/s");
         assert_eq!(shown("seconds > 2 s", CheckUnit::Ns, 2.5e9), "2.5 s");
     }
 }

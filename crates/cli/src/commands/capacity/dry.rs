@@ -2,6 +2,7 @@
 
 use tiermark_capacity::estimate::{TimeRange, spoken};
 use tiermark_capacity::offer::{Offer, offers};
+use tiermark_capacity::result::quota_of;
 use tiermark_capacity::run::{Admission, has_memory, intended};
 use tiermark_capacity::saved::{Pending, RunSetup};
 use tiermark_capacity::scenario::{Backend, Scenario, SearchCase, Tier};
@@ -9,7 +10,7 @@ use tiermark_capacity::tier::check;
 use tiermark_machine::Root;
 use tiermark_model::capacity::tenants;
 use tiermark_model::messages::tiers::codes;
-use tiermark_model::{Bytes, Exit, Note, Refusal};
+use tiermark_model::{Bytes, Cgroup, Exit, Note, Refusal};
 use tiermark_undo::pending;
 
 use super::asked::{asked, client, programs, setup};
@@ -31,7 +32,10 @@ pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
         ("Changes, noted in the journal and taken back at the end:".to_owned(), intended(&scenario, zswap)),
         ("How the run works:".to_owned(), how(args, &scenario, &setup)),
-        ("On this machine, in its present state:".to_owned(), here(&scenario, &checks.admission, busy.as_ref())),
+        (
+            "On this machine, in its present state:".to_owned(),
+            here(&scenario, &checks.admission, busy.as_ref(), machine.system.cgroup.as_ref()),
+        ),
     ];
     let offered = offered(&scenario, &setup, &checks.admission, all);
     if !offered.is_empty() {
@@ -167,7 +171,7 @@ fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
 }
 
 /// Which parts of it this machine can run; `busy` is why no run may begin beside the work of others at this moment.
-fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>) -> Vec<String> {
+fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>, own: Option<&Cgroup>) -> Vec<String> {
     let mut lines: Vec<String> = admission
         .refused
         .iter()
@@ -176,8 +180,10 @@ fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>) -> V
     lines.extend(
         busy.map(|refusal| format!("at this moment the run is refused: {} (--force begins anyway)", refusal.why)),
     );
+    let is_refused = !lines.is_empty();
+    lines.extend(own.and_then(|group| quota_of(group, None)).map(|warning| warning.text));
     if scenario.backend == Backend::External {
-        if lines.is_empty() {
+        if !is_refused {
             lines.push("the run is possible, as far as can be checked in advance".to_owned());
         }
         return lines;
@@ -207,6 +213,7 @@ fn here(scenario: &Scenario, admission: &Admission, busy: Option<&Refusal>) -> V
 #[cfg(test)]
 mod tests {
     use tiermark_capacity::scenario::built_in;
+    use tiermark_model::LimitFiles;
     use tiermark_model::messages::capacity::machine_busy;
 
     use super::*;
@@ -217,14 +224,19 @@ mod tests {
         let busy = machine_busy(1.8, 2, "cc 1.7");
         for backend in [Backend::Process, Backend::External] {
             scenario.backend = backend;
-            let lines = here(&scenario, &Admission::default(), Some(&busy)).join("\n");
+            let lines = here(&scenario, &Admission::default(), Some(&busy), None).join("\n");
             assert!(
                 lines.contains("at this moment the run is refused: other work keeps 1.8 of 2 cpus busy: cc 1.7"),
                 "{lines}"
             );
             assert!(lines.contains("--force") && !lines.contains("the run is possible"), "{lines}");
-            let idle = here(&scenario, &Admission::default(), None).join("\n");
+            let idle = here(&scenario, &Admission::default(), None, None).join("\n");
             assert!(!idle.contains("refused"), "{idle}");
+            let files = LimitFiles { quota: Some("/cg/cpu.max".into()), ..LimitFiles::default() };
+            let group = Cgroup { cpu_quota: Some(0.4), files, ..Cgroup::default() };
+            let limited = here(&scenario, &Admission::default(), None, Some(&group)).join("\n");
+            assert!(limited.contains("the cgroup allows 0.4 cpus (/cg/cpu.max)"), "{limited}");
+            assert_eq!(limited.contains("the run is possible"), idle.contains("the run is possible"), "{limited}");
         }
     }
 }
