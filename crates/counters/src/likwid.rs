@@ -383,7 +383,7 @@ fn some_count(metrics: &BTreeMap<String, Vec<f64>>, threads: Option<&[Option<u32
     let counts = |thread: &usize| {
         let volume =
             |name: &&str| metrics.get(*name).and_then(|values| values.get(*thread)).is_some_and(|gb| *gb > 0.0);
-        [READ, WRITE, BOTH].iter().any(|name| volume(&name))
+        [READ, WRITE, BOTH].iter().any(|name| volume(name))
     };
     let some = (0..all).filter(counts).count();
     (some < all).then_some((some, all))
