@@ -381,9 +381,8 @@ fn sockets_of(names: &[&str], sockets: &BTreeMap<u32, u32>) -> Vec<Option<u32>> 
 fn some_count(metrics: &BTreeMap<String, Vec<f64>>, threads: Option<&[Option<u32>]>) -> Option<(usize, usize)> {
     let all = threads.filter(|threads| threads.iter().any(Option::is_none))?.len();
     let counts = |thread: &usize| {
-        let volume =
-            |name: &&str| metrics.get(*name).and_then(|values| values.get(*thread)).is_some_and(|gb| *gb > 0.0);
-        [READ, WRITE, BOTH].iter().any(volume)
+        let volume = |name: &str| metrics.get(name).and_then(|values| values.get(*thread)).is_some_and(|gb| *gb > 0.0);
+        [READ, WRITE, BOTH].into_iter().any(volume)
     };
     let some = (0..all).filter(counts).count();
     (some < all).then_some((some, all))

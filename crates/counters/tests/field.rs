@@ -316,7 +316,7 @@ fn a_channel_that_counts_more_than_any_is_impossible() {
 }
 
 /// The note with this code of a file with two sockets, whose System states these reads and writes.
-fn note_of(stated: &str, third: &str, code: tiermark_model::Code) -> Option<String> {
+fn note_of(stated: &str, third: &str, code: &tiermark_model::Code) -> Option<String> {
     let row = |second: u32, cells: &str| format!("2026-01-02,00:00:0{second}.000,{cells},{stated}\n");
     let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
     let head = ",,SKT0,SKT0,SKT0,SKT0,SKT1,SKT1,SKT1,SKT1,System,System,System\nDate,Time,Ch0Read,Ch0Write,Ch1Read,\
@@ -324,13 +324,13 @@ fn note_of(stated: &str, third: &str, code: tiermark_model::Code) -> Option<Stri
     let text = format!("{head}{}{}{}{}", row(1, busy), row(2, busy), row(3, third), row(4, busy));
     let mut file = PcmFile::new(text.as_bytes());
     file.read().unwrap();
-    file.notes().into_iter().find(|note| note.code == code).map(|note| note.text)
+    file.notes().into_iter().find(|note| note.code == *code).map(|note| note.text)
 }
 
 #[test]
 fn sums_of_a_file_that_its_parts_contradict_are_named() {
     let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
-    let said = |stated: &str| note_of(stated, busy, codes::sums_differ);
+    let said = |stated: &str| note_of(stated, busy, &codes::sums_differ);
     assert_eq!((said("20000,10000,30000"), said("20200,10100,30300")), (None, None));
     // A sum that is no number says nothing.
     assert_eq!((said("nan,nan,nan"), said("23000,-,33000")), (None, None));
@@ -347,7 +347,7 @@ fn sums_of_a_file_that_its_parts_contradict_are_named() {
 #[test]
 fn lines_without_counts_are_one_note_with_their_number() {
     let busy = "5000,2500,5000,2500,5000,2500,5000,2500";
-    let said = |third: &str| note_of("20000,10000,30000", third, codes::lines_skipped);
+    let said = |third: &str| note_of("20000,10000,30000", third, &codes::lines_skipped);
     assert_eq!(said(busy), None);
     let nan = said(&busy.replacen("5000", "nan", 1)).unwrap();
     assert!(nan.starts_with("1 line of pcm-memory without counts") && nan.contains("'SKT0 Ch0Read' is 'nan'"), "{nan}");
