@@ -99,8 +99,8 @@ mod tests {
         assert_ne!(mitigations(&machine), unknown);
         assert_eq!(
             mitigations(&machine),
-            "Mitigations, a part of every call: spectre_v2 (Retpolines; STIBP: disabled). Vulnerable, with a part of \
-one: spec_rstack_overflow (Safe RET, no microcode). Vulnerable, without one: spec_store_bypass. Not affected by 1 others"
+            "Mitigations, which add time to every call: spectre_v2 (Retpolines; STIBP: disabled). Partly mitigated: \
+spec_rstack_overflow (Safe RET, no microcode). Not mitigated: spec_store_bypass. Not affected by 1 others"
         );
     }
 

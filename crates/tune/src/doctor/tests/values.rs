@@ -71,6 +71,16 @@ fn a_part_of_a_mitigation_is_none_that_is_missing() {
     let said =
         "1 active; in part against spec_rstack_overflow (Safe RET, no microcode); none against spec_store_bypass";
     assert_eq!(examined(&files, None)["mitigations"].value, said);
+    // What stands behind other signs than a colon is the state of what the kernel does not use: booted with `mitigations=off`.
+    let off = [
+        "Vulnerable; SMT vulnerable",
+        "Vulnerable, IBPB: disabled, STIBP: disabled",
+        "KVM: Vulnerable",
+        "Not affected",
+    ];
+    let files: Vec<(&str, &str)> = paths.iter().map(String::as_str).zip(off).collect();
+    let said = &examined(&files, None)["mitigations"].value;
+    assert!(said.contains("none against") && !said.contains("in part"), "{said}");
 }
 
 #[test]
