@@ -238,7 +238,10 @@ mod tests {
         let hits = Signs { missed: missed(LimitOf::HitRate, "hit rate > 60 %", 0.4719), ..late.clone() };
         let ended = ended_by(&hits).unwrap();
         assert_eq!(ended.resource, Resource::Maxmemory);
-        assert_eq!(ended.why.text, "47.1 % of GETs found their key (hit rate > 60 %): keys do not fit maxmemory");
+        assert_eq!(
+            ended.why.text,
+            "47.1 % of GETs found their key (limit: hit rate > 60 %): not all keys fit into maxmemory, or the cache was still filling"
+        );
         let time = Signs { missed: missed(LimitOf::Time, "P99 < 5 ms", 6e6), ..late };
         assert_eq!(ended_by(&time).unwrap().resource, Resource::Client);
     }
@@ -249,7 +252,7 @@ mod tests {
         let late = Signs { late_sends: Some(0.3), quota: quota(18), ..Signs::default() };
         let ended = ended_by(&late).unwrap();
         assert!(!ended.resource.is_of_server(), "more cpus would show more of the server");
-        let text = "the cgroup allows 0.4 cpus (/cg/cpu.max), and the kernel stopped it 18 times for that";
+        let text = "the kernel stopped the cgroup 18 times, because it used up its quota of 0.4 cpus (/cg/cpu.max)";
         assert_eq!((ended.resource, ended.why.text.as_str()), (Resource::Quota, text));
         for (signs, resource) in [
             (Signs { quota: quota(0), ..late }, Some(Resource::Client)),

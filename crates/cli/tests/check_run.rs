@@ -75,6 +75,10 @@ fn what_the_survey_refuses_is_the_exit_code() {
     let wrong = user.run(&["check", "--run", "--simulate", SERVER, "--", "--no-such-option"]).expect(2).err;
     assert!(wrong.contains("behind --") && wrong.contains("--no-such-option"), "{wrong}");
     assert!(user.run(&["check", "last", "--run"]).expect(2).err.contains("--run"));
+    // A saved run has a machine of its own.
+    assert!(
+        user.run(&["check", "last", "--simulate", SERVER]).expect(2).err.contains("measure that machine with --run")
+    );
     assert!(user.run(&["check", "--", "--quick"]).expect(2).err.contains("--run"));
     // The judgement alone is printed, of a run that was measured.
     for other in ["--dry-run", "--json", "--json=-", "--jsonl", "--html=-", "--format=csv", "--help"] {

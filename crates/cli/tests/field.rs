@@ -358,7 +358,11 @@ fn doctor_has_the_right_answers() {
             "DAMON",
             "running, by /sys/module/damon_reclaim/parameters/enabled, /sys/module/damon_stat/parameters/enabled",
         ),
-        ("14-epyc", "memory channels", "7 of 8 channels filled: interleaving breaks; reads may lose a third"),
+        (
+            "14-epyc",
+            "memory channels",
+            "7 of 8 channels filled: accesses are not interleaved over all; reads may lose a third of their bandwidth",
+        ),
         ("14-epyc", "module speed", "3200 MT/s, as rated"),
         ("19b-gb10", "facts of the machine", "agree"),
     ] {

@@ -156,7 +156,7 @@ impl PcmServer {
             }
         }
         if snapshot.readings.is_empty() {
-            let why = "the page has none of the counts that it had first";
+            let why = "the page no longer has any of the counts that it had at the start";
             return Err(io::Error::new(ErrorKind::InvalidData, why));
         }
         // What was on the page first and is no more: a sum without it is none.

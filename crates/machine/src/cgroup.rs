@@ -219,7 +219,14 @@ fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Me
         if bytes.is_none() {
             reader.malformed(&path, &text, "is not a memory limit");
         }
-        let bytes = bytes.filter(|bytes| *bytes < NO_LIMIT)?;
+        // A limit of a group above, whose directory is not mounted here, is in the statistics of version 1.
+        let above = || count(reader, &format!("{dir}/memory.stat"), "hierarchical_memory_limit");
+        let above = if place.version == 1 { above() } else { None };
+        let (bytes, file) = match (bytes, above) {
+            (Some(own), Some(above)) if above < own => (above, "memory.stat"),
+            (own, _) => (own?, file),
+        };
+        let bytes = Some(bytes).filter(|bytes| *bytes < NO_LIMIT)?;
         Some(MemoryLimit { bytes, used: memory_used(reader, place.version, dir), throttles, dir, file })
     };
     let limits = place.dirs.iter().flat_map(|dir| files.iter().filter_map(move |file| limit(dir, *file)));

@@ -30,6 +30,10 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
     if args.survey {
         return measured(args, &entries, simulation);
     }
+    if simulation.simulate.is_some() {
+        let cure = "a saved run has its own machine: leave --simulate out, or measure that machine with --run";
+        return Err(Failure::usage(format!("--simulate is for `check --run`; {cure}")));
+    }
     let run = run_of_probes(&args.run)?;
     if args.list {
         return print(&terminal(
@@ -116,7 +120,7 @@ fn exit(found: &Check, strict: bool) -> Exit {
         return Exit::Regression;
     }
     if !found.results.iter().any(|result| result.is_judged()) {
-        complain("no expectation could be judged: the report says why of each");
+        complain("no expectation could be judged: the report gives the reason for each");
         return Exit::Refused;
     }
     if let Some(missing) = missing(found) {

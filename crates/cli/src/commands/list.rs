@@ -154,7 +154,8 @@ fn going_on(mut journals: impl Iterator<Item = PathBuf>) -> String {
     let of_any = journals.find(|journal| is_stopped(journal)).map(|journal| journal.with_file_name("RUN.jsonl"));
     of_any.map_or_else(String::new, |any| {
         format!(
-            "\nTo go on with a run of capacity that was stopped or killed: tiermark capacity --resume={}",
+            "\nTo continue a run of capacity that was stopped or killed, put its name in place of RUN: \
+             tiermark capacity --resume={}",
             shell::quoted(&any)
         )
     })

@@ -59,7 +59,7 @@ pub(crate) fn names(subject: Subject) -> Vec<&'static str> {
 
 /// The line of `--help` on an option that no list of options shows.
 const SIMULATED: &str =
-    "--simulate TREE: a model of another machine answers, and nothing is measured (`tiermark help synth`).";
+    "--simulate TREE: use a model of another machine instead of measuring this one (`tiermark help synth`).";
 
 /// A command of one probe. Id and summary of the probe are its name and its line in the help.
 struct Row {

@@ -78,7 +78,7 @@ pub(super) fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(
     let ordinary_bytes = sum(&ordinary).saturating_add(index_bytes(setup, machine));
     if let Some(left) = fresh.address_space {
         // What stays free is the program's own: where its allocator gets nothing, the program aborts.
-        let cure = "raise the limit (ulimit -v unlimited; of a service LimitAS=), or use less: --sizes, --max-mem";
+        let cure = "raise the limit (`ulimit -v unlimited`, `LimitAS=` of a service), or use less: --sizes, --max-mem";
         let wanted = ordinary_bytes.saturating_add(sum(&huge));
         fits(wanted, left, "this process", "below the limit on its address space", cure)?;
     }

@@ -8,7 +8,8 @@ mod peak;
 mod strings;
 mod table;
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Dimm, Machine};
 
@@ -120,24 +121,62 @@ fn bytes_of(dimms: &[Dimm], counts: impl Fn(&Dimm) -> bool) -> Option<u64> {
     sizes.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?))).filter(|sum| *sum > 0)
 }
 
-/// A slot of each memory channel without a module, by the board's names; `None` where slot names do not show the
-/// channels. On a board for more processors than there are, only of processors that have a module.
+/// A slot of each memory channel without a module, by the board's names: of the slots of a channel, the one that other
+/// channels fill. `None` where slot names do not show the channels. On a board for more processors than there are, only
+/// of processors that have a module.
 pub fn empty_channels(dimms: &[Dimm], processors: usize) -> Option<Vec<String>> {
     let channels = channels::by_slot(dimms)?;
     let slots = || channels.iter().zip(dimms);
     let own = channels::of_processors(&channels, dimms, processors);
     let filled: BTreeSet<_> = slots().filter(|(_, dimm)| dimm.populated).map(|(channel, _)| channel).collect();
-    let mut met = BTreeSet::new();
-    let empty = slots()
-        .filter(|(channel, _)| own.contains(channel) && !filled.contains(channel))
-        .filter(|(channel, _)| met.insert(*channel));
-    // Some boards give all slots one name, and tell them apart by the bank.
-    let is_unique = |dimm: &Dimm| dimms.iter().filter(|other| other.locator == dimm.locator).count() == 1;
-    let name = |dimm: &Dimm| match &dimm.bank {
-        Some(bank) if !is_unique(dimm) => Some(format!("{} ({bank})", dimm.locator.as_ref()?)),
-        _ => dimm.locator.clone(),
+    // The place of each slot in its channel, and the place that most modules have.
+    let mut met: BTreeMap<_, usize> = BTreeMap::new();
+    let place = |(channel, _): (_, &Dimm)| {
+        let seen = met.entry(channel).or_default();
+        *seen += 1;
+        *seen
     };
-    Some(empty.filter_map(|(_, dimm)| name(dimm)).collect())
+    let places: Vec<usize> = slots().map(place).collect();
+    let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
+    for (place, _) in places.iter().zip(dimms).filter(|(_, dimm)| dimm.populated) {
+        *taken.entry(*place).or_default() += 1;
+    }
+    let usual = taken.iter().max_by_key(|(place, times)| (**times, Reverse(**place))).map(|(place, _)| *place);
+    let mut empty: BTreeMap<_, (bool, usize)> = BTreeMap::new();
+    for (at, (channel, _)) in slots().enumerate() {
+        if own.contains(channel) && !filled.contains(channel) {
+            let best = (Some(places[at]) != usual, at);
+            empty.entry(channel).and_modify(|known| *known = (*known).min(best)).or_insert(best);
+        }
+    }
+    let mut chosen: Vec<usize> = empty.into_values().map(|(_, at)| at).collect();
+    chosen.sort_unstable();
+    Some(chosen.into_iter().filter_map(|at| slot_name(&dimms[at], dimms)).collect())
+}
+
+/// The sizes of channels that have modules, smallest first, and the empty slots of those that are smaller than the
+/// largest; `None` where slot names do not show the channels, or a size is not stated.
+pub fn sizes_of_channels(dimms: &[Dimm]) -> Option<(BTreeSet<u64>, Vec<String>)> {
+    let channels = channels::by_slot(dimms)?;
+    let mut sizes: BTreeMap<_, u64> = BTreeMap::new();
+    for (channel, dimm) in channels.iter().zip(dimms).filter(|(_, dimm)| dimm.populated) {
+        let size = sizes.entry(channel).or_default();
+        *size = size.saturating_add(dimm.bytes?);
+    }
+    let largest = sizes.values().copied().max()?;
+    let is_smaller = |channel: &_| sizes.get(channel).is_some_and(|size| *size < largest);
+    let empty = channels.iter().zip(dimms).filter(|(channel, dimm)| !dimm.populated && is_smaller(channel));
+    let empty = empty.filter_map(|(_, dimm)| slot_name(dimm, dimms)).collect();
+    Some((sizes.into_values().collect(), empty))
+}
+
+/// The name of a slot. Some boards give all slots one name, and tell them apart by the bank.
+fn slot_name(dimm: &Dimm, dimms: &[Dimm]) -> Option<String> {
+    let is_unique = dimms.iter().filter(|other| other.locator == dimm.locator).count() == 1;
+    match &dimm.bank {
+        Some(bank) if !is_unique => Some(format!("{} ({bank})", dimm.locator.as_ref()?)),
+        _ => dimm.locator.clone(),
+    }
 }
 
 /// Whether a processor of type 4 is a central one (3) and its socket populated (bit 6 of the status).

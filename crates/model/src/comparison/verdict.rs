@@ -174,7 +174,7 @@ impl fmt::Display for Obstacle {
                 write!(f, "measured by an older method: not comparable (version {first} against {other})")
             }
             Self::Pages { first, other } => write!(f, "on pages of another size: {first} against {other}"),
-            Self::Ranges => write!(f, "over ranges that follow the size of the last-level cache, and these differ"),
+            Self::Ranges => write!(f, "measured over different ranges, because the last-level caches differ in size"),
             // Sizes that differ by less than they are rounded to.
             Self::WorkingSet { first: Some(first), other: Some(other) } if first.to_string() == other.to_string() => {
                 write!(f, "working set of a thread {} B against {} B", first.0, other.0)

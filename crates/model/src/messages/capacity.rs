@@ -110,7 +110,7 @@ messages! {
                     let times = crate::count_of(times, "time");
                     format!("the kernel stopped it up to {times} in a trial, which delays requests and answers")
                 }
-                None => "what it runs may wait for cpus, which delays requests and answers".to_owned(),
+                None => "programs in this cgroup may wait for cpus, which delays requests and answers".to_owned(),
             }
         },
         "run tiermark outside of that control group, or raise its quota";

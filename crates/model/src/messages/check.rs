@@ -177,7 +177,8 @@ messages! {
         "firmware states {what} of {stated} of {all} memory modules only";
 
     /// Modules that firmware does not list.
-    Note modules_not_listed(): "firmware (SMBIOS) lists fewer memory modules than the kernel has memory of";
+    Note modules_not_listed():
+        "firmware (SMBIOS) does not list all memory modules: the kernel has more memory than the listed ones hold";
 
     /// Channels that are not known.
     Note channels_unknown():
@@ -215,7 +216,7 @@ messages! {
     Note backing_unknown(): "the page size is not proven for any figure of memory on huge pages";
 
     /// Base pages that the user asked for.
-    Note base_pages_requested(): "the run was asked for base pages (`--pages base`): no figure of memory requests huge pages";
+    Note base_pages_requested(): "the run used base pages (`--pages base`): no figure of memory requested huge pages";
 
     /// Figures of two sides without a common place.
     Note no_common_place(): "the two sides were not measured at the same place";

@@ -135,7 +135,8 @@ messages! {
 
     /// The same after so short a time that the source may be healthy.
     Note watch_too_short_for_counts(source: &str):
-        "{source} had no new counts during the watch, which was too short for them: programs write theirs about once a second, or at their end";
+        "{source} had no new counts during the watch, which was too short: a source writes counts about once a second, or when it ends; \
+         watch for 5 s or longer";
 
     /// A source whose counts have stopped.
     Note counts_stopped(source: &str, since: &str, seconds: u64):
@@ -205,11 +206,21 @@ messages! {
 
     /// Boxes of a socket whose counts went back.
     Note boxes_set_back(units: &[String], socket: Option<u32>):
-        { format!("{}{}: counts ran backwards, so there is no rate: another program sets them, or the source began anew", listed(units), on(socket)) };
+        {
+            format!(
+                "{}{}: counts fell, so no rate can be computed: another program reset them, or the source restarted",
+                listed(units), on(socket)
+            )
+        };
 
     /// Boxes of a socket whose counters never had their turn.
     Note boxes_without_turn(units: &[String], socket: Option<u32>):
-        { format!("{}{}: other programs hold the counters, so sums that need these counts are left out", listed(units), on(socket)) };
+        {
+            format!(
+                "{}{}: other programs use the counters (stop these programs); sums that need these counts are left out",
+                listed(units), on(socket)
+            )
+        };
 
     /// Boxes of a socket that counted more than they can carry.
     Note boxes_impossible(units: &[String], socket: Option<u32>, rate: f64):
@@ -262,7 +273,10 @@ messages! {
 
     /// Lines of another program's output that are no counts, and why the first is none.
     Note lines_skipped(lines: u64, program: &str, first: &str):
-        { format!("{} of {program} without counts: the traffic of their time is missing; the first: {first}", crate::written::count_of(lines, "line")) };
+        {
+            let lines = crate::written::count_of(lines, "line");
+            format!("{lines} of {program} without counts: traffic of that time is missing; cause of the first: {first}")
+        };
 
     /// A sum that a program states itself, and that its parts contradict.
     Note sums_differ(program: &str, stated: f64, parts: f64):
@@ -270,7 +284,8 @@ messages! {
 
     /// Outputs of likwid whose sockets are not known.
     Note likwid_sockets_unknown(counting: u64, threads: u64):
-        "{counting} of {threads} threads of likwid counted memory, one for each socket; their sockets are not known on this machine, so that a socket whose counters are dead is not noticed";
+        "{counting} of {threads} threads of likwid counted memory, one for each socket; they are not cpus of this \
+         machine, so a socket whose counters do not work is not noticed";
 
     /// A line of another program's output without any number.
     Note cells_empty(program: &str):

@@ -110,15 +110,15 @@ messages! {
 
     /// A killed run of load that is newer than every document.
     Note newest_load_killed(id: &str):
-        "the newest run, {id} (load), was killed: it has no document; `tiermark list runs` shows what it was";
+        "the newest run, {id} (load), was killed and has no results; `tiermark list runs` shows its load";
 
     /// A run of tenants or of load (`what`) of another process that goes on.
     Note newest_run_under_way(id: &str, what: &str): "the newest run, {id} ({what}), goes on and has no document yet";
 
     /// The journal of a run of load that goes on, or was killed, where a document is wanted.
     Refusal load_run_unfinished(path: &str):
-        "{path}", "it is a run of load that goes on, or was killed: it has no results",
-        "run it again, or delete the file (`tiermark list runs` shows what it was)";
+        "{path}", "this run of load is still running, or was killed: it has no results",
+        "if `tiermark list runs` shows it as running, wait until it ends; else run it again, or delete the file";
 
     /// A recording where a run is wanted; `quoted`: its path as a shell takes it.
     Refusal recording_is_no_run(path: &str, quoted: &str):

@@ -28,7 +28,8 @@ messages! {
                 count_of(cpus, "cpu")
             )
         },
-        "stop that work or wait until it ends, choose idle cpus with --cpus, or measure anyway with --force; \
+        "stop that work or wait until it ends, choose idle cpus with --cpus, or measure anyway with --force \
+         (behind `--` of `check --run`); \
          `tiermark doctor` shows what is running";
 
     /// A run that takes long, before it begins: its steps, and the option that measures fewer of them where there is one.

@@ -47,7 +47,8 @@ messages! {
 
     /// Fewer tenants than a number whose trials all stayed unclear.
     Note below_unclear(unclear: u32, passed: u32):
-        "{unclear} stays unclear and {passed} passed: next a number between them, where the disturbance may not occur";
+        "the trials of {unclear} tenants stay unclear, those of {passed} passed: next, a number between them, which \
+         the disturbance may not affect";
 
     /// A failure that is not proven: of so many full trials of tenants that were made anew, so many failed.
     Note failure_unproven(tenants: u32, failed: u32, trials: u32):
@@ -153,7 +154,7 @@ messages! {
     Note quota_enforced(cpus: f64, file: &str, throttled: u64):
         {
             let times = crate::count_of(throttled, "time");
-            format!("the cgroup allows {cpus} cpus ({file}), and the kernel stopped it {times} for that")
+            format!("the kernel stopped the cgroup {times}, because it used up its quota of {cpus} cpus ({file})")
         };
 
     /// Keys that servers evicted, with the hit rate that the level asks for.
@@ -161,7 +162,7 @@ messages! {
         {
             // What is below a promise is not shown as that.
             let share = (share * 1e3 + 1e-6).floor() / 10.0;
-            format!("{share:.1} % of GETs found their key ({limit}): keys do not fit maxmemory")
+            format!("{share:.1} % of GETs found their key (limit: {limit}): not all keys fit into maxmemory, or the cache was still filling")
         };
 
     /// Counters without which no guard sees anything.

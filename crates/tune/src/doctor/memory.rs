@@ -217,7 +217,7 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
         return CheckResult::problem(
             Affected::Memory,
             value,
-            "end what holds the memory, or keep footprints small with --max-mem",
+            "stop the programs that use most memory, or keep footprints small with --max-mem",
         );
     }
     let held = tiermark_model::total(unused.iter().map(HugePool::available_bytes));

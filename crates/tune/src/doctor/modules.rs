@@ -92,7 +92,7 @@ fn real<'a>(input: &'a CheckInput<'_>) -> Result<Vec<&'a Dimm>, CheckResult> {
     }
     if input.machine.has_unlisted_modules() {
         return Err(CheckResult::not_here(
-            "not judged: SMBIOS does not list all modules, for the kernel has more memory (see 'facts of the machine')",
+            "not judged: the kernel has more memory than the modules that SMBIOS lists (see 'facts of the machine')",
         ));
     }
     let populated: Vec<&Dimm> = input.machine.dimms.iter().filter(|dimm| dimm.populated).collect();
@@ -110,7 +110,9 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     }
     let channels = input.machine.memory_channels();
     let Some(channels @ MemoryChannels { populated, most: Some(most), at_most }) = channels else {
-        return CheckResult::not_here("not judged: slot names or processor do not show the channels");
+        return CheckResult::not_here(
+            "not judged: neither the slot names nor the processor model shows which channels are filled",
+        );
     };
     let bound = if at_most { "at most " } else { "" };
     let filled = format!("{bound}{populated} of {most} channels filled");
@@ -122,7 +124,7 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     if channels.is_uneven(input.machine.sockets().len()) {
         return CheckResult::problem(
             Affected::MemoryRates,
-            format!("{filled}: interleaving breaks; reads may lose a third"),
+            format!("{filled}: accesses are not interleaved over all; reads may lose a third of their bandwidth"),
             cure,
         );
     }
@@ -171,7 +173,7 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
             let named = if slowest.is_empty() { "the slowest modules".to_owned() } else { slowest.join(", ") };
             CheckResult::note(
                 value,
-                format!("use modules of one rated speed: {named} is rated at only {} MT/s", mega(least)),
+                format!("use modules of one rated speed; rated at only {} MT/s: {named}", mega(least)),
             )
         }
         (None, _) if speeds.len() < modules.len() => CheckResult::not_reported(),
@@ -222,7 +224,19 @@ fn sizes(input: &CheckInput<'_>) -> CheckResult {
                 _ => String::new(),
             };
             let each = kinds.iter().map(|(kind, sizes)| format!("{} each{}", listed(sizes), of(kind)));
-            CheckResult::ok(each.collect::<Vec<_>>().join(", "))
+            let each = each.collect::<Vec<_>>().join(", ");
+            // Two modules a channel, and one missing: no channel is empty.
+            match dmi::sizes_of_channels(&input.machine.dimms).filter(|(sizes, _)| kinds.len() == 1 && sizes.len() > 1)
+            {
+                Some((sizes, empty)) => {
+                    let slots = if empty.is_empty() { String::new() } else { format!(": {}", empty.join(", ")) };
+                    CheckResult::note(
+                        format!("{each}, but channels of {}", listed(&sizes)),
+                        format!("fill all channels alike{slots}"),
+                    )
+                }
+                None => CheckResult::ok(each),
+            }
         }
     }
 }
@@ -285,11 +299,9 @@ fn shared_node(input: &CheckInput<'_>) -> Option<CheckResult> {
     let cure = match command_line.split_whitespace().any(|word| word == "numa=off") {
         true => "boot without numa=off on the kernel command line",
         false if is_cut => {
-            "update the firmware, whose table of nodes (SRAT) contradicts its processors: see facts of the machine"
+            "update the firmware: its table of nodes (SRAT) contradicts the sockets (see 'facts of the machine')"
         }
-        false => {
-            "in the firmware's setup, switch node interleaving off (on AMD: NPS1 in place of NPS0), or boot a kernel with NUMA"
-        }
+        false => "turn off node interleaving in the firmware's setup (AMD: NPS1), or boot a kernel with NUMA support",
     };
     let value = format!("{sockets} sockets share node {}: figures of DRAM mix near and far memory", node.id);
     Some(CheckResult::note(value, cure))

@@ -75,10 +75,18 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
     let Some(group) = &input.machine.system.cgroup else { return CheckResult::not_here("no control groups seen") };
     let Some(cpus) = group.cpu_quota else { return CheckResult::ok("none") };
     let allowed = input.machine.allowed_cpus.len();
-    if cpus >= allowed as f64 {
-        return CheckResult::ok(format!("{cpus:.2} cpus, of which {allowed} may be used"));
-    }
     let stopped = group.cpu_throttled.filter(|times| *times > 0);
+    if cpus >= allowed as f64 {
+        let value = format!("{cpus:.2} cpus, of which {allowed} may be used");
+        // Other processes of the group use its quota up, or bursts of more threads than cpus within a period.
+        return match stopped {
+            None => CheckResult::ok(value),
+            Some(times) => CheckResult::note(
+                format!("{value}; stopped {} so far", times_of(times)),
+                "other processes of the group use its quota too: measure without a quota",
+            ),
+        };
+    }
     let stopped = stopped.map_or_else(String::new, |times| format!("; stopped {} so far", times_of(times)));
     let file = group.files.quota.as_deref().unwrap_or_default();
     let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
@@ -164,9 +172,11 @@ fn lacking_memory(input: &CheckInput<'_>) -> Option<String> {
         let limit = line.split_whitespace().find(|word| ["mem=", "memmap="].iter().any(|key| word.starts_with(key)));
         match limit {
             Some(word) => format!("boot without {word} on the kernel command line, which leaves memory unused"),
-            None => "the firmware may have mapped a faulty module out (see the board's event log; reseat or replace it), or keep \
-memory for mirroring or graphics (see its setup)"
-                .to_owned(),
+            None => {
+                "the firmware may have mapped a faulty module out: find it in the board's event log, and reseat or \
+replace it; or the firmware may reserve memory for mirroring or graphics: see the firmware's setup"
+                    .to_owned()
+            }
         }
     })
 }

@@ -318,7 +318,10 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
     let (health, value, cure) = said(&[(3200.0, 32); 7], "memory channels");
     assert_eq!(
         (health, value.as_str()),
-        (Health::Problem, "7 of 8 channels filled: interleaving breaks; reads may lose a third")
+        (
+            Health::Problem,
+            "7 of 8 channels filled: accesses are not interleaved over all; reads may lose a third of their bandwidth"
+        )
     );
     assert!(cure.ends_with(": DIMM_H1"), "{cure}");
     assert_eq!(said(&[(3200.0, 32); 4], "memory channels").0, Health::Note);
@@ -331,7 +334,7 @@ fn channels_speeds_and_sizes_of_modules_are_judged() {
     let held_back = with_board(&[(2933.0, 32); 8], |machine| machine.dimms[2].rated_transfers = Some(2933e6));
     let (value, cure) = (&held_back["module speed"].value, held_back["module speed"].cure.as_ref().unwrap());
     assert_eq!(value, "7 of 8 modules at 2933 of 3200 MT/s");
-    assert_eq!(cure, "use modules of one rated speed: DIMM_C1 is rated at only 2933 MT/s");
+    assert_eq!(cure, "use modules of one rated speed; rated at only 2933 MT/s: DIMM_C1");
     let mut mixed = [(3200.0, 32); 8];
     mixed[0].1 = 16;
     let (health, value, _) = said(&mixed, "module sizes");

@@ -116,7 +116,7 @@ fn counting_proves_channels_empty_where_names_do_not_tell() {
         (check.health, check.value)
     };
     assert_eq!(said(16, 4), (Health::Note, "at most 4 of 8 channels filled".to_owned()));
-    let uneven = "at most 7 of 8 channels filled: interleaving breaks; reads may lose a third";
+    let uneven = "at most 7 of 8 channels filled: accesses are not interleaved over all; reads may lose a third of their bandwidth";
     assert_eq!(said(8, 7), (Health::Problem, uneven.to_owned()));
     assert_eq!(said(16, 8).0, Health::NotHere, "two modules may share a channel");
     assert_eq!(said(7, 7).0, Health::NotHere, "every slot is filled");
@@ -149,6 +149,30 @@ fn modules_that_run_above_their_rated_speed_are_named() {
     let check = with_modules(&[(6000.0, 32); 8])["module speed"].clone();
     let said = "8 of 8 modules at 6000 MT/s, above the rated 3200";
     assert_eq!((check.health, check.value.as_str()), (Health::Note, said));
+}
+
+/// Boards with two slots a channel.
+#[test]
+fn a_missing_module_is_named_by_the_slot_that_other_channels_fill_and_by_the_size_of_its_channel() {
+    let with = |filled: fn(usize, usize) -> bool| {
+        with_board(&[(3200.0, 1); 8], move |machine| {
+            let slot = machine.dimms[0].clone();
+            let of = |(channel, number): (usize, usize)| {
+                let locator = format!("DIMM_{}{number}", char::from(b'A' + channel as u8));
+                let (populated, bytes) = (filled(channel, number), Some(32 << 30).filter(|_| filled(channel, number)));
+                tiermark_model::Dimm { locator: Some(locator), populated, bytes, ..slot.clone() }
+            };
+            machine.dimms = (0..8).flat_map(|channel| [(channel, 1), (channel, 2)]).map(of).collect();
+        })
+    };
+    // The second slot of each channel is filled first.
+    let second = with(|channel, number| number == 2 && channel != 6);
+    assert!(second["memory channels"].cure.as_ref().unwrap().ends_with(": DIMM_G2"), "{second:?}");
+    let lacking = &with(|channel, number| (channel, number) != (4, 2))["module sizes"];
+    assert_eq!(lacking.health, Health::Note);
+    assert_eq!(lacking.value, "32 GiB each, but channels of 32 GiB, 64 GiB");
+    assert_eq!(lacking.cure.as_deref(), Some("fill all channels alike: DIMM_E2"));
+    assert_eq!(with(|_, _| true)["module sizes"].health, Health::Ok);
 }
 
 #[test]
