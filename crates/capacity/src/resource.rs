@@ -56,6 +56,10 @@ pub struct Signs {
     pub link: Option<f64>,
 }
 
+/// Periods (of mostly 0.1 s) in which a quota stopped the group before it explains a lack of cpus: a burst at the start of a trial
+/// stops it once or twice.
+const ENFORCED: u64 = 10;
+
 /// The resource that ran out; `None` where no counter points to one.
 ///
 /// A missed hit rate comes first: no other resource makes servers forget keys. A cpu quota that was enforced is why its
@@ -68,8 +72,9 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
         return Some(Ended { resource: Resource::Maxmemory, why: says::keys_evicted(missed.value, &missed.limit) });
     }
     let found = counted(signs);
-    let lacks_cpus = |ended: &Ended| matches!(ended.resource, Resource::Client | Resource::Others | Resource::Cpu);
-    match signs.quota.as_ref().filter(|quota| quota.throttled > 0 && found.as_ref().is_some_and(lacks_cpus)) {
+    // Tenants have groups of their own: that they used all cpus is no matter of this quota.
+    let lacks_cpus = |ended: &Ended| matches!(ended.resource, Resource::Client | Resource::Others);
+    match signs.quota.as_ref().filter(|quota| quota.throttled >= ENFORCED && found.as_ref().is_some_and(lacks_cpus)) {
         Some(QuotaUse { cpus, file, throttled }) => {
             Some(Ended { resource: Resource::Quota, why: says::quota_enforced(*cpus, file, *throttled) })
         }
@@ -255,11 +260,19 @@ mod tests {
         let text = "the kernel stopped the cgroup 18 times, because it used up its quota of 0.4 cpus (/cg/cpu.max)";
         assert_eq!((ended.resource, ended.why.text.as_str()), (Resource::Quota, text));
         for (signs, resource) in [
-            (Signs { quota: quota(0), ..late }, Some(Resource::Client)),
+            (Signs { quota: quota(0), ..late.clone() }, Some(Resource::Client)),
+            // A burst at the start of a trial.
+            (Signs { quota: quota(9), ..late }, Some(Resource::Client)),
             (Signs { memory_wait: Some(0.5), quota: quota(18), ..Signs::default() }, Some(Resource::MemoryTier)),
             (Signs { quota: quota(18), ..Signs::default() }, None),
             (
-                Signs { others: Some(0.9), cpu_wait: Some(0.6), cpus: Some(0.95), quota: quota(1), ..Signs::default() },
+                Signs {
+                    others: Some(0.9),
+                    cpu_wait: Some(0.6),
+                    cpus: Some(0.95),
+                    quota: quota(10),
+                    ..Signs::default()
+                },
                 Some(Resource::Quota),
             ),
         ] {

@@ -160,7 +160,7 @@ impl Sums {
         let is_part = |column: &Column| column.place.kind != BoxKind::Link && !is_on_package(&column.place.unit);
         let parts = self.columns.iter().zip(parts).filter(|(column, _)| is_part(column)).map(|(_, bytes)| bytes);
         let (parts, stated): (f64, f64) = (parts.sum(), stated.iter().sum());
-        if !self.stated.is_empty() && (parts - stated).abs() > DIFFER * parts.max(stated) + ROUNDED * passed {
+        if !self.stated.is_empty() && (parts - stated).abs() > DIFFER * parts.max(stated) + ROUNDED * passed.max(1.0) {
             self.differing.get_or_insert((stated / passed, parts / passed));
         }
     }

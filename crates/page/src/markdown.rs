@@ -112,7 +112,7 @@ impl Text {
                 self.write(&format!("{}\n", said.replacen("  ", " ", 1)), false);
             }
             (None, "") => self.write(&format!("{}\n", no_list(&said)), false),
-            (None, "•" | "*" | "-") => self.write(&format!("* {said}\n"), true),
+            (None, "•" | "*" | "-") => self.write(&format!("* {}\n", no_list(&said)), true),
             // A cure belongs to the item before it.
             (None, "→" | "->") if self.in_list => self.write(&format!("  * {mark} {said}\n"), true),
             (None, mark) => self.write(&format!("* {} {said}\n", self.text(mark)), true),

@@ -224,7 +224,7 @@ messages! {
 
     /// Boxes of a socket that counted more than they can carry.
     Note boxes_impossible(units: &[String], socket: Option<u32>, rate: f64):
-        { format!("{}{} counted {:.0} GB/s, which no memory there can carry: these counts are not used", listed(units), on(socket), rate / 1e9) };
+        { format!("{}{} counted {:.0} GB/s, more than it can carry: these counts are not used", listed(units), on(socket), rate / 1e9) };
 
     /// Fewer channels with traffic than with modules.
     Note few_boxes(boxes: u64, channels: u64):

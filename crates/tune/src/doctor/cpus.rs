@@ -88,8 +88,8 @@ fn governor(input: &CheckInput<'_>) -> CheckResult {
     match governor.as_str() {
         "performance" => CheckResult::ok("performance"),
         "powersave" if by_hardware => CheckResult::note(format!("powersave ({driver})"), cure),
-        "userspace" => CheckResult::problem(Affected::Caches, "userspace: a program sets the clock", cure).of_setting(),
-        other => CheckResult::problem(Affected::Caches, other, cure).of_setting(),
+        "userspace" => CheckResult::problem(Affected::All, "userspace: a program sets the clock", cure).of_setting(),
+        other => CheckResult::problem(Affected::All, other, cure).of_setting(),
     }
 }
 
@@ -101,7 +101,7 @@ fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
     let (value, cure) = (format!("{:.0} % of the highest clock", limit.share * 100.0), limit.command());
     // Some drivers state the clock without turbo as such a limit.
     match limit.share <= LIMITED && turbo_is_on(input) != Some(false) {
-        true => CheckResult::problem(Affected::Caches, value, cure).of_setting(),
+        true => CheckResult::problem(Affected::All, value, cure).of_setting(),
         false => CheckResult::note(value, cure).of_setting(),
     }
 }

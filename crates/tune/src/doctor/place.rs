@@ -95,7 +95,8 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
         "cpu time without a quota: docker run without --cpus, a pod without a cpu limit",
         format!("for the run: echo {none} > {file}"),
     );
-    CheckResult::problem(Affected::AllCores, format!("{cpus:.2} cpus by {file}{stopped}"), cure)
+    let affected = if cpus < 1.0 { Affected::All } else { Affected::AllCores };
+    CheckResult::problem(affected, format!("{cpus:.2} cpus by {file}{stopped}"), cure)
 }
 
 fn limit(input: &CheckInput<'_>) -> CheckResult {

@@ -148,7 +148,11 @@ impl Counted {
     fn tell(&mut self, seen: &Traffic, newest: &Snapshot, time: &str) {
         let name = self.source.id().name();
         let of_day = time.get(11..19).unwrap_or(time);
-        let counts: Vec<u64> = newest.readings.iter().map(|reading| reading.count).collect();
+        let mut counts: Vec<u64> = newest.readings.iter().map(|reading| reading.count).collect();
+        // What a program rounds to 0 may be the truth of an idle machine: a new line is new then.
+        if newest.readings.iter().any(|reading| reading.least > 0.0) {
+            counts.push(newest.at.as_millis() as u64);
+        }
         let course = self.course.look(&counts, self.began.elapsed().as_secs_f64(), of_day, name);
         let new = seen.marks.iter().filter(|mark| !self.told.iter().any(|told| told.is_like(mark)));
         let new: Vec<CounterMark> = new.cloned().collect();
