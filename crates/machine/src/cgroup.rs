@@ -196,6 +196,9 @@ fn dirs(mount: &Mount, path: &str) -> Vec<String> {
         .collect()
 }
 
+/// What a group counts of its memory.
+const STATISTICS: &str = "memory.stat";
+
 /// A limit of memory, and the directory of the group that has it.
 struct MemoryLimit<'a> {
     bytes: u64,
@@ -219,19 +222,23 @@ fn memory_limit<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Me
         if bytes.is_none() {
             reader.malformed(&path, &text, "is not a memory limit");
         }
-        // A limit of a group above, whose directory is not mounted here, is in the statistics of version 1.
-        let above = || count(reader, &format!("{dir}/memory.stat"), "hierarchical_memory_limit");
-        let above = if place.version == 1 { above() } else { None };
-        let (bytes, file) = match (bytes, above) {
-            (Some(own), Some(above)) if above < own => (above, "memory.stat"),
-            (own, _) => (own?, file),
-        };
-        let bytes = Some(bytes).filter(|bytes| *bytes < NO_LIMIT)?;
+        let bytes = bytes.filter(|bytes| *bytes < NO_LIMIT)?;
         Some(MemoryLimit { bytes, used: memory_used(reader, place.version, dir), throttles, dir, file })
     };
     let limits = place.dirs.iter().flat_map(|dir| files.iter().filter_map(move |file| limit(dir, *file)));
+    let limits = limits.chain(limit_above(reader, place));
     let left = |limit: &MemoryLimit<'_>| limit.bytes.saturating_sub(limit.used.unwrap_or_default());
     limits.min_by_key(|limit| (left(limit), limit.bytes, limit.throttles))
+}
+
+/// The limit of the groups above those that are mounted here, which statistics of version 1 have.
+fn limit_above<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<MemoryLimit<'a>> {
+    let dir = place.dirs.last().filter(|_| place.version == 1)?;
+    let bytes = count(reader, &format!("{dir}/{STATISTICS}"), "hierarchical_memory_limit")?;
+    let own = reader.number::<u64>(&format!("{dir}/memory.limit_in_bytes"));
+    let is_above = bytes < NO_LIMIT && own.is_none_or(|own| bytes < own);
+    let used = || memory_used(reader, place.version, dir);
+    is_above.then(|| MemoryLimit { bytes, used: used(), throttles: false, dir, file: STATISTICS })
 }
 
 /// Memory that a group uses, without the file cache that the kernel gives up before anything else.
@@ -241,7 +248,7 @@ fn memory_used(reader: &Reader<'_>, version: u32, dir: &str) -> Option<u64> {
         _ => ("memory.usage_in_bytes", "total_inactive_file"),
     };
     let used = reader.number::<u64>(&format!("{dir}/{usage}"))?;
-    Some(used.saturating_sub(count(reader, &format!("{dir}/memory.stat"), cache).unwrap_or_default()))
+    Some(used.saturating_sub(count(reader, &format!("{dir}/{STATISTICS}"), cache).unwrap_or_default()))
 }
 
 /// A count in a file of `name 123` lines, such as `memory.events` and `cpu.stat`.
@@ -276,8 +283,8 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
     }
 }
 
-/// Processes of a group that the kernel killed for lack of memory, whether at its limit or the machine's; in version 2 those of groups below
-/// it too.
+/// Processes of a group that the kernel killed for lack of memory, whether at its limit or the machine's; in version 2
+/// those of groups below it too.
 fn memory_kills(reader: &Reader<'_>, version: u32, dir: &str) -> Option<u64> {
     let file = if version == 2 { "memory.events" } else { "memory.oom_control" };
     count(reader, &format!("{dir}/{file}"), "oom_kill")

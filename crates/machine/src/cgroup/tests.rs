@@ -57,6 +57,34 @@ fn a_limit_that_throttles_is_a_limit_as_one_that_kills() {
     assert_eq!(files("max\n", "max\n").cpu_throttled, Some(4));
 }
 
+/// A container sees its own directory as the root of the hierarchy; the limit is that of the pod around it.
+#[test]
+fn a_limit_above_what_is_mounted_is_in_the_statistics_of_version_1() {
+    let files = |own: &str, parent: &str, stat: &str| {
+        let group = limits(&[
+            ("proc/self/cgroup", "4:memory:/a\n"),
+            ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"),
+            ("sys/fs/cgroup/memory/a/memory.limit_in_bytes", own),
+            ("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "100\n"),
+            // The statistics of a group below name the limit of the one that is seen itself.
+            ("sys/fs/cgroup/memory/a/memory.stat", "hierarchical_memory_limit 4096\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", parent),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "100\n"),
+            ("sys/fs/cgroup/memory/memory.stat", stat),
+        ]);
+        let group = group.cgroup.unwrap();
+        (group.memory_limit, group.files.memory)
+    };
+    let none = "9223372036854771712\n";
+    let file = |name: &str| Some(format!("/sys/fs/cgroup/memory/{name}"));
+    let above = files(none, none, "hierarchical_memory_limit 8192\n");
+    assert_eq!(above, (Some(8192), file("memory.stat")));
+    let seen = files(none, "4096\n", "hierarchical_memory_limit 4096\n");
+    assert_eq!(seen, (Some(4096), file("memory.limit_in_bytes")), "the file that can be changed");
+    assert_eq!(files("2048\n", none, "hierarchical_memory_limit 8192\n").1, file("a/memory.limit_in_bytes"));
+    assert_eq!(files(none, none, "hierarchical_memory_limit 9223372036854771712\n"), (None, None));
+}
+
 #[test]
 fn the_group_with_the_least_room_is_the_limit() {
     let files = |used: &str, cache: &str| {

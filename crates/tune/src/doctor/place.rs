@@ -118,13 +118,16 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
     let parts = [Some(format!("{} by {file}{throttles}", Bytes(limit))), used, throttled.clone(), killed];
     let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let cure = "a run uses at most half of the rest; --max-mem sets another limit";
-    let none = if group.version == 2 { "max" } else { "-1" };
+    let change = match group.version {
+        // What only statistics show is a limit of a group that is not mounted here.
+        1 if file.ends_with("/memory.stat") => {
+            "for the run: raise the limit of the group above, which is not mounted here".to_owned()
+        }
+        1 => format!("for the run: echo -1 > {file}"),
+        _ => format!("for the run: echo max > {file}"),
+    };
     if group.memory_left().is_some_and(|left| left / 2 < least_dram(input.machine)) {
-        let more = of_group(
-            input,
-            "more memory: docker run --memory, the memory limit of the pod",
-            format!("for the run: echo {none} > {file}"),
-        );
+        let more = of_group(input, "more memory: docker run --memory, the memory limit of the pod", change);
         let cure = format!("end what uses the memory of the group, or {more}");
         return CheckResult::problem(Affected::Memory, format!("{value}: too little is left to measure DRAM"), cure);
     }

@@ -178,6 +178,24 @@ fn a_missing_module_is_named_by_the_slot_that_other_channels_fill_and_by_the_siz
     assert_eq!(with(|_, _| true)["module sizes"].health, Health::Ok);
 }
 
+/// Version 1 has another word for no limit, and a limit above what is mounted has no file here to write to.
+#[test]
+fn the_cure_of_a_full_group_of_version_1_can_be_done() {
+    let cure = |limit: &str, stat: &str| {
+        let files = [
+            ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory"),
+            ("proc/self/cgroup", "4:memory:/"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", limit),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "1073741824"),
+            ("sys/fs/cgroup/memory/memory.stat", stat),
+        ];
+        examined(&files, None)["memory limit"].cure.clone().unwrap()
+    };
+    assert!(cure("1073741824", "cache 0").contains("echo -1 > /sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    let above = cure("9223372036854771712", "hierarchical_memory_limit 1073741824");
+    assert!(above.contains("the group above") && !above.contains("echo"), "{above}");
+}
+
 #[test]
 fn channels_that_nobody_can_fill_have_no_module_to_buy() {
     let said = |modules: usize, change: fn(&mut Machine)| {
