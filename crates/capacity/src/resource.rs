@@ -56,16 +56,12 @@ pub struct Signs {
     pub link: Option<f64>,
 }
 
-/// Periods (of mostly 0.1 s) in which a quota stopped the group before it explains a lack of cpus: a burst at the start of a trial
-/// stops it once or twice.
-const ENFORCED: u64 = 10;
-
 /// The resource that ran out; `None` where no counter points to one.
 ///
 /// A missed hit rate comes first: no other resource makes servers forget keys. A cpu quota that was enforced is why its
-/// group waited for cpus, whoever else used them. The client comes next: if it sends late, or the machine that it has to itself is busy, its numbers prove nothing
-/// else. Memory comes before cpus, since a tier that swaps also takes cpu time, and before the link. Cpus that other
-/// programs used are not the server's.
+/// group waited for cpus, whoever else used them. The client comes next: if it sends late, or the machine that it has to
+/// itself is busy, its numbers prove nothing else. Memory comes before cpus, since a tier that swaps also takes cpu time,
+/// and before the link. Cpus that other programs used are not the server's.
 #[must_use]
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
     if let Some(missed) = signs.missed.as_ref().filter(|missed| missed.of == LimitOf::HitRate) {
@@ -74,7 +70,7 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
     let found = counted(signs);
     // Tenants have groups of their own: that they used all cpus is no matter of this quota.
     let lacks_cpus = |ended: &Ended| matches!(ended.resource, Resource::Client | Resource::Others);
-    match signs.quota.as_ref().filter(|quota| quota.throttled >= ENFORCED && found.as_ref().is_some_and(lacks_cpus)) {
+    match signs.quota.as_ref().filter(|quota| quota.is_enforced() && found.as_ref().is_some_and(lacks_cpus)) {
         Some(QuotaUse { cpus, file, throttled }) => {
             Some(Ended { resource: Resource::Quota, why: says::quota_enforced(*cpus, file, *throttled) })
         }

@@ -1,7 +1,7 @@
 //! What follows from several searches together.
 
 use tiermark_model::capacity::{
-    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, TrialRecord,
+    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, QuotaUse, TrialRecord,
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Cgroup, Machine, Note, Tool, Warning};
@@ -116,9 +116,9 @@ fn disturbed(cases: &[Case], (programs, since): (&str, &str), own: Option<&Cgrou
     };
     let others = worst(&Evidence::others_cpu, OTHERS);
     let others = others.map(|share| says::others_busy(share, programs, since));
-    let throttled = evidence().filter_map(|seen| seen.quota.as_ref()).map(|quota| quota.throttled).max();
-    let quota = own.and_then(|group| quota_of(group, throttled));
-    let is_stopped = throttled.is_some_and(|times| times > 0);
+    let enforced = evidence().filter_map(|seen| seen.quota.as_ref()).max_by_key(|quota| quota.throttled);
+    let quota = own.and_then(|group| quota_of(group, enforced.map(|quota| quota.throttled)));
+    let is_stopped = enforced.is_some_and(QuotaUse::is_enforced);
     let late = worst(&|e| e.late_sends, LATE).filter(|_| !is_stopped).map(says::late);
     others.into_iter().chain(quota).chain(late).collect()
 }
@@ -168,7 +168,7 @@ fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::capacity::{Phase, QuotaUse, Resource, Votes};
+    use tiermark_model::capacity::{Phase, Resource, Votes};
     use tiermark_model::{Code, LimitFiles};
 
     use tiermark_model::messages::trials;
@@ -269,8 +269,10 @@ mod tests {
             let quota = QuotaUse { cpus: 0.4, file: "/cg/cpu.max".into(), throttled };
             Evidence { quota: Some(quota), ..with(0.2, 0.1, 0.1, 0.021) }
         };
-        assert_eq!(told_in(group(), late(9)), ["cpu_quota"]);
-        assert_eq!(told_in(group(), late(0)), ["cpu_quota", "late"]);
+        assert_eq!(told_in(group(), late(10)), ["cpu_quota"]);
+        for times in [0, 9] {
+            assert_eq!(told_in(group(), late(times)), ["cpu_quota", "late"]);
+        }
         assert_eq!(told(with(0.2, 0.1, 0.05, 0.009)), Vec::<Code>::new());
         assert_eq!(told(Evidence { cpu: Some(1.0), ..Evidence::default() }), Vec::<Code>::new());
         let text = crate::scenario::built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;

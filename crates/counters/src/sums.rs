@@ -56,7 +56,7 @@ pub(crate) struct Sums {
     stated: Vec<Column>,
     /// The first of these that its parts contradict, and what they add up to, in bytes a second.
     differing: Option<(f64, f64)>,
-    /// All lines that are no counts, and why the first is none.
+    /// The number of lines without counts, and why the first has none.
     skipped: Option<(u64, Note)>,
     /// The number of lines in a row that are no counts, and why the last is none. `None` after a line of counts.
     unusable: Option<(usize, Note)>,
@@ -188,12 +188,15 @@ impl Sums {
             let passed = if last - now > DAY / 2.0 { now + DAY - last } else { now - last };
             let lines = self.timeless.map_or(0, |(lines, _)| lines);
             self.timeless = (passed <= 0.0).then_some((lines + 1, passed < 0.0));
-            if passed <= 0.0 {
+            if passed < 0.0 {
                 return;
             }
+            // A second line of one moment has amounts of its own, and no rate.
             self.elapsed += passed;
             let bytes = bytes(passed);
-            self.compare(&bytes, passed);
+            if passed > 0.0 {
+                self.compare(&bytes, passed);
+            }
             self.bytes.iter_mut().zip(bytes).for_each(|(sum, more)| *sum += more);
         }
     }

@@ -301,6 +301,16 @@ pub struct QuotaUse {
     pub throttled: u64,
 }
 
+impl QuotaUse {
+    /// Whether the kernel enforced it often enough to explain a lack of cpus: a burst at the start of a trial stops the
+    /// group once or twice, in periods of mostly 0.1 s.
+    #[must_use]
+    pub fn is_enforced(&self) -> bool {
+        const OFTEN: u64 = 10;
+        self.throttled >= OFTEN
+    }
+}
+
 /// Share of the cpus' time from which on other programs, and not the tenants, are why cpus ran out. The kernel's work for
 /// tenants that no control group counts (interrupts) is a part of what others seem to use: a tenth of the busy time on a
 /// quiet machine.

@@ -26,8 +26,6 @@ pub enum Health {
 pub enum Affected {
     /// Every figure.
     All,
-    /// What follows the core's clock: caches.
-    Caches,
     /// What all cores do together.
     AllCores,
     /// Latencies and rates of memory.
@@ -40,7 +38,6 @@ impl fmt::Display for Affected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::All => "all figures",
-            Self::Caches => "latencies and rates of L1, L2 and L3",
             Self::AllCores => "figures of several threads",
             Self::Memory => "latencies and rates of DRAM",
             Self::MemoryRates => "rates of DRAM",
