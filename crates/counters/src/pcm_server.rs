@@ -159,7 +159,7 @@ impl PcmServer {
             let why = "the page no longer has any of the counts that it had at the start";
             return Err(io::Error::new(ErrorKind::InvalidData, why));
         }
-        // What was on the page first and is no more: a sum without it is none.
+        // What is no longer on the page: sums that need it are left out.
         let is_read = |id: usize| snapshot.readings.iter().any(|reading| reading.id == id);
         let gone = self.known.iter().enumerate().filter(|(id, _)| !is_read(*id)).map(|(_, (place, _))| place.clone());
         snapshot.lost = gone.collect();

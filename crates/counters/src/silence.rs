@@ -9,7 +9,8 @@ use crate::family::Of;
 use crate::traffic::{Counted, is_there};
 
 /// Time in which each socket, channel and direction that is there moves some bytes, in seconds: the kernel's own work on
-/// an idle socket does. In the few milliseconds of a shot it may move none. A sample of a second is a little shorter at times.
+/// an idle socket does. In the few milliseconds of a shot it may move none. A sample that should take a second may take
+/// a little less.
 const LONG: f64 = 0.9;
 /// Bytes a second of the whole machine. With less, a count of 0 may be a small one that its program rounds.
 const BUSY: f64 = 1e9;

@@ -281,7 +281,7 @@ fn a_place_that_counted_and_is_at_zero_beside_others_is_in_no_sum() {
     let socket = last_of(&[busy, busy, "5000,2500,5000,2500,0.00,0.00,0.00,0.00"]);
     assert_eq!(silent(&socket), [(1, "Ch0".to_owned(), all), (1, "Ch1".to_owned(), all)]);
     assert_eq!((socket.whole().total, socket.sockets()[&0].total), (None, Some(15e9)));
-    // It has modules, so that the sum of its socket is none.
+    // It has modules, so there is no sum of its socket.
     let channel = last_of(&[busy, busy, "5000,2500,0,0,5000,2500,5000,2500"]);
     assert_eq!(silent(&channel), [(0, "Ch1".to_owned(), all)]);
     assert_eq!((channel.sockets()[&0].total, channel.sockets()[&1].total), (None, Some(15e9)));

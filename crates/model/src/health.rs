@@ -164,7 +164,7 @@ impl RunHealth {
     }
 }
 
-/// The sum of those that are known; `None` if none is, or if they are 0 and another is not known.
+/// The sum of the known numbers; `None` if no number is known, or if their sum is 0 and a number is unknown.
 fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let counts: Vec<Option<u64>> = counts.collect();
     let is_whole = counts.iter().all(Option::is_some);

@@ -102,7 +102,7 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
     (!found.is_empty()).then(|| terminal(&tiermark_report::equivalents(&found, style), style))
 }
 
-/// The rows of a command line of another tool, with its options; `None` for what is none.
+/// The rows of a command line of another tool, with its options; `None` if the words are no such command line.
 fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> Option<Vec<String>> {
     let words: Vec<&str> = topic.split(' ').collect();
     let tool = words.first().filter(|word| command.find_subcommand(word).is_none())?;

@@ -6,7 +6,7 @@ use super::{GlossaryRow, LOOSE, TOOLS, equivalent, row_names, row_of, rows};
 
 /// What the glossary has on a command line of another tool.
 pub(crate) struct Line<'a> {
-    /// The row of the job that operands name, and those of the options; the row of the tool where it has none of them.
+    /// The rows of the job that the operands name and of each option; if there are none, the row of the tool.
     pub(crate) rows: Vec<Equivalent>,
     /// Options that no row of the tool has.
     pub(crate) unknown: Vec<&'a str>,
@@ -97,7 +97,7 @@ impl Form {
     }
 }
 
-/// What a command line of another tool does here; `None` if its first word is none that the glossary has.
+/// What a command line of another tool does here; `None` if the glossary does not have its first word.
 pub(crate) fn line<'a>(words: &[&'a str]) -> Option<Line<'a>> {
     let (command, rest) = words.split_first().filter(|(command, _)| !command.starts_with('-'))?;
     let named = row_of(command, |row| row.part == TOOLS);

@@ -83,7 +83,7 @@ struct TrialLine {
     probe: Option<IgnoredAny>,
 }
 
-/// Says that a run of tenants or of load is newer than the newest document, and has none: it goes on, or it was killed.
+/// Says that a run of tenants or of load, newer than the newest document, has no document: it still runs, or was killed.
 pub(crate) fn tell_of_newer(newest: Option<&Entry>) {
     let is_newer = |(_, left): &(RunKind, Entry)| newest.is_none_or(|newest| newest.order() < left.order());
     let Some((kind, left)) = without_document().pop().filter(is_newer) else { return };

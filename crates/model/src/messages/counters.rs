@@ -271,7 +271,7 @@ messages! {
             format!("'{column}' is '{cell}', which is no count: {cause}")
         };
 
-    /// Lines of another program's output that are no counts, and why the first is none.
+    /// Lines of another program's output without counts, and why the first has none.
     Note lines_skipped(lines: u64, program: &str, first: &str):
         {
             let lines = crate::written::count_of(lines, "line");

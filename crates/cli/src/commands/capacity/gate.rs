@@ -167,7 +167,7 @@ mod tests {
         *args
     }
 
-    /// The file of the run holds the option; a file of an earlier version has none.
+    /// The file of the run has the option; files of earlier versions do not.
     #[test]
     fn a_resumed_run_keeps_force() {
         let resumed = args(&["--resume"]);

@@ -174,7 +174,7 @@ impl Counted {
         new
     }
 
-    /// What a user should know of the counts at the end: lines that were none, once with their number.
+    /// What a user should know of the counts at the end: how many lines had no counts.
     pub(super) fn last_notes(&mut self) -> Vec<Note> {
         self.news(&[codes::lines_skipped])
     }
