@@ -78,7 +78,7 @@ mod tests {
         fast.record_n(40_000, 100_000).unwrap();
         let mut slow = fast.clone();
         slow.record_n(1_000_000, 1_500).unwrap();
-        let served = [&fast, &slow].map(|times| Served { times, achieved: 1.0, hits: 1.0 });
+        let served = [&fast, &slow].map(|times| Served { times, achieved: 1.0, gets: 0, hits: 0 });
         let point = point(3, &served, Some(0.4), Outcome::Pass).unwrap();
         let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 0.001, "{found} {wanted}");
         near(point.p99_ns, 40_000.0);
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn nothing_answered_is_no_point() {
         let empty = Histogram::new(3).unwrap();
-        assert_eq!(point(1, &[Served { times: &empty, achieved: 0.0, hits: 1.0 }], None, Outcome::Fail), None);
+        assert_eq!(point(1, &[Served { times: &empty, achieved: 0.0, gets: 0, hits: 0 }], None, Outcome::Fail), None);
         assert_eq!(with_omitted(&empty), None);
         assert_eq!(point(1, &[], None, Outcome::Fail), None);
     }

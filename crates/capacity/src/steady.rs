@@ -2,11 +2,11 @@
 
 use tiermark_model::Note;
 use tiermark_model::messages::trials as says;
-use tiermark_stats::mann_kendall;
+use tiermark_stats::{mann_kendall, median, theil_sen};
 
 /// Windows that are looked at, the last ones.
 pub const WINDOWS: usize = 10;
-/// Level of the test for a trend, over all four series together.
+/// Level of the test for a trend, over all series together.
 const LEVEL: f64 = 0.05;
 /// Relative standard deviation of a series that counts as steady.
 const VARIATION: f64 = 0.10;
@@ -29,6 +29,26 @@ pub struct Window {
     pub swapped_out: Option<f64>,
     /// Resident bytes of the tenants; `None` where they are not known.
     pub resident: Option<f64>,
+    /// GETs; `None` for a second without any.
+    pub hits: Option<HitRate>,
+}
+
+/// GETs that found their key over all GETs of a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HitRate {
+    /// 0 to 1.
+    pub share: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+impl HitRate {
+    /// Of so many GETs, so many of which missed; `None` without GETs.
+    #[must_use]
+    pub fn of(gets: u64, misses: u64) -> Option<Self> {
+        let (n, share) = (gets as f64, gets.checked_sub(misses)? as f64 / gets as f64);
+        (gets > 0).then(|| Self { share, error: (share * (1.0 - share) / n).sqrt() })
+    }
 }
 
 /// Whether the system has come to rest, so that its figures no longer change.
@@ -41,7 +61,7 @@ pub enum Steadiness {
 }
 
 /// Whether the last [`WINDOWS`] seconds show neither trend nor more than a tenth of variation, in response time, faults,
-/// swap-out and resident memory; more where chance does more, of a mean by its standard error and of a count as Poisson's.
+/// swap-out, resident memory and hit rate; more where chance does more, of a mean by its standard error and of a count as Poisson's.
 ///
 /// A trend is one by the Mann–Kendall test ([`mann_kendall`]); its level is divided by the number of series (Bonferroni), so that
 /// a steady system is called unsteady once in twenty times. Neighbouring windows are not quite independent, which makes
@@ -51,12 +71,16 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
     let Some(last) = windows.len().checked_sub(WINDOWS).map(|from| &windows[from..]) else {
         return Steadiness::NotYet(says::too_few_seconds(windows.len(), WINDOWS));
     };
-    let error = (last.iter().map(|w| w.response_error.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
-    let series: [(&str, Chance, Vec<Option<f64>>); 4] = [
+    let typical =
+        |errors: &mut dyn Iterator<Item = f64>| (errors.map(|e| e.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
+    let error = typical(&mut last.iter().map(|w| w.response_error));
+    let hits_error = typical(&mut last.iter().filter_map(|w| Some(w.hits?.error)));
+    let series: [(&str, Chance, Vec<Option<f64>>); 5] = [
         ("mean response time", Chance::Error(error), last.iter().map(|w| Some(w.response_ns)).collect()),
         ("major faults", Chance::Count, last.iter().map(|w| w.faults).collect()),
         ("pages swapped out", Chance::Count, last.iter().map(|w| w.swapped_out).collect()),
         ("resident memory", Chance::Error(0.0), last.iter().map(|w| w.resident).collect()),
+        ("hit rate", Chance::Error(hits_error), last.iter().map(|w| Some(w.hits?.share)).collect()),
     ];
     // A series with gaps decides nothing.
     let known: Vec<(&str, Chance, Vec<f64>)> = series
@@ -70,6 +94,22 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
         }
     }
     Steadiness::Steady
+}
+
+/// The hit rate that comes if it goes on as in these seconds for as long again: a cache that still fills, or that begins
+/// to evict, has not shown the rate that it will have. `None` for one without a trend, or too few seconds to see one.
+#[must_use]
+pub fn hit_rate_ahead(windows: &[Window]) -> Option<f64> {
+    if windows.len() < WINDOWS {
+        return None;
+    }
+    let shares: Vec<f64> = windows.iter().map(|w| Some(w.hits?.share)).collect::<Option<_>>()?;
+    mann_kendall(&shares).filter(|trend| trend.p_value < LEVEL)?;
+    let seconds: Vec<f64> = (0..shares.len()).map(|second| second as f64).collect();
+    let slope = theil_sen(&seconds, &shares)?;
+    // From the middle of what was seen to the end of as much again.
+    let ahead = 1.5 * shares.len() as f64;
+    Some((median(&shares)? + slope * ahead).clamp(0.0, 1.0))
 }
 
 /// Variation of a series by chance alone.
@@ -127,6 +167,7 @@ mod tests {
             faults: Some(0.0),
             swapped_out: Some(0.0),
             resident: Some(5e8),
+            hits: Some(HitRate { share: 1.0, error: 0.0 }),
         }
     }
 
@@ -158,6 +199,28 @@ mod tests {
             why(&windows(10, |_| Window { response_ns: f64::NAN, ..quiet() })),
             "mean response time is not a number"
         );
+    }
+
+    /// A cache of 60 % in the end, that fills in a minute.
+    #[test]
+    fn a_hit_rate_that_still_moves_leads_somewhere() {
+        let mut rng = Rng::new(7);
+        let mut second = |share: f64| {
+            let misses = (0..2_000).filter(|_| rng.unit() >= share).count() as u64;
+            Window { hits: HitRate::of(2_000, misses), ..quiet() }
+        };
+        let mut fills = |from: u32| -> Vec<Window> {
+            (from..from + 10).map(|s| second(0.6 * (1.0 - (-f64::from(s) / 20.0).exp()))).collect()
+        };
+        let (early, filled) = (fills(10), fills(200));
+        assert!(why(&early).starts_with("hit rate still rises"), "{}", why(&early));
+        let ahead = hit_rate_ahead(&early).unwrap();
+        assert!((0.4..0.7).contains(&ahead), "{ahead}");
+        assert_eq!((why(&filled).as_str(), hit_rate_ahead(&filled)), ("steady", None));
+        // Without GETs, or with too few seconds, nothing is said.
+        assert_eq!(hit_rate_ahead(&early[1..]), None);
+        assert_eq!(hit_rate_ahead(&windows(10, |_| Window { hits: None, ..quiet() })), None);
+        assert_eq!((HitRate::of(0, 0), HitRate::of(1, 2)), (None, None));
     }
 
     #[test]
@@ -199,7 +262,7 @@ mod tests {
 
     #[test]
     fn what_is_not_counted_says_nothing() {
-        let external = |_| Window { faults: None, swapped_out: None, resident: None, ..quiet() };
+        let external = |_| Window { faults: None, swapped_out: None, resident: None, hits: None, ..quiet() };
         assert_eq!(why(&windows(10, external)), "steady");
     }
 
@@ -216,6 +279,7 @@ mod tests {
                         faults: Some((4.0 + 2.0 * rng.normal()).max(0.0).round()),
                         swapped_out: Some((400.0 + 20.0 * rng.normal()).round()),
                         resident: Some(5e8),
+                        hits: HitRate::of(1_000, (100.0 + 9.5 * rng.normal()).round() as u64),
                     })
                     .collect();
                 steadiness(&windows) == Steadiness::Steady

@@ -17,6 +17,10 @@ pub struct TenantNow {
     pub done: u64,
     /// Answers that refused.
     pub errors: u64,
+    /// GETs among the answers.
+    pub gets: u64,
+    /// GETs of keys that are not there.
+    pub misses: u64,
     /// Sum of the response times of the answers, ns.
     pub response_sum_ns: u64,
     /// Sum of the squares of those, ns².
@@ -61,6 +65,8 @@ struct Slot {
     sent: AtomicU64,
     done: AtomicU64,
     errors: AtomicU64,
+    gets: AtomicU64,
+    misses: AtomicU64,
     response_sum: AtomicU64,
     /// The bits of a floating-point number.
     response_squares: AtomicU64,
@@ -93,6 +99,8 @@ impl Live {
         slot.sent.store(now.sent, Ordering::Relaxed);
         slot.done.store(now.done, Ordering::Relaxed);
         slot.errors.store(now.errors, Ordering::Relaxed);
+        slot.gets.store(now.gets, Ordering::Relaxed);
+        slot.misses.store(now.misses, Ordering::Relaxed);
         slot.response_sum.store(now.response_sum_ns, Ordering::Relaxed);
         slot.response_squares.store(now.response_squares.to_bits(), Ordering::Relaxed);
         slot.behind.store(now.behind_ns, Ordering::Relaxed);
@@ -111,6 +119,8 @@ impl Live {
             sent: slot.sent.load(Ordering::Relaxed),
             done: slot.done.load(Ordering::Relaxed),
             errors: slot.errors.load(Ordering::Relaxed),
+            gets: slot.gets.load(Ordering::Relaxed),
+            misses: slot.misses.load(Ordering::Relaxed),
             response_sum_ns: slot.response_sum.load(Ordering::Relaxed),
             response_squares: f64::from_bits(slot.response_squares.load(Ordering::Relaxed)),
             behind_ns: slot.behind.load(Ordering::Relaxed),

@@ -266,6 +266,8 @@ impl<'a, C: Clock> Worker<'a, C> {
                 sent: tenant.tally.sent,
                 done: tenant.tally.done,
                 errors: tenant.tally.errors,
+                gets: tenant.tally.gets,
+                misses: tenant.tally.misses,
                 response_sum_ns: tenant.tally.response.sum_ns(),
                 response_squares: tenant.tally.response_squares,
                 behind_ns: tenant.behind(now.min(self.start.saturating_add(self.end))),

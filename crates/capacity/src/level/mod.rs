@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use tiermark_model::Note;
-use tiermark_model::capacity::Outcome;
+use tiermark_model::capacity::{LimitOf, MissedLimit, Outcome};
 use tiermark_model::messages::trials as says;
-use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks};
+use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks, share_interval};
 
 use crate::scenario::table;
 pub use limits::{Limit, Quantity, Scope, time};
@@ -48,8 +48,10 @@ pub struct Served<'a> {
     pub times: &'a Histogram<u64>,
     /// Requests answered over requests due by the schedule.
     pub achieved: f64,
-    /// GETs that found their key over all GETs; 1 without GETs.
-    pub hits: f64,
+    /// GETs that were answered.
+    pub gets: u64,
+    /// Those that found their key.
+    pub hits: u64,
 }
 
 /// Whether a level was kept, and what decided it.
@@ -75,10 +77,11 @@ impl Figure {
     }
 
     fn against(&self, limit: &Limit) -> Outcome {
-        if limit.of.is_share() {
-            return if self.value >= limit.at { Outcome::Pass } else { Outcome::Fail };
-        }
         match self.interval {
+            // Of a share the least is promised.
+            (low, _) if limit.of.is_share() && low >= limit.at => Outcome::Pass,
+            (_, high) if limit.of.is_share() && high >= limit.at => Outcome::Unclear,
+            _ if limit.of.is_share() => Outcome::Fail,
             (_, high) if high <= limit.at => Outcome::Pass,
             (low, _) if low > limit.at => Outcome::Fail,
             _ => Outcome::Unclear,
@@ -127,7 +130,13 @@ fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> 
     }
     Some(match of {
         Quantity::Rate => Figure::exact(served.achieved),
-        Quantity::HitRate => Figure::exact(served.hits),
+        Quantity::HitRate => {
+            let beyond = BEYOND / EVALUATIONS;
+            let value = served.hits as f64 / served.gets as f64;
+            let (low, _) = share_interval(served.hits, served.gets, beyond)?;
+            let (_, high) = share_interval(served.hits, served.gets, beyond / together.max(1) as f64)?;
+            Figure { value, interval: (low, high) }
+        }
         Quantity::Average => {
             // By the central limit theorem; waits behind each other make it narrower than it should be.
             let (mean, error) = (times.mean(), times.stdev() / (times.len() as f64).sqrt());
@@ -167,6 +176,28 @@ impl Level {
             Scope::Quantile(share) => self.of_share(tenants, share),
             Scope::Pooled => self.of_all(tenants),
             Scope::Brief => self.of_means(tenants),
+        }
+    }
+
+    /// What was judged, not clear where the hit rate moves towards the other side of its limit: a cache that still fills
+    /// would be called too small, and one that begins to evict large enough. `ahead` is the hit rate that comes if it goes
+    /// on as it did for as long again.
+    #[must_use]
+    pub fn with_trend(&self, judged: Judgement, ahead: Option<f64>) -> Judgement {
+        let of_hits = || MissedLimit::in_reason(&judged.decided_by).is_some_and(|missed| missed.of == LimitOf::HitRate);
+        let crosses = |limit: &&Limit, ahead: f64| match judged.outcome {
+            Outcome::Pass => ahead < limit.at,
+            Outcome::Fail => of_hits() && ahead >= limit.at,
+            Outcome::Unclear => false,
+        };
+        let mut limits = self.limits.iter().filter(|limit| limit.of == Quantity::HitRate);
+        let crossed = ahead.and_then(|ahead| Some((limits.find(|limit| crosses(limit, ahead))?, ahead)));
+        match crossed {
+            Some((limit, ahead)) => Judgement {
+                outcome: Outcome::Unclear,
+                decided_by: says::hit_rate_moves(&limit.to_string(), ahead, &judged.decided_by),
+            },
+            None => judged,
         }
     }
 
@@ -231,14 +262,16 @@ impl Level {
             return Judgement { outcome: Outcome::Unclear, decided_by: says::histograms_not_merged() };
         };
         let mean = |of: fn(&Served<'_>) -> f64| tenants.iter().map(of).sum::<f64>() / tenants.len() as f64;
-        let all = Served { times: &times, achieved: mean(|t| t.achieved), hits: mean(|t| t.hits) };
+        let sum = |of: fn(&Served<'_>) -> u64| tenants.iter().map(of).sum();
+        let all =
+            Served { times: &times, achieved: mean(|t| t.achieved), gets: sum(|t| t.gets), hits: sum(|t| t.hits) };
         worst(
             self.limits.iter().filter_map(|limit| Some((limit, figure(limit.of, &all, 1)?))),
             &says::of_all_requests(),
         )
     }
 
-    /// Environment over the tenants of averages, percentiles and rates; the largest of the maxima. As the brief: no interval.
+    /// Means over the tenants of averages, percentiles and shares; the largest of the maxima. As the brief: no interval.
     fn of_means(&self, tenants: &[Served<'_>]) -> Judgement {
         let figures = self.limits.iter().filter_map(|limit| {
             let values: Vec<f64> = tenants.iter().filter_map(|t| figure(limit.of, t, 1)).map(|f| f.value).collect();

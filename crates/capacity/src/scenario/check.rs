@@ -196,6 +196,12 @@ impl Scenario {
 
     fn check_level(&self, found: &mut Problems) {
         found.unless(!self.level.limits.is_empty(), "level.limits", says::no_limit);
+        if let Some(limit) = self.level.limits.iter().find(|limit| limit.of == Quantity::HitRate) {
+            let asks = self.load.mixes.iter().all(|gets| *gets != 0.0);
+            found.unless_beside(asks, "level.limits", &["load.mixes"], || {
+                says::hit_rate_without_gets(&limit.to_string())
+            });
+        }
         let requests = self.load.rate * self.time.measure * f64::from(self.time.iterations);
         if requests.is_nan() || requests <= 0.0 {
             // A mistake in the counts is reported elsewhere.

@@ -193,6 +193,10 @@ fn mistakes_are_told_with_line_and_key() {
     assert!(mistakes("rate = 500.0", "rps = 500.0")[0].to_string().ends_with("did you mean 'rate'?"));
     let share = &mistakes("mixes = [100.0]", "mixes = [0.9]")[0];
     assert!(share.key == "load.mixes" && share.fault.text.ends_with("if 0.9 is a share of 1, write 90"), "{share}");
+    // Found by every load, if no key is looked up.
+    let sets = text_of("mini").replacen("[100.0]", "[0.0]", 1).replacen("p99 < 1s", "hit rate > 90%", 1);
+    let found = Scenario::read(&sets).unwrap_err();
+    assert!(found[0].key == "level.limits" && found[0].fault.code == codes::hit_rate_without_gets, "{found:?}");
     let suggested = &mistakes("rate = 500.0", "rates = 500.0")[0].fault;
     assert_eq!(suggested.data["name"], "rates");
     assert!(suggested.data["known"].as_array().unwrap().contains(&"rate".into()));

@@ -18,7 +18,7 @@ use crate::coordinator::first_to_go;
 use crate::dram::{Account, Dram, MANY, SOME};
 use crate::evidence::{Group, GroupPaths, Host, SwapArea, Vitals};
 use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
-use crate::steady::{Steadiness, Window, steadiness};
+use crate::steady::{HitRate, Steadiness, Window, hit_rate_ahead, steadiness};
 use crate::tier::{ActiveTier, used_elsewhere};
 
 /// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making room.
@@ -76,6 +76,8 @@ struct Done {
     seconds: f64,
     done: u64,
     due: u64,
+    gets: u64,
+    misses: u64,
     response_ns: u64,
     /// Sum of the squares, ns².
     squares: f64,
@@ -108,6 +110,8 @@ pub(super) struct Monitor<'a> {
     length: Option<f64>,
     samples: Vec<Sample>,
     windows: Vec<Window>,
+    /// Of those, how many were before the load that counts.
+    before_measuring: usize,
     /// Requests answered since the fill, and requests as many as records: only after those can all records have been
     /// touched.
     answered: u64,
@@ -146,6 +150,7 @@ impl<'a> Monitor<'a> {
             length: None,
             samples: Vec::new(),
             windows: Vec::new(),
+            before_measuring: 0,
             answered: 0,
             pass: 0,
             last: None,
@@ -180,6 +185,11 @@ impl<'a> Monitor<'a> {
         }
     }
 
+    /// The hit rate that comes if it goes on as in the load that counts, for as long again; `None` without a trend.
+    pub(super) fn hit_rate_ahead(&self) -> Option<f64> {
+        hit_rate_ahead(&self.windows[self.before_measuring..])
+    }
+
     /// Where a tier holds a part of the records, memory is settled only after all records may have been touched.
     fn unasked(&self) -> Option<Note> {
         let share = self.answered as f64 / self.pass as f64;
@@ -188,6 +198,9 @@ impl<'a> Monitor<'a> {
 
     /// Begins a stage that takes so many seconds.
     pub(super) fn enter(&mut self, stage: Stage, length: f64) {
+        if self.stage != Stage::Measuring {
+            self.before_measuring = self.windows.len();
+        }
         (self.stage, self.entered, self.length) = (stage, Instant::now(), Some(length));
         self.last = None;
         self.stalls.clear();
@@ -317,7 +330,8 @@ impl<'a> Monitor<'a> {
         let response_ns = load.tenants.iter().map(|tenant| tenant.response_sum_ns).sum();
         let due = load.tenants.iter().map(|tenant| tenant.scheduled).sum();
         let squares = load.tenants.iter().map(|tenant| tenant.response_squares).sum();
-        let done = Done { seconds: load.seconds, done: load.done(), due, response_ns, squares };
+        let (gets, misses) = load.tenants.iter().fold((0, 0), |(g, m), tenant| (g + tenant.gets, m + tenant.misses));
+        let done = Done { seconds: load.seconds, done: load.done(), due, gets, misses, response_ns, squares };
         let swapped_out = host.vmstat.as_ref().and_then(|vmstat| vmstat.get("pswpout").copied());
         let counts = Counts { faults: group.major_faults, swapped_out };
         let (before, counted) = self.last.replace((done, counts))?;
@@ -338,6 +352,7 @@ impl<'a> Monitor<'a> {
                 faults: more(counts.faults, counted.faults),
                 swapped_out: more(counts.swapped_out, counted.swapped_out),
                 resident: group.memory.map(|bytes| bytes as f64),
+                hits: HitRate::of(done.gets.saturating_sub(before.gets), done.misses.saturating_sub(before.misses)),
             });
         }
         self.steady = steadiness(&self.windows);

@@ -100,7 +100,8 @@ impl Tenant {
         Served {
             times: self.times.histogram(),
             achieved: share(self.in_time, self.scheduled).unwrap_or(0.0),
-            hits: share(self.gets.saturating_sub(self.misses), self.gets).unwrap_or(1.0),
+            gets: self.gets,
+            hits: self.gets.saturating_sub(self.misses),
         }
     }
 }
@@ -217,7 +218,7 @@ impl Measurements {
             swap_bytes_per_request: derived.swap_bytes_per_request,
             resident_share: derived.resident_share,
             compression: derived.compression,
-            // SearchState of a moment, and not of the time between two.
+            // State of a moment, and not of the time between two.
             dram_budget: None,
             dram_used: None,
             pool: None,

@@ -79,6 +79,9 @@ messages! {
     /// A level without a limit.
     Note no_limit(): "is empty: write a limit such as \"p99 < 300us\"";
 
+    /// A limit of the hit rate for a load that asks for nothing.
+    Note hit_rate_without_gets(limit: &str): "{limit}: a mix of 0 % GET looks up no key; take the mix or the limit out";
+
     /// A percentile that so few requests do not show; `needed`: the fewest that do, `measure`: seconds in which as many come.
     Note limit_not_judged(limit: &str, requests: f64, needed: Option<u64>, measure: Option<f64>, rate: f64, iterations: u32):
         {

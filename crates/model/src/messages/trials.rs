@@ -197,6 +197,14 @@ messages! {
     Note series_varies(series: &str, variation: f64, allowed: f64):
         { format!("{series} varies by {}, where at most {} counts as steady", percent(variation), percent(allowed)) };
 
+    /// A limit of the hit rate that the trend of the hit rate leads across: `judged` is what the requests so far say, and
+    /// `ahead` the share that comes if it goes on for as long again.
+    Note hit_rate_moves(limit: &str, ahead: f64, judged: &Note):
+        {
+            let ahead = percent(ahead);
+            format!("{judged}; but the hit rate still changes, and would be {ahead} after as long again ({limit}): a longer warm-up shows which")
+        };
+
     /// Too few requests so far to have touched all records.
     Note records_not_asked(share: f64):
         { format!("the number of answered requests is {} of the number of records; a tier is steady after as many requests as records", percent(share)) };
