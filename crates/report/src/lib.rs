@@ -41,7 +41,6 @@ mod placed;
 mod plan;
 mod points;
 mod published;
-mod ranges;
 mod reasons;
 mod redact;
 mod refusals;

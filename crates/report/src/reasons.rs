@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use tiermark_model::{Finding, Grade, Reason, ReasonCode, Verdict};
+use serde_json::Value;
+use tiermark_model::{Code, Finding, Grade, Reason, ReasonCode, Verdict};
 use tiermark_page::{Ink, Page, Style, bullet, grade_ink};
 
 use crate::order::{distinct, grouped};
-use crate::ranges::{pattern, spanned};
 use crate::tally::is_number;
 
 /// Collects verdicts and groups their reasons.
@@ -14,7 +14,7 @@ use crate::tally::is_number;
 pub(crate) struct Reasons {
     groups: Vec<Group>,
     /// The group of each reason.
-    places: HashMap<(Grade, Standing, Option<ReasonCode>, Said), usize>,
+    places: HashMap<(Kind, String), usize>,
     /// The numbers that each group has.
     said: HashSet<(usize, String)>,
 }
@@ -31,14 +31,20 @@ enum Standing {
 }
 
 struct Group {
+    kind: Kind,
+    text: String,
+    subjects: Vec<String>,
+}
+
+/// What makes reasons alike.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Kind {
     grade: Grade,
     standing: Standing,
     /// `None` where a verdict came without a reason.
     code: Option<ReasonCode>,
-    text: String,
-    /// The cause, where it is told apart.
-    cause: Option<String>,
-    subjects: Vec<String>,
+    /// Its facts but for the numbers, see [`facts`].
+    facts: String,
 }
 
 /// More subjects than this are counted, not listed.
@@ -78,30 +84,30 @@ pub(crate) fn kinds(verdict: &Verdict) -> String {
     distinct(verdict.reasons.iter().map(|reason| kind_name(reason.code()))).join(", ")
 }
 
-/// A fact, and its cause where that is told apart.
-type Said = (String, Option<String>);
+/// A reason without its numbers, steps and paths: reasons that are equal then are said once. A range of sizes is one fact, and a sentence
+/// without data is what it says.
+fn facts(reason: &Reason) -> String {
+    match reason {
+        Reason::Refused { refusal } if refusal.code != Code::default() => format!("{:?}", refusal.code),
+        Reason::Refused { .. } | Reason::NotResolved { .. } | Reason::Told { .. } => reason.to_string(),
+        _ => serde_json::to_value(reason).map(without_numbers).unwrap_or_default().to_string(),
+    }
+}
 
-/// What makes reasons alike: their code and their words; the cause is told apart.
-type Kind = (Grade, Standing, Option<ReasonCode>, String);
+fn without_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(_) => Value::Null,
+        Value::String(text) if text.contains('/') => Value::Null,
+        Value::Array(items) => items.into_iter().map(without_numbers).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, without_numbers(value))).collect(),
+        other => other,
+    }
+}
 
 impl Group {
-    fn kind(&self) -> Kind {
-        (self.grade, self.standing, self.code, pattern(&self.text))
-    }
-
-    /// Cause, or nothing.
-    fn cause(&self) -> &str {
-        self.cause.as_deref().unwrap_or_default()
-    }
-
-    /// Fact and cause in one.
-    fn whole(&self) -> String {
-        self.cause.as_ref().map_or_else(|| self.text.clone(), |cause| format!("{}: {cause}", self.text))
-    }
-
     fn word(&self) -> String {
-        match self.standing {
-            Standing::Doubted => self.grade.to_string(),
+        match self.kind.standing {
+            Standing::Doubted => self.kind.grade.to_string(),
             Standing::Refused => "refused".to_owned(),
             Standing::Absent => "not found".to_owned(),
         }
@@ -109,28 +115,12 @@ impl Group {
 
     /// The bullet: its mark, and these words behind what the group is.
     fn bullet(&self, who: &str, style: &Style) -> Page {
-        let (mark, ink) = match self.standing {
+        let (mark, ink) = match self.kind.standing {
             Standing::Absent => (style.absent(), Ink::Plain),
-            _ => (style.mark(self.grade), grade_ink(self.grade)),
+            _ => (style.mark(self.kind.grade), grade_ink(self.kind.grade)),
         };
-        bullet(mark, ink, &format!("{}: {who}: {}", self.word(), self.whole()), None)
+        bullet(mark, ink, &format!("{}: {who}: {}", self.word(), self.text), None)
     }
-}
-
-/// The causes of one fact: said of all, or with how many of the numbers it is said of.
-fn details(groups: &[Group], numbers: usize) -> String {
-    let mut kinds = grouped(groups.iter().map(|group| (pattern(group.cause()), group)));
-    let detail = |alike: &[&Group]| spanned(&alike.iter().map(|group| group.cause()).collect::<Vec<_>>());
-    if let [(_, alike)] = kinds.as_slice() {
-        let detail = detail(alike);
-        return if detail.is_empty() { detail } else { format!(": {detail}") };
-    }
-    kinds.retain(|(kind, _)| !kind.is_empty());
-    let part = |(_, alike): &(String, Vec<&Group>)| {
-        let subjects: HashSet<&String> = alike.iter().flat_map(|group| &group.subjects).collect();
-        format!("{} of {numbers}: {}", subjects.len(), detail(alike))
-    };
-    format!(" ({})", kinds.iter().map(part).collect::<Vec<_>>().join("; "))
 }
 
 /// A refusal in words: without the id of its step, which the subject names.
@@ -155,54 +145,54 @@ impl Reasons {
         if verdict.grade == Grade::Trusted {
             return;
         }
+        let grade = verdict.grade;
         if verdict.reasons.is_empty() {
-            self.touch(verdict.grade, standing, None, ("no reason was recorded".to_owned(), None), subject);
+            let kind = Kind { grade, standing, code: None, facts: String::new() };
+            self.touch(kind, "no reason was recorded".to_owned(), subject);
         }
         for reason in &verdict.reasons {
-            let refused = refusal_in_words(reason).filter(|_| verdict.grade == Grade::Invalid);
+            let refused = refusal_in_words(reason).filter(|_| grade == Grade::Invalid);
             let standing = if refused.is_some() { Standing::Refused } else { standing };
-            let said = refused.map_or_else(|| reason.fact_and_cause(), |text| (text, None));
-            self.touch(verdict.grade, standing, Some(reason.code()), said, subject);
+            let kind = Kind { grade, standing, code: Some(reason.code()), facts: facts(reason) };
+            self.touch(kind, refused.unwrap_or_else(|| reason.to_string()), subject);
         }
     }
 
-    fn touch(&mut self, grade: Grade, standing: Standing, code: Option<ReasonCode>, said: Said, subject: &str) {
+    fn touch(&mut self, kind: Kind, text: String, subject: &str) {
         let next = self.groups.len();
-        let place = *self.places.entry((grade, standing, code, said.clone())).or_insert(next);
+        let place = *self.places.entry((kind.clone(), text.clone())).or_insert(next);
         if place == next {
-            let (text, cause) = said;
-            self.groups.push(Group { grade, standing, code, text, cause, subjects: Vec::new() });
+            self.groups.push(Group { kind, text, subjects: Vec::new() });
         }
         if self.said.insert((place, subject.to_owned())) {
             self.groups[place].subjects.push(subject.to_owned());
         }
     }
 
-    /// Makes one group of those of the same kind, with the range that each number has.
+    /// Makes one group of those of the same kind. Where their numbers differ, those of the first stand for all.
     fn merge(&mut self) {
         let groups = std::mem::take(&mut self.groups);
-        for (_, alike) in grouped(groups.into_iter().map(|group| (group.kind(), group))) {
-            let subjects: Vec<String> = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
-            let heads: Vec<&str> = alike.iter().map(|group| group.text.as_str()).collect();
-            let text = spanned(&heads) + &details(&alike, subjects.len());
-            let Group { grade, standing, code, .. } = alike[0];
-            self.groups.push(Group { grade, standing, code, text, cause: None, subjects });
+        for (kind, alike) in grouped(groups.into_iter().map(|group| (group.kind.clone(), group))) {
+            let subjects = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
+            let first = &alike[0].text;
+            let text = if alike.len() == 1 { first.clone() } else { format!("{first}, or similar") };
+            self.groups.push(Group { kind, text, subjects });
         }
     }
 
     /// The worst first, what was refused last among what has no number.
     fn sort(&mut self) {
-        self.groups.sort_by_key(|g| (std::cmp::Reverse(g.grade), g.standing));
+        self.groups.sort_by_key(|g| (std::cmp::Reverse(g.kind.grade), g.kind.standing));
     }
 
     /// How many numbers are of each grade worse than trusted and for which kinds of reasons, in one line; `None` when all are trusted.
     pub(crate) fn counted(mut self, of: usize, what: &str) -> Option<String> {
         self.sort();
         let mut parts = Vec::new();
-        for groups in self.groups.chunk_by(|a, b| (a.grade, a.standing) == (b.grade, b.standing)) {
+        for groups in self.groups.chunk_by(|a, b| (a.kind.grade, a.kind.standing) == (b.kind.grade, b.kind.standing)) {
             let subjects: BTreeSet<&str> = groups.iter().flat_map(|g| &g.subjects).map(String::as_str).collect();
-            let told = groups.iter().filter(|g| g.standing != Standing::Refused);
-            let kinds: BTreeSet<&str> = told.filter_map(|g| g.code).map(kind_name).collect();
+            let told = groups.iter().filter(|g| g.kind.standing != Standing::Refused);
+            let kinds: BTreeSet<&str> = told.filter_map(|g| g.kind.code).map(kind_name).collect();
             let are = if subjects.len() == 1 { "is" } else { "are" };
             let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
             let why = if kinds.is_empty() { kinds } else { format!(" ({kinds})") };
@@ -250,7 +240,7 @@ impl Reasons {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::messages::run;
+    use tiermark_model::messages::{run, setup};
     use tiermark_model::{Bytes, Refusal, WhyNot};
     use tiermark_page::terminal;
 
@@ -296,10 +286,11 @@ mod tests {
     fn refusals_are_merged_only_with_their_like() {
         let mut reasons = Reasons::default();
         let told = |what: &str, why: &str, cure: &str| Reason::Refused { refusal: Refusal::new(what, why, cure) };
+        let large = |pages| Reason::Refused { refusal: setup::huge_pages_no_pool(pages, Bytes(1 << 30)) };
         let late = |step: &str| Reason::Refused { refusal: run::no_time_left(step) };
         for (subject, reason) in [
-            ("1 KiB 1G", told("1 huge pages of 1 GiB", "0 are free: no pool", "use --pages thp")),
-            ("2 GiB 1G", told("2 huge pages of 1 GiB", "0 are free: no pool", "use --pages thp")),
+            ("1 KiB 1G", large(1)),
+            ("2 GiB 1G", large(2)),
             ("1 TiB base", told("1 TiB of memory", "node 0 has 7 GiB free", "ask for less")),
             ("L1 latency", late("latency/ladder/random/16384")),
             ("L2 latency", late("latency/ladder/random/262144")),
@@ -314,28 +305,24 @@ mod tests {
             &Style { width: 100, ..Style::default() },
         );
         insta::assert_snapshot!(shown, @r"
-          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 to 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)
+          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 huge page of 1 GiB: 0 are free: the kernel has no pool of this
+            size (use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp), or
+            similar
           ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
           ✘ refused: L1 latency, L2 latency: time budget used up (raise --max-time)
         ");
     }
 
     #[test]
-    fn reasons_that_differ_in_numbers_only_are_merged() {
+    fn reasons_that_differ_in_numbers_only_are_said_once() {
         let mut reasons = Reasons::default();
         for percent in 10..20 {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(Reason::Told {
-                code: ReasonCode::Disturbed,
-                text: format!("{percent} % of the windows were disturbed"),
-            });
+            verdict.suspect(Reason::Scattered { half_width: f64::from(percent) / 100.0 });
             reasons.add(&format!("number {percent}"), &verdict);
         }
         let shown = terminal(&reasons.page(&Style::default()), &Style::default());
-        insta::assert_snapshot!(shown, @r"
-          ! suspect: number 10, number 11, number 12, number 13, number 14, number 15
-            and 4 more: 10 to 19 % of the windows were disturbed
-        ");
+        insta::assert_snapshot!(shown);
     }
 
     #[test]
@@ -358,28 +345,6 @@ mod tests {
             it is full
           – not found: L3 size: size not resolved, between 5 MiB and 44 MiB: other work may evict it before
             it is full
-        ");
-    }
-
-    #[test]
-    fn causes_of_one_fact_are_counted() {
-        let mut reasons = Reasons::default();
-        let size = |mib: u64, why| Reason::NotResolved { low: Bytes(mib << 20), high: None, why };
-        for (subject, reason) in
-            [("L1", size(1, WhyNot::Coarse)), ("L2", size(8, WhyNot::Evicted)), ("L3", size(2, WhyNot::Evicted))]
-        {
-            let mut verdict = Verdict::trusted();
-            verdict.suspect(reason);
-            reasons.add(subject, &verdict);
-        }
-        let mut few = Verdict::trusted();
-        few.suspect(Reason::Told { code: ReasonCode::TooFew, text: "2 of 3 allocations measured".into() });
-        reasons.add("L1", &few);
-        insta::assert_snapshot!(terminal(&reasons.page(&Style::default()), &Style::default()), @r"
-          ! suspect: L1, L2, L3: size not resolved, at least 1 to 8 MiB (1 of 3: the
-            points of the latency curve are too far apart; 2 of 3: other work may evict
-            it before it is full)
-          ! suspect: L1: 2 of 3 allocations measured
         ");
     }
 }

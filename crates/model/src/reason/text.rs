@@ -12,9 +12,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { refusal } => write!(f, "refused: {refusal}"),
-            Self::Broken { .. } | Self::NotResolved { .. } => {
-                let (fact, cause) = self.fact_and_cause();
-                write!(f, "{fact}: {}", cause.unwrap_or_default())
+            Self::Broken { fault } => write!(f, "broke off: {fault}"),
+            Self::NotResolved { low, high, why } => {
+                write!(f, "size not resolved, {}: {}", size_range(*low, *high), why.words())
             }
             Self::Nothing { shots: 0, .. } => f.write_str("no shot was finished"),
             Self::Nothing { shots, cause } => write!(f, "{shots} shots, {}", cause.words()),
@@ -109,17 +109,6 @@ impl Reason {
     /// What was refused and why, where that is the reason.
     pub fn refused(&self) -> Option<&Refusal> {
         if let Self::Refused { refusal } = self { Some(refusal) } else { None }
-    }
-
-    /// The fact, and its cause if one fact can have several causes: a report shows numbers with the same fact together.
-    pub fn fact_and_cause(&self) -> (String, Option<String>) {
-        match self {
-            Self::Broken { fault } => ("broke off".to_owned(), Some(fault.clone())),
-            Self::NotResolved { low, high, why } => {
-                (format!("size not resolved, {}", size_range(*low, *high)), Some(why.words().to_owned()))
-            }
-            _ => (self.to_string(), None),
-        }
     }
 
     /// The range of sizes that a tier can have, and why it is not narrower; `None` for any other reason.
