@@ -301,6 +301,27 @@ fn free_huge_pages_that_are_promised_are_named() {
 }
 
 #[test]
+fn a_quota_above_the_smallest_one_that_stops_the_group_is_named() {
+    let quota = |above: &str| {
+        let files = [
+            ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+            ("proc/self/cgroup", "0::/a/b"),
+            ("sys/fs/cgroup/a/b/cpu.max", "200000 100000"),
+            ("sys/fs/cgroup/a/b/cpu.stat", "nr_throttled 3"),
+            ("sys/fs/cgroup/a/cpu.max", "400000 100000"),
+            ("sys/fs/cgroup/a/cpu.stat", above),
+        ];
+        examined(&files, None)["cpu quota"].value.clone()
+    };
+    let own = "2.00 cpus by /sys/fs/cgroup/a/b/cpu.max; stopped 3 times so far";
+    assert_eq!(quota("nr_throttled 2"), own);
+    assert_eq!(
+        quota("nr_throttled 8"),
+        "2.00 cpus by /sys/fs/cgroup/a/b/cpu.max; stopped 8 times so far by /sys/fs/cgroup/a/cpu.max"
+    );
+}
+
+#[test]
 fn threads_of_a_core_are_seen_whatever_the_switch_says() {
     let row = examined(&[("sys/devices/system/cpu/smt/control", "notsupported")], None)["SMT"].clone();
     assert_eq!(row.health, Health::Note);
