@@ -55,6 +55,7 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     info.model.arch = live.uname.as_ref().map(|uname| uname.machine.clone()).or_else(|| arch(&reader, &info.model));
     let mut system = system::read(&reader, live, &info.model, &board, &online);
     if system.hypervisor.is_none() {
+    cpus::dispute_threads(&reader, &cpus, system.smt_control.as_deref());
         name_by_firmware(&mut info.model, &board);
         nodes::dispute_sockets(&reader, &nodes, &cpus);
     }
