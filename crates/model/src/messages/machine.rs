@@ -99,7 +99,7 @@ messages! {
 
     /// What brings such memory online. `chmem` counts in MiB where it is given no unit.
     Note memory_online_cure(bytes: u64):
-        { format!("as root: chmem -e {}M (`lsmem` lists the blocks)", bytes >> 20) };
+        { format!("sudo chmem -e {}M (`lsmem` lists the blocks)", bytes >> 20) };
 
     /// A block device that this system does not have.
     Refusal disk_unknown(device: &str, present: &[String]):

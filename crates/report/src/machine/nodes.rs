@@ -270,7 +270,7 @@ mod tests {
         let machine = Machine { nodes: vec![node(0, Some(0)), node(1, Some(4 << 30))], ..Machine::default() };
         assert_eq!(
             shown(&offline(&machine)),
-            "offline 4 GiB of node 1, in blocks that are not in use; as root: chmem -e 4096M (`lsmem` lists the blocks)"
+            "offline 4 GiB of node 1, in blocks that are not in use; sudo chmem -e 4096M (`lsmem` lists the blocks)"
         );
         assert_eq!(shown(&promised(&machine)), "10 of the free 2M pages are promised to programs");
         assert_eq!(shown(&offline(&Machine::default())), "");

@@ -352,7 +352,7 @@ fn memory_that_is_offline_is_named_with_the_command_that_brings_it_back() {
     };
     let row = examined(&files("offline"), None)["memory offline"].clone();
     assert_eq!((row.health, row.value.as_str()), (Health::Note, "4 GiB of node 1"));
-    assert_eq!(row.cure.as_deref(), Some("as root: chmem -e 4096M (`lsmem` lists the blocks)"));
+    assert_eq!(row.cure.as_deref(), Some("sudo chmem -e 4096M (`lsmem` lists the blocks)"));
     assert_eq!(examined(&files("online"), None)["memory offline"].value, "none");
     assert_eq!(examined(&[], None)["memory offline"].health, Health::NotHere);
 }
