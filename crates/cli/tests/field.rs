@@ -292,7 +292,7 @@ fn with_modules(machine: &mut Machine, modules: &[(Option<f64>, u64)]) {
     };
     machine.dimms = (0..8).map(slot).collect();
     let channels = dmi::Channels { count: 8, whose: "8 of each".to_owned() };
-    machine.theoretical_peak = dmi::theoretical_peak(&machine.dimms, 1, Some(&channels));
+    machine.theoretical_peak = dmi::theoretical_peak(&machine.dimms, 0, 1, Some(&channels));
 }
 
 #[test]

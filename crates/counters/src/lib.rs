@@ -25,6 +25,7 @@ mod pcm;
 mod pcm_csv;
 mod pcm_server;
 mod perf;
+mod quiet;
 mod resctrl;
 mod select;
 mod silence;

@@ -17,7 +17,7 @@ const BUSY: f64 = 1e9;
 /// Share of the bytes of the machine that a count needs before the 0 of its sister makes no sense.
 const NOTABLE: f64 = 0.01;
 /// Bytes a second that an idle socket moves in any case. A source that rounds more than this to 0 writes true zeros.
-const IDLE: f64 = 1e6;
+pub(crate) const IDLE: f64 = 1e6;
 
 /// Marks boxes whose counts cannot be 0, and those that count a part of what others count. Sources that state reads and
 /// writes together round to whole GB/s, or count groups of tasks: their 0 may be true.

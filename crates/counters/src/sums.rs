@@ -1,5 +1,6 @@
 //! The columns of a table that another program writes, added up line by line.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use tiermark_model::{BoxKind, BoxPlace, CounterSight, Note};
 use crate::csv::amount;
 use crate::family::Of;
 use crate::perf::sights;
+use crate::quiet::Quiet;
+use crate::silence::IDLE;
 use crate::snapshot::{Reading, Snapshot};
 
 /// Seconds of a day.
@@ -38,9 +41,20 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Its count, rounded as PCM does, to two decimals.
+    /// Bytes that are rounded to 0: PCM writes two decimals.
+    fn least(&self) -> f64 {
+        self.unit / 100.0
+    }
+
+    /// The socket whose memory it counts, where it rounds what an idle socket moves to 0. Of a finer count a 0 is wrong,
+    /// and marked as that.
+    fn coarse_socket(&self) -> Option<u32> {
+        self.place.socket.filter(|_| self.place.kind != BoxKind::Link && self.least() > IDLE)
+    }
+
+    /// Its count.
     fn reading(&self, id: usize, bytes: f64) -> Reading {
-        Reading { least: self.unit / 100.0, ..Reading::of(id, self.place.clone(), self.of, bytes) }
+        Reading { least: self.least(), ..Reading::of(id, self.place.clone(), self.of, bytes) }
     }
 }
 
@@ -62,6 +76,8 @@ pub(crate) struct Sums {
     unusable: Option<(usize, Note)>,
     /// The number of lines in a row without time since the line before, and whether the last one is older than it.
     timeless: Option<(usize, bool)>,
+    /// Sockets that stay at 0.
+    quiet: Quiet,
 }
 
 /// Lines without counts in a row after which the program does not count: a single one may be damaged, or a clock set back.
@@ -73,6 +89,7 @@ impl Sums {
         self.stated = stated;
         if columns != self.columns || width != self.width {
             (self.bytes, self.last, self.elapsed) = (vec![0.0; columns.len()], None, 0.0);
+            self.quiet = Quiet::default();
         }
         (self.columns, self.width) = (columns, width);
     }
@@ -165,11 +182,22 @@ impl Sums {
         }
     }
 
+    /// The bytes of memory of each socket in a line.
+    fn of_coarse_sockets(&self, bytes: &[f64]) -> BTreeMap<u32, f64> {
+        let mut sockets = BTreeMap::new();
+        for (socket, bytes) in self.columns.iter().zip(bytes).filter_map(|(c, bytes)| Some((c.coarse_socket()?, bytes)))
+        {
+            *sockets.entry(socket).or_default() += bytes;
+        }
+        sockets
+    }
+
     /// What a user should know of a file that `program` writes.
     pub(crate) fn notes(&self, program: &str) -> Vec<Note> {
         let skipped = self.skipped.as_ref().map(|(lines, first)| says::lines_skipped(*lines, program, &first.text));
         let differing = self.differing.map(|(stated, parts)| says::sums_differ(program, stated, parts));
-        self.pending(program).into_iter().chain(differing).chain(skipped).collect()
+        let quiet = self.quiet.notes(program);
+        self.pending(program).into_iter().chain(differing).chain(quiet).chain(skipped).collect()
     }
 
     /// The note on a file that has not counted yet.
@@ -196,6 +224,7 @@ impl Sums {
             let bytes = bytes(passed);
             if passed > 0.0 {
                 self.compare(&bytes, passed);
+                self.quiet.take(now, &self.of_coarse_sockets(&bytes));
             }
             self.bytes.iter_mut().zip(bytes).for_each(|(sum, more)| *sum += more);
         }

@@ -344,6 +344,23 @@ fn sums_of_a_file_that_its_parts_contradict_are_named() {
     assert!(file.notes().iter().any(|note| note.text.contains("states 17.0 GB/s")), "{:?}", file.notes());
 }
 
+/// A socket of `pcm -csv`, which writes two decimals of GB: its 0 may be true, so that its figures stay.
+#[test]
+fn a_socket_of_pcm_that_stops_midway_is_named() {
+    let row = |(second, cells): (usize, &&str)| format!("2026-01-02,00:00:0{second}.000,{cells},\n");
+    let head = "System,,Socket 0,Socket 0,Socket 1,Socket 1,\nDate,Time,READ,WRITE,READ,WRITE,\n";
+    let said = |rows: &[&str]| {
+        let text = format!("{head}{}", rows.iter().enumerate().map(row).collect::<String>());
+        let mut file = PcmCsvFile::new(text.as_bytes());
+        file.read().unwrap();
+        file.notes().into_iter().find(|note| note.code == codes::socket_reads_zero).map(|note| note.text)
+    };
+    let (on, off) = ("9.00,4.00,8.00,4.00", "9.00,4.00,0.00,0.00");
+    let note = said(&[on, on, on, off, off, off, off]).unwrap();
+    assert!(note.contains("socket 1 since 00:00:03") && note.contains("or the socket is idle"), "{note}");
+    assert_eq!((said(&[on, on, off, off, off, on]), said(&[on, on, on])), (None, None));
+}
+
 #[test]
 fn lines_without_counts_are_one_note_with_their_number() {
     let busy = "5000,2500,5000,2500,5000,2500,5000,2500";

@@ -68,7 +68,7 @@ impl Need {
             Self::UnevenChannels => {
                 let channels = machine.memory_channels();
                 let is_uneven =
-                    channels.is_some_and(|channels| !channels.at_most && channels.is_uneven(machine.sockets().len()));
+                    channels.is_some_and(|channels| !channels.at_most && channels.is_uneven(machine.processors()));
                 (!is_uneven).then(says::needs_uneven_channels)
             }
         }

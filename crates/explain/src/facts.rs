@@ -51,6 +51,7 @@ facts! {
     Backed = "backed", Share, "on pages of the requested size";
     Kept = "kept", Share, "of the best rate was there during the run";
     Spread = "spread", Share, "spread of the core clock";
+    RecordLoss = "record.loss", Share, "worse than this machine's record";
     Steps = "steps", Number, "steps";
     Change = "change", Share, "change";
     Slower = "slower", Number, "times the median latency or time";

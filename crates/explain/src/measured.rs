@@ -11,6 +11,7 @@ use tiermark_model::{
 
 use crate::cells::{Access, Cell, Distance, home_of};
 use crate::facts::{ALL_CORES, CORES, Fact, FactName, Found, Scene, SceneKind, Whose};
+use crate::figures::loss;
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
@@ -76,6 +77,7 @@ impl<'a> Bounds<'a> {
         facts.add(Fact::Threads, Some(cell.threads), Confidence::Measured);
         facts.add(Fact::Cores, Some(cell.cores), Confidence::Reported);
         facts.add(Fact::Spread, cell.seen.core_hz_spread, Confidence::Measured);
+        facts.add(Fact::RecordLoss, loss(cell.seen), Confidence::Measured);
         let touched = cell.kernel.map(tiermark_model::KernelInfo::traffic);
         let lines = touched.map(|(read, written)| read + written).filter(|lines| *lines > 0.0);
         facts.add(Fact::LinesMoved, lines.map(|lines| lines * cell.used), own);

@@ -52,6 +52,26 @@ fn problems_that_doctor_found_are_causes() {
     assert!(clear(&with(&|run: &mut Run| run.problems = Some(Vec::new()))) && !clear(&with(&|_| ())));
 }
 
+#[test]
+fn a_figure_below_the_record_of_its_machine_is_named_with_both() {
+    let record = |times: f64| {
+        move |run: &mut Run| {
+            run.experiments[0]
+                .observations
+                .iter_mut()
+                .for_each(|seen| seen.record = seen.value.map(|value| value * times));
+        }
+    };
+    differ("below-record", &record(1.25), &record(1.02));
+    let found = explain("a run", &with(&record(1.25)));
+    let one = by_rule(&found, "below-record").unwrap();
+    let loss = one.numbers.iter().find(|number| number.name == "record.loss").unwrap();
+    assert!((loss.value - 0.2).abs() < 1e-9 && one.confidence == Confidence::Hint, "{one:#?}");
+    // Without a record there is nothing to say.
+    let none = explain("a run", &with(&|_| ()));
+    assert!(none.unjudged.iter().any(|rule| rule.rule == "below-record"), "{:#?}", none.clear);
+}
+
 fn speed(run: &mut Run) {
     run.machine.dimms.iter_mut().for_each(|dimm| dimm.configured_transfers = Some(2.4e9));
 }

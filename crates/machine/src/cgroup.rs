@@ -260,13 +260,15 @@ fn count(reader: &Reader<'_>, path: &str, name: &str) -> Option<u64> {
 /// The group of this process, with its limits and what the kernel did because of them.
 fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_>>) -> Cgroup {
     let limit = memory_limit(reader, place);
-    let quota = cpu.and_then(|cpu| cpu_quota(reader, cpu));
-    let quota_dir = quota.as_ref().map(|quota| quota.dir).or_else(|| Some(cpu?.dirs.first()?.as_str()));
+    let quotas = cpu.map(|cpu| cpu_quotas(reader, cpu)).unwrap_or_default();
+    let quota = quotas.iter().min_by(|a, b| a.cpus.total_cmp(&b.cpus));
+    let stopped = cpu.and_then(|cpu| cpu_throttled(reader, cpu, &quotas));
     let throttled = memory_throttled(reader, place);
     let files = LimitFiles {
         memory: limit.as_ref().map(|limit| format!("/{}/{}", limit.dir, limit.file)),
         throttling: throttled.and_then(|(_, dir)| Some(format!("/{}/memory.high", dir?))),
-        quota: quota.as_ref().map(|quota| format!("/{}/{}", quota.dir, quota.file)),
+        quota: quota.map(Quota::path),
+        stopping: stopped.and_then(|(_, quota)| quota.map(Quota::path)),
         ..LimitFiles::default()
     };
     Cgroup {
@@ -277,7 +279,7 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
         memory_kills: limit.as_ref().and_then(|limit| memory_kills(reader, place.version, limit.dir)),
         memory_throttled: throttled.map(|(times, _)| times),
         memory_used: limit.and_then(|limit| limit.used),
-        cpu_throttled: quota_dir.and_then(|dir| count(reader, &format!("{dir}/cpu.stat"), "nr_throttled")),
+        cpu_throttled: stopped.map(|(times, _)| times),
         cpu_quota: quota.map(|quota| quota.cpus),
         files,
     }
@@ -309,8 +311,28 @@ struct Quota<'a> {
     file: &'static str,
 }
 
-/// The smallest quota along the path.
-fn cpu_quota<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Quota<'a>> {
+impl Quota<'_> {
+    fn path(&self) -> String {
+        format!("/{}/{}", self.dir, self.file)
+    }
+}
+
+/// How often a quota along the path stopped its group, and that quota: a larger one of a group above stops too, because
+/// other groups use it as well. Without a quota, what the process's own group counts is of one that it had.
+fn cpu_throttled<'a, 'b>(
+    reader: &Reader<'_>,
+    place: &Membership<'_>,
+    quotas: &'b [Quota<'a>],
+) -> Option<(u64, Option<&'b Quota<'a>>)> {
+    let times = |dir: &str| count(reader, &format!("{dir}/cpu.stat"), "nr_throttled");
+    // Of equal counts, that of the group nearest to the process.
+    let counted = quotas.iter().rev().filter_map(|quota| Some((times(quota.dir)?, Some(quota))));
+    let most = counted.max_by_key(|(times, _)| *times);
+    most.or_else(|| Some((times(place.dirs.first()?)?, None)))
+}
+
+/// All quotas along the path, from the process's own group upwards.
+fn cpu_quotas<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Vec<Quota<'a>> {
     let file = if place.version == 2 { "cpu.max" } else { "cpu.cfs_quota_us" };
     let quota_of = |dir: &'a String| -> Option<Quota<'a>> {
         let path = format!("{dir}/{file}");
@@ -333,7 +355,7 @@ fn cpu_quota<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Quota
         // -1 is version 1's "no quota".
         (quota > 0 && period > 0).then(|| Quota { cpus: quota as f64 / period as f64, dir, file })
     };
-    place.dirs.iter().filter_map(quota_of).min_by(|a, b| a.cpus.total_cmp(&b.cpus))
+    place.dirs.iter().filter_map(quota_of).collect()
 }
 
 /// The cpus or memory nodes of the nearest group that states them. The uppermost group that allows no more sets them.

@@ -211,6 +211,15 @@ fn dispute_packages(
     let _ = (wrong_first.find_map(dispute), places.iter().find_map(by_cpuinfo));
 }
 
+/// Names threads of a core that are online although the kernel's switch for them is off.
+pub(crate) fn dispute_threads(reader: &Reader<'_>, cpus: &[Cpu], switch: Option<&str>) {
+    let threads = cpus.iter().map(|cpu| cpu.smt_rank + 1).max().unwrap_or(1);
+    if let Some(switch) = switch.filter(|switch| threads > 1 && ["off", "forceoff"].contains(switch)) {
+        let file = format!("/{CPU_DIR}/smt/control");
+        reader.contradict(DisputedFact::Threads, ("the cpus online", &threads), (&file, &switch));
+    }
+}
+
 fn of_cpus(cpus: &IdSet) -> String {
     format!("that of cpus {cpus}")
 }

@@ -9,7 +9,7 @@ use crate::live::LiveFacts;
 use crate::reader::Reader;
 use crate::root::Root;
 use crate::{
-    caches, cgroup, core_limits, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system, totals,
+    blocks, caches, cgroup, core_limits, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, processors, system, totals,
 };
 
 /// Twice as many as a kernel can be built for (NR_CPUS): the description of each holds sets of all of them.
@@ -48,18 +48,22 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let caches = caches::read(&reader, &cpus, &info);
     caches::assign_groups(&mut cpus, &caches);
     kinds::assign(&reader, &mut cpus, &caches);
-    let nodes = nodes::read(&reader, &mut cpus);
+    let mut nodes = nodes::read(&reader, &mut cpus);
+    blocks::read(&reader, &mut nodes);
     let board = identity::read(&reader);
     let limits = cgroup::read(&reader);
 
     info.model.arch = live.uname.as_ref().map(|uname| uname.machine.clone()).or_else(|| arch(&reader, &info.model));
     let mut system = system::read(&reader, live, &info.model, &board, &online);
+    cpus::dispute_threads(&reader, &cpus, system.smt_control.as_deref());
     if system.hypervisor.is_none() {
         name_by_firmware(&mut info.model, &board);
         nodes::dispute_sockets(&reader, &nodes, &cpus);
     }
     let modules = totals::Modules::of(&board.dimms, &board.cxl_modules);
-    let modules = modules.map(|modules| modules.without(nodes::bytes_of_enclaves(&reader, &nodes)));
+    let offline = nodes.iter().filter_map(|node| node.offline_bytes);
+    let unseen = nodes::bytes_of_enclaves(&reader, &nodes).saturating_add(tiermark_model::total(offline));
+    let modules = modules.map(|modules| modules.without(unseen));
     totals::settle_memory(&reader, &nodes, modules, &mut system);
 
     let status = Status::read(&reader);
@@ -97,6 +101,8 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
         nodes,
         page_bytes,
         dimms: board.dimms,
+        unlisted_slots: board.unlisted_slots as u64,
+        filled_sockets: board.sockets as u64,
         cxl_modules: board.cxl_modules,
         theoretical_peak,
         theoretical_link,
@@ -146,7 +152,8 @@ fn peak(
         }
         return None;
     }
-    let peak = dmi::theoretical_peak(&board.dimms, sockets, dmi::Channels::of(model, sockets).as_ref());
+    let most = dmi::Channels::of(model, sockets);
+    let peak = dmi::theoretical_peak(&board.dimms, board.unlisted_slots, sockets, most.as_ref());
     if peak.is_none() && board.dimms.iter().any(|dimm| dimm.populated) {
         reader.refuse(messages::peak_unknown());
     }

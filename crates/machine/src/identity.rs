@@ -21,6 +21,8 @@ pub(crate) struct Identity {
     /// Sockets that hold a processor; 0 where firmware does not say.
     pub(crate) sockets: usize,
     pub(crate) dimms: Vec<Dimm>,
+    /// Slots beside those in `dimms`.
+    pub(crate) unlisted_slots: usize,
     /// Modules on CXL cards.
     pub(crate) cxl_modules: Vec<Dimm>,
 }
@@ -40,6 +42,7 @@ pub(crate) fn read(reader: &Reader<'_>) -> Identity {
         processor: dmi.processor,
         sockets: dmi.sockets,
         dimms: dmi.dimms,
+        unlisted_slots: dmi.unlisted_slots,
         cxl_modules: dmi.cxl_modules,
     };
     edac(reader, &mut identity.dimms);
@@ -76,7 +79,7 @@ fn table(reader: &Reader<'_>) -> Option<Dmi> {
             if dmi.truncated {
                 // What is behind the break may be modules: channels without one cannot be told from those that are cut off.
                 reader.refuse(messages::modules_cut_off(&path));
-                return Some(Dmi { dimms: Vec::new(), cxl_modules: Vec::new(), sockets: 0, ..dmi });
+                return Some(Dmi { dimms: Vec::new(), unlisted_slots: 0, cxl_modules: Vec::new(), sockets: 0, ..dmi });
             }
             Some(dmi)
         }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod arm;
+mod blocks;
 mod caches;
 mod capture;
 mod cgroup;

@@ -9,7 +9,7 @@ use tiermark_model::{
 
 use crate::reader::Reader;
 
-const NODE_DIR: &str = "sys/devices/system/node";
+pub(crate) const NODE_DIR: &str = "sys/devices/system/node";
 const TIER_DIR: &str = "sys/devices/virtual/memory_tiering";
 /// The kernel never has more nodes than this (`MAX_NUMNODES` of the largest configuration).
 const MAX_NODES: u32 = 1024;
@@ -81,6 +81,7 @@ fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
         emulated: IdSet::new(),
         memory_bytes: bytes("MemTotal"),
         free_bytes: free(&bytes),
+        offline_bytes: None,
         distances: distances(reader, &at("distance"), ids),
         hmat: reader
             .numbered(&dir, "access")

@@ -47,7 +47,7 @@ pub(crate) struct Modules {
     all: u64,
     /// The smallest module of DRAM, where there are several. Chips that are soldered to the board (LPDDR) are no modules that are lost alone.
     smallest: Option<u64>,
-    /// What the firmware keeps for enclaves (SGX) of it: the kernel does not count it.
+    /// What of it the kernel does not count: firmware keeps it for enclaves (SGX), or its blocks are offline.
     kept: u64,
 }
 
@@ -64,7 +64,7 @@ impl Modules {
         Some(Self { dram: dmi::bytes_of_dram(dimms)?, all, smallest, kept: 0 })
     }
 
-    /// The same where the firmware keeps so many bytes for enclaves.
+    /// The same where the kernel does not count so many bytes of it.
     pub(crate) fn without(self, kept: u64) -> Self {
         Self { kept, ..self }
     }
@@ -109,6 +109,9 @@ mod tests {
         );
         let enclaves = Modules::of(&ddr, &[]).map(|modules| modules.without(64 << 30));
         assert!(enclaves.is_some_and(|modules| modules.back(188 << 30) && !modules.back(160 << 30)));
+        // Two modules of 32 GiB whose blocks are offline.
+        let offline = Modules::of(&ddr, &[]).map(|modules| modules.without(64 << 30));
+        assert!(!back(&ddr, 187) && offline.is_some_and(|modules| modules.back(187 << 30)));
         let memory_mode = [vec![dimm(32, "DDR4"); 6], vec![dimm(128, "Logical non-volatile device"); 4]].concat();
         assert!(back(&memory_mode, 504), "the non-volatile modules are the memory, DRAM is their cache");
         let with_card = Modules::of(&ddr, &[dimm(128, "DDR5")]);

@@ -1,6 +1,6 @@
 //! Is this machine a guest, and is this process in a container?
 
-use tiermark_model::CpuModel;
+use tiermark_model::{CpuModel, DisputedFact};
 
 use crate::identity::Identity;
 use crate::reader::Reader;
@@ -18,7 +18,10 @@ const SIGNATURES: &[(&str, &str)] = &[
     ("VBoxVBoxVBox", "VirtualBox"),
 ];
 
-/// Words in the board's vendor or product (lower case) that only virtual boards have.
+/// The cloud whose bare-metal machines have the same name on their boards as its guests.
+const ALSO_BARE_METAL: &str = "google compute engine";
+
+/// Words in the board's vendor or product (lower case) of virtual boards.
 const BOARDS: &[(&str, &str)] = &[
     ("qemu", "KVM/QEMU"),
     ("kvm", "KVM"),
@@ -28,7 +31,7 @@ const BOARDS: &[(&str, &str)] = &[
     ("xen", "Xen"),
     ("bochs", "KVM/QEMU"),
     ("parallels", "Parallels"),
-    ("google compute engine", "KVM (Google Compute Engine)"),
+    (ALSO_BARE_METAL, "KVM (Google Compute Engine)"),
     ("openstack", "KVM (OpenStack)"),
     ("rhev", "KVM (RHEV)"),
     ("firecracker", "KVM (Firecracker)"),
@@ -64,16 +67,27 @@ pub(crate) fn hypervisor(
             CLOCKS.iter().find(|(name, _)| clock(name)).map(|(_, hypervisor)| (*hypervisor).to_owned())
         });
     match (x86, flagged) {
-        // x86 says so itself; a board's name without the flag is a bare-metal machine of a cloud.
-        (true, false) => None,
+        // x86 says so itself, but a hypervisor can hide the flag: then a board that only guests have shows it.
+        (true, false) => from_board(board, x86).filter(|_| !is_also_bare_metal(board)).inspect(|name| {
+            let flags = "/proc/cpuinfo, which lacks the flag hypervisor";
+            reader.contradict(DisputedFact::Hypervisor, ("the board (/sys/class/dmi/id)", name), (flags, &"none"));
+        }),
         (true, true) => Some(named.unwrap_or_else(|| "unnamed hypervisor".to_owned())),
         (false, _) => named,
     }
 }
 
+/// Vendor and product of the board in lower case.
+fn names(board: &Identity) -> [String; 2] {
+    [&board.vendor, &board.product].map(|name| name.as_deref().unwrap_or_default().to_lowercase())
+}
+
+fn is_also_bare_metal(board: &Identity) -> bool {
+    names(board).iter().any(|name| name.contains(ALSO_BARE_METAL))
+}
+
 fn from_board(board: &Identity, x86: bool) -> Option<String> {
-    let vendor = board.vendor.as_deref().unwrap_or_default().to_lowercase();
-    let product = board.product.as_deref().unwrap_or_default().to_lowercase();
+    let [vendor, product] = names(board);
     if vendor == "microsoft corporation" && product == "virtual machine" {
         return Some("Hyper-V".to_owned());
     }
@@ -154,6 +168,9 @@ mod tests {
             ("asimd", &board("Amazon EC2", "m6g.large"), &vec![], None, Some("KVM (EC2 Nitro)")),
             ("asimd", &board("Amazon EC2", "m6g.metal"), &vec![], None, None),
             ("fpu", &board("Dell Inc.", "PowerEdge"), &vec![], None, None),
+            ("fpu", &board("Google", "Google Compute Engine"), &vec![], None, None),
+            ("fpu", &board("QEMU", "Standard PC (Q35 + ICH9, 2009)"), &vec![], None, Some("KVM/QEMU")),
+            ("fpu", &board("Red Hat", "KVM"), &vec![], None, Some("KVM")),
         ] {
             assert_eq!(
                 hypervisor(&reader, &flags(cpu), identity, clocks, signature).as_deref(),
@@ -161,6 +178,22 @@ mod tests {
                 "{cpu} {identity:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_guest_whose_flag_is_hidden_contradicts_itself() {
+        let root = Root::from_files("test", [("x", "")]);
+        let said = |cpu: &str| {
+            let reader = Reader::new(&root);
+            hypervisor(&reader, &flags(cpu), &board("QEMU", "Standard PC"), &[], None);
+            reader.contradictions().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            said("fpu"),
+            ["hypervisor: KVM/QEMU by the board (/sys/class/dmi/id) (used), \
+              none by /proc/cpuinfo, which lacks the flag hypervisor"]
+        );
+        assert!(said("fpu hypervisor").is_empty() && said("asimd").is_empty());
     }
 
     #[test]

@@ -123,6 +123,20 @@ fn changed(files: &[(&str, &str)]) -> Machine {
 }
 
 #[test]
+fn threads_that_run_contradict_a_switch_that_is_off() {
+    let of = |smt: u32, word: &str| {
+        let mut all = Synth { smt, ..Synth::default() }.files();
+        all.insert("sys/devices/system/cpu/smt/control".into(), format!("{word}\n"));
+        discover(&Root::from_files("test", all), &LiveFacts::default()).unwrap()
+    };
+    let off = of(2, "off");
+    assert_eq!(said(&off, DisputedFact::Threads), Some(["2", "off"]));
+    for (smt, word) in [(2, "on"), (1, "off"), (2, "notimplemented")] {
+        assert_eq!(said(&of(smt, word), DisputedFact::Threads), None, "{smt} {word}");
+    }
+}
+
+#[test]
 fn a_set_of_cpus_that_the_process_does_not_have_is_set_aside() {
     let status = "Cpus_allowed_list:\t2-3\nMems_allowed_list:\t0";
     let group = [

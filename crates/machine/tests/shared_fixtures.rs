@@ -298,7 +298,7 @@ fn theoretical_peaks_of_real_boards() {
     for (name, channels, megatransfers, named) in expected {
         let text = std::fs::read_to_string(dir.join(format!("{name}.txt"))).unwrap();
         let (sockets, most) = channels_of(&text);
-        let peak = dmi::theoretical_peak(&dmidecode(&text), sockets, most.as_ref());
+        let peak = dmi::theoretical_peak(&dmidecode(&text), 0, sockets, most.as_ref());
         let peak = peak.unwrap_or_else(|| panic!("{name}"));
         let wanted = f64::from(*channels) * f64::from(*megatransfers) * 1e6 * 8.0;
         assert_eq!(peak.bytes_per_second, wanted, "{name}: {}", peak.how);
@@ -314,7 +314,7 @@ fn theoretical_peaks_of_real_boards() {
             continue;
         }
         let most = most.unwrap_or_else(|| panic!("{}: a family that the table lacks", path.display()));
-        let Some(peak) = dmi::theoretical_peak(&dimms, sockets, Some(&most)) else { continue };
+        let Some(peak) = dmi::theoretical_peak(&dimms, 0, sockets, Some(&most)) else { continue };
         let speeds = dimms.iter().filter_map(|dimm| dimm.configured_transfers.or(dimm.rated_transfers));
         let possible = f64::from(most.count) * speeds.fold(0.0, f64::max) * 8.0;
         assert!(peak.bytes_per_second <= possible, "{}: {} of {most:?}", path.display(), peak.how);

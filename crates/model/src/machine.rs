@@ -44,6 +44,13 @@ pub struct Machine {
     pub page_bytes: u64,
     /// Memory modules in the processors' channels, empty where SMBIOS cannot be read.
     pub dimms: Vec<Dimm>,
+    /// Slots of these channels that the board has beside those in `dimms`: some firmware lists filled slots only, and
+    /// states how many there are (SMBIOS type 16).
+    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    pub unlisted_slots: u64,
+    /// Sockets that hold a processor by SMBIOS, those whose cpus are all offline too; 0 where it does not say.
+    #[serde(default, skip_serializing_if = "crate::observation::is_zero")]
+    pub filled_sockets: u64,
     /// Memory modules on CXL cards, which no channel of a processor has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cxl_modules: Vec<Dimm>,
@@ -174,6 +181,9 @@ pub struct Node {
     pub memory_bytes: Option<u64>,
     /// Memory available without swapping at discovery, bytes: free pages and clean file cache.
     pub free_bytes: Option<u64>,
+    /// Memory in blocks that are offline, bytes, which `memory_bytes` does not count; `None` where the kernel lists no blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline_bytes: Option<u64>,
     /// Distance to each node, by node id, from the SLIT; empty where the kernel does not say.
     pub distances: BTreeMap<NodeId, u32>,
     /// Firmware's performance figures for access from initiators (HMAT, through sysfs).

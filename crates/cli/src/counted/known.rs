@@ -72,7 +72,7 @@ fn links(host: &mut dyn Host) -> Option<LinkCheck> {
 fn channels_of_socket(machine: &Machine) -> Option<usize> {
     let channels = machine.real_peak()?.channels.filter(|channels| !channels.at_most)?;
     let populated = channels.populated as usize;
-    let sockets = machine.sockets().len();
+    let sockets = machine.processors();
     populated.is_multiple_of(sockets).then_some(populated / sockets)
 }
 

@@ -59,6 +59,7 @@ fn machine() -> Machine {
             emulated: IdSet::new(),
             memory_bytes: Some(16 * GIB),
             free_bytes: Some(12 * GIB),
+            offline_bytes: Some(0),
             distances: BTreeMap::from([(0, 10)]),
             hmat: vec![HmatAccess {
                 class: 0,
@@ -73,6 +74,8 @@ fn machine() -> Machine {
             huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 16, free: 8, promised: 0 }],
         }],
         page_bytes: 4096,
+        unlisted_slots: 4,
+        filled_sockets: 2,
         dimms: vec![Dimm {
             locator: Some("DIMM_A1".into()),
             bank: Some("NODE 0".into()),

@@ -110,6 +110,26 @@ fn the_group_with_the_least_room_is_the_limit() {
 }
 
 #[test]
+fn a_quota_above_that_stops_more_often_is_counted_with_its_file() {
+    let found = |above: &str| {
+        limits(&[
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("sys/fs/cgroup/a/b/cpu.max", "100000 100000\n"),
+            ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 9\nnr_throttled 0\n"),
+            ("sys/fs/cgroup/a/cpu.max", above),
+            ("sys/fs/cgroup/a/cpu.stat", "nr_periods 9\nnr_throttled 7\n"),
+        ])
+        .cgroup
+        .unwrap()
+    };
+    let of = |group: Cgroup| (group.cpu_quota, group.cpu_throttled, group.files.quota, group.files.stopping);
+    let file = |name: &str| Some(format!("/sys/fs/cgroup/{name}/cpu.max"));
+    assert_eq!(of(found("200000 100000\n")), (Some(1.0), Some(7), file("a/b"), file("a")));
+    assert_eq!(of(found("max 100000\n")), (Some(1.0), Some(0), file("a/b"), file("a/b")), "a group without a quota");
+}
+
+#[test]
 fn version_1_in_a_container_whose_group_is_mounted_as_root() {
     let limits = limits(&[
         ("proc/self/cgroup", "4:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n2:cpuset:/docker/x\n0::/\n"),

@@ -14,16 +14,36 @@ const CXL_CARD: u8 = 0xa4;
 /// Memory type 9: flash; never main memory, and listed without an array on some boards.
 const FLASH: u8 = 0x09;
 
+/// Slots of an array at most: the largest servers have some 400 in all.
+const MOST_SLOTS: usize = 1024;
+
 /// A memory array.
 pub(super) struct Array {
     location: u8,
     purpose: u8,
+    /// Slots that it has, with a device of type 17 or without one.
+    slots: usize,
 }
 
 /// All memory arrays, by handle.
 pub(super) fn arrays(all: &[Structure<'_>]) -> BTreeMap<u16, Array> {
-    let array = |s: &Structure<'_>| Some((s.handle, Array { location: s.byte(0x04)?, purpose: s.byte(0x05)? }));
+    let array = |s: &Structure<'_>| {
+        let slots = s.word(0x0d).map_or(0, usize::from);
+        Some((s.handle, Array { location: s.byte(0x04)?, purpose: s.byte(0x05)?, slots }))
+    };
     all.iter().filter(|s| s.kind == 16).filter_map(array).collect()
+}
+
+/// Slots of the processors' channels that no device describes.
+pub(super) fn unlisted_slots(all: &[Structure<'_>], arrays: &BTreeMap<u16, Array>) -> usize {
+    let of_channels = |array: &Array| array.purpose == SYSTEM_MEMORY && array.location != CXL_CARD;
+    let mut listed: BTreeMap<u16, usize> = BTreeMap::new();
+    for handle in all.iter().filter(|s| s.kind == 17).filter_map(|s| s.word(0x04)) {
+        *listed.entry(handle).or_default() += 1;
+    }
+    let listed = |handle: &u16| listed.get(handle).copied().unwrap_or_default();
+    let plausible = arrays.iter().filter(|(_, array)| of_channels(array) && array.slots <= MOST_SLOTS);
+    plausible.map(|(handle, array)| array.slots.saturating_sub(listed(handle))).sum()
 }
 
 /// A slot of system memory.

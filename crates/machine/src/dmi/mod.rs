@@ -46,6 +46,9 @@ pub struct Dmi {
     pub sockets: usize,
     /// Slots of system memory (type 17) in the processors' channels, filled or empty, in table order.
     pub dimms: Vec<Dimm>,
+    /// Slots that the arrays of system memory have (type 16) beside those that are listed: some firmware lists filled
+    /// slots only.
+    pub unlisted_slots: usize,
     /// Modules on CXL cards.
     pub cxl_modules: Vec<Dimm>,
     /// Memory devices that are not system memory: flash, video, cache.
@@ -65,8 +68,8 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
     if all.is_empty() {
         return Err(DmiError::NoStructure(bytes.len()));
     }
-    let mut dmi = Dmi { truncated, ..Dmi::default() };
     let arrays = memory::arrays(&all);
+    let mut dmi = Dmi { truncated, unlisted_slots: memory::unlisted_slots(&all, &arrays), ..Dmi::default() };
     for structure in &all {
         match structure.kind {
             0 => {
@@ -88,6 +91,10 @@ pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
             },
             _ => {}
         }
+    }
+    if dmi.dimms.is_empty() {
+        // Firmware that describes no module leaves out the filled slots too.
+        dmi.unlisted_slots = 0;
     }
     Ok(dmi)
 }

@@ -47,9 +47,14 @@ type Rate = (f64, f64);
 /// The peak of all populated channels: transfers per second × bytes a transfer, summed over channels.
 ///
 /// Modules that share a channel count once where slot names tell which do; else every module counts as its own
-/// channel, up to the `most` that so many `processors` have, and `how` calls the result an upper bound. `None` where no
-/// module says how fast it runs.
-pub fn theoretical_peak(dimms: &[Dimm], processors: usize, most: Option<&Channels>) -> Option<TheoreticalPeak> {
+/// channel, up to the `most` that so many `processors` have, and `how` calls the result an upper bound. `unlisted` are the
+/// board's slots beside those of `dimms`. `None` where no module says how fast it runs.
+pub fn theoretical_peak(
+    dimms: &[Dimm],
+    unlisted: usize,
+    processors: usize,
+    most: Option<&Channels>,
+) -> Option<TheoreticalPeak> {
     let modules: Vec<(usize, &Dimm)> = dimms
         .iter()
         .enumerate()
@@ -65,9 +70,10 @@ pub fn theoretical_peak(dimms: &[Dimm], processors: usize, most: Option<&Channel
     let named = named.filter(|channels| most.is_none_or(|most| sum(channels) <= most.bound(channels)));
     let count = match (&named, &by_slot) {
         (Some(named), Some(by_slot)) => {
-            of_board(named.len(), channels::of_processors(by_slot, dimms, processors).len(), most)
+            let listed = channels::of_processors(by_slot, dimms, processors).len();
+            of_board(named.len(), listed, unlisted, most)
         }
-        _ => at_most(&modules, dimms.len(), most),
+        _ => at_most(&modules, dimms.len() + unlisted, most),
     };
     let (channels, told) = match (named, most) {
         (Some(named), _) if named.len() == modules.len() => {
@@ -91,9 +97,14 @@ pub fn theoretical_peak(dimms: &[Dimm], processors: usize, most: Option<&Channel
 }
 
 /// The channels of a board whose slot names tell them: those that both the board and the processors have can be filled.
-fn of_board(filled: usize, on_board: usize, most: Option<&Channels>) -> Option<MemoryChannels> {
-    let on_board = u32::try_from(on_board).ok()?;
-    let most = most.map_or(on_board, |most| most.count.min(on_board));
+/// Slots without a name may be of the processors' other channels; without these they tell nothing.
+fn of_board(filled: usize, listed: usize, unlisted: usize, most: Option<&Channels>) -> Option<MemoryChannels> {
+    let on_board = u32::try_from(listed + unlisted).ok()?;
+    let most = match most {
+        Some(most) => most.count.min(on_board),
+        None if unlisted == 0 => on_board,
+        None => return None,
+    };
     Some(MemoryChannels { populated: u32::try_from(filled).ok()?, most: Some(most), at_most: false })
 }
 
@@ -177,7 +188,7 @@ mod tests {
 
     fn gigabytes(dimms: &[Dimm], most: Option<u32>) -> Option<f64> {
         let most = most.map(|count| Channels { count, whose: "8 of each Ice Lake-SP".into() });
-        theoretical_peak(dimms, 2, most.as_ref()).map(|peak| peak.bytes_per_second / 1e9)
+        theoretical_peak(dimms, 0, 2, most.as_ref()).map(|peak| peak.bytes_per_second / 1e9)
     }
 
     #[test]
@@ -200,7 +211,7 @@ mod tests {
         assert_eq!(gigabytes(&dimms, None), None);
         dimms[0].rated_transfers = Some(2.4e9);
         assert_eq!(gigabytes(&dimms, None), Some(19.2));
-        assert!(theoretical_peak(&dimms, 1, None).unwrap().how.contains("rated speed"));
+        assert!(theoretical_peak(&dimms, 0, 1, None).unwrap().how.contains("rated speed"));
     }
 
     #[test]
@@ -223,11 +234,12 @@ mod tests {
             all.iter_mut().skip(filled as usize).for_each(|dimm| dimm.populated = false);
             all
         };
-        let channels = |dimms: &[Dimm], most: u32| {
-            let most = Channels { count: most, whose: String::new() };
-            let found = theoretical_peak(dimms, 1, Some(&most)).unwrap().channels;
+        let of = |dimms: &[Dimm], unlisted: usize, most: Option<u32>| {
+            let most = most.map(|count| Channels { count, whose: String::new() });
+            let found = theoretical_peak(dimms, unlisted, 1, most.as_ref()).unwrap().channels;
             found.map(|found| (found.populated, found.most.unwrap(), found.at_most))
         };
+        let channels = |dimms: &[Dimm], most: u32| of(dimms, 0, Some(most));
         assert_eq!(channels(&board(8, 8), 12), Some((8, 8, false)), "every slot is filled");
         assert_eq!(channels(&board(8, 7), 12), Some((7, 8, false)));
         assert_eq!(channels(&board(8, 4), 4), Some((4, 4, false)), "a board for a larger processor");
@@ -242,6 +254,10 @@ mod tests {
         let mut soldered = unread(8, 1);
         soldered[0].form = Some("Row Of Chips".into());
         assert_eq!(channels(&soldered, 2), None, "one package may have several channels");
+        // Firmware that lists the filled slots only.
+        assert_eq!(of(&board(4, 4), 4, Some(8)), Some((4, 8, false)));
+        assert_eq!((of(&board(4, 4), 4, None), of(&board(4, 4), 0, None)), (None, Some((4, 4, false))));
+        assert_eq!(of(&unread(4, 4), 4, Some(8)), Some((4, 8, true)));
     }
 
     #[test]
@@ -249,7 +265,7 @@ mod tests {
         let mut dimms =
             modules(16, |n| (format!("CPU{}_DIMM_{}1", n / 8, char::from(b'A' + (n % 8) as u8)), String::new()), 64);
         dimms.iter_mut().skip(8).for_each(|dimm| dimm.populated = false);
-        let most = |processors| theoretical_peak(&dimms, processors, None).unwrap().channels.unwrap().most;
+        let most = |processors| theoretical_peak(&dimms, 0, processors, None).unwrap().channels.unwrap().most;
         assert_eq!((most(1), most(2)), (Some(8), Some(16)));
     }
 }

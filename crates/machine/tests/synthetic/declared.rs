@@ -57,6 +57,44 @@ fn modules_labels_and_their_peak() {
     unseen(&virtual_board, &codes::peak_unknown);
 }
 
+/// A server of 16 GiB of which the kernel uses 8 GiB, and of the rest has 4 blocks of 2 GiB.
+#[test]
+fn offline_blocks_are_memory_that_the_modules_hold() {
+    let modules = ["CPU0_DIMM_A1", "CPU0_DIMM_B1"].map(|name| (name, 8192, 4800));
+    let with = |state: &str| {
+        let mut files = Synth::default().files();
+        files.insert("sys/devices/system/memory/block_size_bytes".into(), "80000000\n".into());
+        for block in 4..8 {
+            files.insert(format!("sys/devices/system/memory/memory{block}/state"), format!("{state}\n"));
+        }
+        let mut files: Vec<(String, Vec<u8>)> = files.into_iter().map(|(path, text)| (path, text.into())).collect();
+        files.push(("sys/firmware/dmi/tables/DMI".into(), smbios(&modules)));
+        found(&Root::from_files("test", files))
+    };
+    let disputed = |m: &Machine| m.contradictions.iter().any(|found| found.fact == DisputedFact::Modules);
+    let (lost, offline) = (with("online"), with("offline"));
+    assert_eq!((lost.system.memory_bytes, lost.offline_bytes(), disputed(&lost)), (Some(8 << 30), Some(0), true));
+    assert_eq!((offline.offline_bytes(), disputed(&offline)), (Some(8 << 30), false));
+}
+
+/// The cpus of the second socket are offline: its channels are counted, and judged, as those of a processor.
+#[test]
+fn a_socket_without_an_online_cpu_is_a_processor() {
+    let mut table = Vec::new();
+    for handle in [0x40, 0x41] {
+        let mut processor = [0u8; 0x19];
+        (processor[0], processor[1], processor[2]) = (4, 0x19, handle);
+        (processor[0x05], processor[0x18]) = (3, 0x41);
+        table.extend(processor);
+        table.extend([0, 0]);
+    }
+    table.extend(smbios(&["CPU0_DIMM_A1", "CPU1_DIMM_A1"].map(|name| (name, 8192, 4800))));
+    let text = Synth::default().files().into_iter().map(|(path, text)| (path, text.into_bytes()));
+    let files = text.chain([("sys/firmware/dmi/tables/DMI".to_owned(), table)]);
+    let m = found(&Root::from_files("test", files));
+    assert_eq!((m.sockets().len(), m.processors(), m.filled_sockets), (1, 2, 2));
+}
+
 /// A POWER8 or later runs in either byte order: the tree says which, or nobody does.
 #[test]
 fn the_byte_order_of_power_is_read_and_not_guessed() {

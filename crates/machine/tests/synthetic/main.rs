@@ -8,7 +8,9 @@ mod declared;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, Uname, capture, discover};
 use tiermark_model::messages::machine::codes;
-use tiermark_model::{CacheIndexing, Code, CoreKind, IdSet, MIB, Machine, Refusal, SideCache, WritePolicy};
+use tiermark_model::{
+    CacheIndexing, Code, CoreKind, DisputedFact, IdSet, MIB, Machine, Refusal, SideCache, WritePolicy,
+};
 
 fn found(root: &Root) -> Machine {
     discover(root, &LiveFacts::default()).unwrap()

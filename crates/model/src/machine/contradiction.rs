@@ -81,6 +81,10 @@ pub enum DisputedFact {
     },
     /// The memory that is available, which cannot be more than there is.
     AvailableMemory,
+    /// Whether the machine is a guest, and of which hypervisor.
+    Hypervisor,
+    /// The threads of a core: the kernel's switch is off, and cores have several.
+    Threads,
 }
 
 impl DisputedFact {
@@ -94,12 +98,14 @@ impl DisputedFact {
             | Self::NodeAndSocket { .. }
             | Self::CacheCpus { .. }
             | Self::Package { .. }
+            | Self::Threads
             | Self::Modules => true,
             Self::OnlineCpus
             | Self::AllowedCpus
             | Self::AllowedNodes
             | Self::Memory
             | Self::AvailableMemory
+            | Self::Hypervisor
             | Self::Swap
             | Self::Distance { .. } => false,
         }
@@ -124,6 +130,8 @@ impl fmt::Display for DisputedFact {
             Self::Swap => write!(f, "swap"),
             Self::Distance { from, to } => write!(f, "distance of node {from} to node {to}"),
             Self::AvailableMemory => write!(f, "available memory"),
+            Self::Hypervisor => write!(f, "hypervisor"),
+            Self::Threads => write!(f, "threads of a core"),
         }
     }
 }

@@ -195,7 +195,8 @@ pub struct Cgroup {
     pub memory_used: Option<u64>,
     /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
     pub cpu_quota: Option<f64>,
-    /// Periods in which the kernel stopped the group that has the quota, without one the process's own (`nr_throttled` of `cpu.stat`).
+    /// Periods in which the kernel stopped a group on the way up from the process's own for its quota: the most of the groups
+    /// that have one (`nr_throttled` of `cpu.stat`). Without a quota, those of the process's own group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_throttled: Option<u64>,
     /// The files that set these limits: of the process's own group, or of a group above it.
@@ -224,6 +225,9 @@ pub struct LimitFiles {
     /// Of `cpu_quota`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<String>,
+    /// The quota that stopped its group most often, for `cpu_throttled`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<String>,
     /// The cpuset that allows fewer cpus than there are, where no affinity of the process allows still fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
@@ -239,8 +243,8 @@ impl LimitFiles {
 
     /// All files.
     pub fn each_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let Self { memory, throttling, quota, cpus, nodes } = self;
-        [memory, throttling, quota, cpus, nodes].into_iter().flatten()
+        let Self { memory, throttling, quota, stopping, cpus, nodes } = self;
+        [memory, throttling, quota, stopping, cpus, nodes].into_iter().flatten()
     }
 }
 

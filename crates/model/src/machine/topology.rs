@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Cache, CacheKind, Cpu, Machine, Node};
 use crate::idset::{CpuId, IdSet, NodeId};
-use crate::units::{MIB, total};
+use crate::messages::machine as messages;
+use crate::units::{Bytes, MIB, total};
 
 /// Cpus that share one last-level cache.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +93,27 @@ impl Machine {
     /// Distinct physical packages.
     pub fn sockets(&self) -> IdSet {
         self.cpus.iter().map(|c| c.socket).collect()
+    }
+
+    /// Sockets that hold a processor. Those whose cpus are all offline hold memory too.
+    pub fn processors(&self) -> usize {
+        self.sockets().len().max(usize::try_from(self.filled_sockets).unwrap_or_default())
+    }
+
+    /// Slots for memory modules in the processors' channels.
+    pub fn slots(&self) -> u64 {
+        (self.dimms.len() as u64).saturating_add(self.unlisted_slots)
+    }
+
+    /// Bytes of memory in blocks that are offline, on all nodes; `None` where the kernel lists no blocks.
+    pub fn offline_bytes(&self) -> Option<u64> {
+        self.nodes.iter().filter_map(|node| node.offline_bytes).reduce(u64::saturating_add)
+    }
+
+    /// The memory in offline blocks of each node that has some, in words.
+    pub fn offline_memory(&self) -> Vec<String> {
+        let some = self.nodes.iter().filter_map(|node| Some((node.id, node.offline_bytes.filter(|bytes| *bytes > 0)?)));
+        some.map(|(node, bytes)| messages::memory_offline(node, Bytes(bytes)).to_string()).collect()
     }
 
     /// Nodes with cpus of the socket that has most; more than one where the firmware splits sockets (NPS, SNC, cluster on die).

@@ -282,6 +282,11 @@ messages! {
     Note sums_differ(program: &str, stated: f64, parts: f64):
         { format!("{program} states {:.1} GB/s for the machine (System), but its parts add up to {:.1} GB/s: a part is missing or counted twice; figures are those of the parts", stated / 1e9, parts / 1e9) };
 
+    /// A socket whose traffic another program states as 0 from some line on.
+    Note socket_reads_zero(program: &str, socket: u32, since: &str):
+        "{program} states no traffic of socket {socket} since {since}, while other sockets have some: \
+         its counters may have stopped, or the socket is idle";
+
     /// Outputs of likwid whose sockets are not known.
     Note likwid_sockets_unknown(counting: u64, threads: u64):
         "{counting} of {threads} threads of likwid counted memory, one for each socket; they are not cpus of this \

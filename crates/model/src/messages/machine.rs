@@ -93,6 +93,14 @@ messages! {
         },
         "4 KiB is assumed; a capture by `tiermark machine --capture` states it";
 
+    /// Memory of a node in blocks that are offline.
+    Note memory_offline(node: u32, bytes: Bytes):
+        "{bytes} of node {node}";
+
+    /// What brings such memory online. `chmem` counts in MiB where it is given no unit.
+    Note memory_online_cure(bytes: u64):
+        { format!("sudo chmem -e {}M (`lsmem` lists the blocks)", bytes >> 20) };
+
     /// A block device that this system does not have.
     Refusal disk_unknown(device: &str, present: &[String]):
         "the device '{device}'",

@@ -21,7 +21,7 @@ pub(super) fn modules(machine: &Machine, style: &Style) -> Page {
             unknown if unknown == filled.len() => ", sizes not reported".to_owned(),
             unknown => format!(", {} and {unknown} of unknown size", Bytes(bytes)),
         };
-        let text = format!("{} of {} slots filled{sum}{invented}", filled.len(), dimms.len());
+        let text = format!("{} of {} slots filled{sum}{invented}", filled.len(), machine.slots());
         out += labelled("modules", &text);
         for (kind, group) in &kinds_of_modules(dimms) {
             out += labelled("", format!("{} {} {kind}", group.len(), style.times()));

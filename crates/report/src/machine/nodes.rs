@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tiermark_model::messages::machine as messages;
 use tiermark_model::{Bytes, CacheIndexing, HmatAccess, IdSet, Machine, Node, SideCache, WritePolicy};
 use tiermark_page::{Align, Cell, Page, Style, Table, labelled, nanoseconds, rate, short_size};
 
@@ -38,7 +39,7 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> Page {
     } else if count > 0 {
         out += list(machine, style);
     }
-    out + firmware(machine, style) + side_caches(machine, style)
+    out + offline(machine) + firmware(machine, style) + side_caches(machine, style)
 }
 
 fn bytes(bytes: Option<u64>, style: &Style) -> String {
@@ -107,10 +108,32 @@ fn list(machine: &Machine, style: &Style) -> Page {
         table.row(row);
     }
     let mut out = table + tiers_key(machine);
+    out += promised(machine);
     if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
         out += labelled("", "no huge pages are reserved");
     }
     out
+}
+
+/// Free huge pages that programs mapped and did not touch yet.
+fn promised(machine: &Machine) -> Page {
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    for pool in machine.nodes.iter().flat_map(|node| &node.huge_pages).filter(|pool| pool.promised > 0) {
+        let pages = sizes.entry(pool.page_bytes).or_default();
+        *pages = pages.saturating_add(pool.promised);
+    }
+    let line = |(size, pages): (&u64, &u64)| {
+        labelled("", format!("{pages} of the free {} pages are promised to programs", short_size(*size as f64)))
+    };
+    sizes.iter().map(line).collect()
+}
+
+/// The memory of nodes that are alike, from the smallest to the largest of them.
+fn sizes(machine: &Machine, ids: &IdSet, style: &Style) -> String {
+    let nodes = machine.nodes.iter().filter(|node| ids.contains(node.id));
+    let sizes: BTreeSet<Option<u64>> = nodes.map(|node| node.memory_bytes).collect();
+    let [least, most] = [sizes.first(), sizes.last()].map(|size| bytes(size.copied().flatten(), style));
+    if least == most { most } else { format!("{least} to {most}") }
 }
 
 /// Nodes that are alike, counted.
@@ -135,7 +158,7 @@ fn summary(machine: &Machine, style: &Style) -> Page {
         let mut row = vec![
             Cell::new(format!("{} ({})", short_list(ids), ids.len())),
             Cell::new(node.cpus.len().to_string()),
-            Cell::new(bytes(node.memory_bytes, style)),
+            Cell::new(sizes(machine, ids, style)),
             Cell::new(bytes(free, style)),
         ];
         if has_tiers(machine) {
@@ -153,6 +176,14 @@ fn summary(machine: &Machine, style: &Style) -> Page {
         out += labelled("distances", parts.join(", "));
     }
     out
+}
+
+/// Memory in blocks that are offline, which the rows of the nodes do not count.
+fn offline(machine: &Machine) -> Page {
+    let Some(bytes) = machine.offline_bytes().filter(|bytes| *bytes > 0) else { return Page::new() };
+    let offline = machine.offline_memory().join(", ");
+    let cure = messages::memory_online_cure(bytes);
+    labelled("offline", format!("{offline}, in blocks that are not in use; {cure}"))
 }
 
 /// The firmware's figures of access to each node (HMAT).
@@ -224,7 +255,34 @@ fn figures(access: &HmatAccess, style: &Style) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::HugePool;
     use tiermark_page::terminal;
+
+    fn shown(page: &Page) -> String {
+        let style = Style { width: 120, ..Style::default() };
+        terminal(page, &style).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn memory_that_cannot_be_used_is_named() {
+        let pool = HugePool { page_bytes: 2 << 20, total: 9, free: 8, promised: 5 };
+        let node = |id, offline_bytes| Node { id, offline_bytes, huge_pages: vec![pool.clone()], ..Node::default() };
+        let machine = Machine { nodes: vec![node(0, Some(0)), node(1, Some(4 << 30))], ..Machine::default() };
+        assert_eq!(
+            shown(&offline(&machine)),
+            "offline 4 GiB of node 1, in blocks that are not in use; sudo chmem -e 4096M (`lsmem` lists the blocks)"
+        );
+        assert_eq!(shown(&promised(&machine)), "10 of the free 2M pages are promised to programs");
+        assert_eq!(shown(&offline(&Machine::default())), "");
+    }
+
+    #[test]
+    fn nodes_that_are_counted_show_the_sizes_of_all() {
+        let node = |id: u32| Node { id, memory_bytes: Some((64 << 30) + (u64::from(id) << 28)), ..Node::default() };
+        let machine = Machine { nodes: (0..3).map(node).collect(), ..Machine::default() };
+        let text = shown(&summary(&machine, &Style { width: 120, ..Style::default() }));
+        assert!(text.contains("64 GiB to 64.5 GiB"), "{text}");
+    }
 
     #[test]
     fn nodes_behind_the_same_caches_share_a_line() {

@@ -137,6 +137,7 @@ pub(crate) fn cxl() -> Machine {
         cpus: set(cpus),
         memory_bytes: Some(gib * GIB),
         free_bytes: Some((gib - 3) * GIB),
+        offline_bytes: None,
         distances: distances(row),
         memory_tier: Some(tier),
         side_caches: Vec::new(),

@@ -2,7 +2,7 @@
 
 use tiermark_machine::HealthCounts;
 use tiermark_machine::files::kilobytes;
-use tiermark_model::messages::health as says;
+use tiermark_model::messages::{health as says, machine as messages};
 use tiermark_model::{Affected, Bytes, ErrorKind, HugePool, IdSet, Machine, Swap};
 
 use super::work::RESTORE;
@@ -56,6 +56,12 @@ pub(super) const CHECKS: &[Check] = &[
         examine: available,
     },
     Check {
+        name: "memory offline",
+        on_host: true,
+        why: "memory in offline blocks counts in no total of the kernel, and no program can use it",
+        examine: offline,
+    },
+    Check {
         name: "memory tiers",
         on_host: false,
         why: "nodes of different speed are measured one by one",
@@ -86,13 +92,24 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
         .map(|pool| {
             let promised = match pool.promised {
                 0 => String::new(),
+                pages if pages == pool.free => ", all of them promised to programs".to_owned(),
                 pages => format!(", {pages} of them promised to programs"),
             };
             format!("{} of {} free of {}{promised}", pool.free, pool.total, Bytes(pool.page_bytes))
         })
         .collect();
+    let promised: Vec<&HugePool> = sizes.iter().filter(|pool| pool.promised > 0 && pool.available() == 0).collect();
     match (sizes.is_empty(), some.is_empty()) {
         (true, _) => input.none("proc/sys/vm/nr_hugepages"),
+        (false, false) if !promised.is_empty() => {
+            let more: Vec<String> =
+                promised.iter().map(|pool| resized(input, pool, pool.total.saturating_mul(2))).collect();
+            let cure = format!(
+                "runs on these pages get none: end the programs that mapped them, or as root reserve more, for example: {}",
+                more.join("; ")
+            );
+            CheckResult::note(some.join(", "), cure)
+        }
         (false, true) => CheckResult::ok("none"),
         (false, false) => CheckResult::ok(some.join(", ")),
     }
@@ -221,7 +238,8 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
         );
     }
     let held = tiermark_model::total(unused.iter().map(HugePool::available_bytes));
-    let cures: Vec<String> = unused.iter().map(|pool| given_back(input, pool)).collect();
+    let given_back = |pool: &HugePool| resized(input, pool, pool.total.saturating_sub(pool.available()));
+    let cures: Vec<String> = unused.iter().map(given_back).collect();
     let value = format!("{value}, {} more in reserved huge pages that nothing uses", Bytes(held));
     CheckResult::problem(
         Affected::Memory,
@@ -230,13 +248,24 @@ fn available(input: &CheckInput<'_>) -> CheckResult {
     )
 }
 
-/// The command that leaves a pool the pages that are in use or promised. The shorter one is of the default size.
-fn given_back(input: &CheckInput<'_>, pool: &HugePool) -> String {
-    let (used, kib) = (pool.total.saturating_sub(pool.available()), pool.page_bytes >> 10);
+fn offline(input: &CheckInput<'_>) -> CheckResult {
+    match input.machine.offline_bytes() {
+        None => CheckResult::not_reported(),
+        Some(0) => CheckResult::ok("none"),
+        Some(bytes) => {
+            let value = input.machine.offline_memory().join(", ");
+            CheckResult::note(value, messages::memory_online_cure(bytes).to_string())
+        }
+    }
+}
+
+/// The command that gives a pool so many pages. The shorter one is of the default size.
+fn resized(input: &CheckInput<'_>, pool: &HugePool, pages: u64) -> String {
+    let kib = pool.page_bytes >> 10;
     let meminfo = input.root.text("proc/meminfo").unwrap_or_default();
     match kilobytes(&meminfo, "Hugepagesize") {
-        Ok(Some(bytes)) if bytes == pool.page_bytes => format!("sysctl vm.nr_hugepages={used}"),
-        _ => format!("echo {used} > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages"),
+        Ok(Some(bytes)) if bytes == pool.page_bytes => format!("sysctl vm.nr_hugepages={pages}"),
+        _ => format!("echo {pages} > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages"),
     }
 }
 

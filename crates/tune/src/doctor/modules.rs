@@ -65,7 +65,7 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
             0 => String::new(),
             modules => format!(", {} on CXL cards", count_of(modules as u64, "module")),
         };
-        let filled = format!("{populated} of {} slots filled{cards}{invented}", input.machine.dimms.len());
+        let filled = format!("{populated} of {} slots filled{cards}{invented}", input.machine.slots());
         if dmi::is_memory_mode(input.machine) {
             return CheckResult::note(
                 format!("{filled}, with persistent memory in Memory Mode: DRAM is its cache"),
@@ -121,7 +121,7 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
     }
     let (taken, cure) = to_fill(input.machine, most - populated);
     let filled = format!("{filled}{taken}");
-    if channels.is_uneven(input.machine.sockets().len()) {
+    if channels.is_uneven(input.machine.processors()) {
         return CheckResult::problem(
             Affected::MemoryRates,
             format!("{filled}: accesses are not interleaved over all; reads may lose a third of their bandwidth"),
@@ -134,7 +134,7 @@ fn channels(input: &CheckInput<'_>) -> CheckResult {
 /// What takes the place of so many missing modules, and how to fill the channels that have none.
 fn to_fill(machine: &Machine, missing: u32) -> (&'static str, String) {
     let dimms = &machine.dimms;
-    let named = dmi::empty_channels(dimms, machine.sockets().len());
+    let named = dmi::empty_channels(dimms, machine.processors());
     let has_persistent = dimms.iter().any(|dimm| dimm.populated && dmi::is_non_volatile(dimm));
     let put = "put a module of the same kind into each empty channel";
     match named {
@@ -250,7 +250,9 @@ fn nodes(input: &CheckInput<'_>) -> CheckResult {
     let most = sizes.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();
     if *least as f64 >= most as f64 * SAME_SIZE {
         let each = if sizes.len() > 1 { " each" } else { "" };
-        return CheckResult::ok(format!("{}{each}", Bytes(most)));
+        let (least, most) = (Bytes(*least).to_string(), Bytes(most).to_string());
+        let sizes = if least == most { most } else { format!("{least} to {most}") };
+        return CheckResult::ok(format!("{sizes}{each}"));
     }
     let of = |wanted: u64| {
         let id = sizes.iter().find(|(_, bytes)| *bytes == wanted).map_or(0, |(id, _)| *id);

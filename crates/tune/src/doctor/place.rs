@@ -75,19 +75,22 @@ fn quota(input: &CheckInput<'_>) -> CheckResult {
     let Some(group) = &input.machine.system.cgroup else { return CheckResult::not_here("no control groups seen") };
     let Some(cpus) = group.cpu_quota else { return CheckResult::ok("none") };
     let allowed = input.machine.allowed_cpus.len();
-    let stopped = group.cpu_throttled.filter(|times| *times > 0);
+    let stopped = group.cpu_throttled.filter(|times| *times > 0).map(|times| {
+        let by = group.files.stopping.as_ref().filter(|file| group.files.quota.as_ref() != Some(file));
+        format!("stopped {} so far{}", times_of(times), by.map_or_else(String::new, |file| format!(" by {file}")))
+    });
     if cpus >= allowed as f64 {
         let value = format!("{cpus:.2} cpus, of which {allowed} may be used");
         // Other processes of the group use its quota up, or bursts of more threads than cpus within a period.
         return match stopped {
             None => CheckResult::ok(value),
-            Some(times) => CheckResult::note(
-                format!("{value}; stopped {} so far", times_of(times)),
+            Some(stopped) => CheckResult::note(
+                format!("{value}; {stopped}"),
                 "other processes of the group use its quota too: measure without a quota",
             ),
         };
     }
-    let stopped = stopped.map_or_else(String::new, |times| format!("; stopped {} so far", times_of(times)));
+    let stopped = stopped.map_or_else(String::new, |stopped| format!("; {stopped}"));
     let file = group.files.quota.as_deref().unwrap_or_default();
     let none = if file.ends_with("cpu.max") { "max" } else { "-1" };
     let cure = of_group(

@@ -282,7 +282,7 @@ fn with_board(modules: &[(f64, u64)], change: impl Fn(&mut Machine)) -> BTreeMap
     machine.dimms = (0..8).map(slot).collect();
     change(&mut machine);
     let channels = tiermark_machine::dmi::Channels { count: 8, whose: "8 of each".to_owned() };
-    machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&machine.dimms, 1, Some(&channels));
+    machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&machine.dimms, 0, 1, Some(&channels));
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] });
     checkup.checks.into_iter().map(|check| (check.name.clone(), check)).collect()
 }

@@ -158,7 +158,7 @@ impl Counted {
         let new: Vec<CounterMark> = new.cloned().collect();
         // A screen has its own place for marks, and lines would destroy it.
         if !self.on_screen {
-            let at_once = [codes::sums_differ, codes::likwid_sockets_unknown];
+            let at_once = [codes::sums_differ, codes::socket_reads_zero, codes::likwid_sockets_unknown];
             let notes: Vec<Note> = course.into_iter().chain(left_out(&new)).chain(self.news(&at_once)).collect();
             let notes = notes.into_iter();
             notes.for_each(|note| tell(format_args!("tiermark: note: {note}")));

@@ -11,6 +11,9 @@ fn nodes_of_different_sizes_and_emulated_nodes_are_named() {
     let check = examined(&[(&node(1), half), ("proc/meminfo", "MemTotal: 12582912 kB")], None)["node sizes"].clone();
     assert_eq!((check.health, check.value.as_str()), (Health::Note, "node 1 4 GiB, node 0 8 GiB"));
     assert_eq!(examined(&[], None)["node sizes"].health, Health::Ok);
+    let near = "Node 1 MemTotal: 7969178 kB\nNode 1 MemFree: 4194304 kB";
+    let check = examined(&[(&node(1), near)], None)["node sizes"].clone();
+    assert_eq!((check.health, check.value.as_str()), (Health::Ok, "7.6 GiB to 8 GiB each"));
     let all = "0-15";
     let same = [
         ("sys/devices/system/node/node0/cpulist", all),

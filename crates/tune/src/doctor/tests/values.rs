@@ -268,7 +268,7 @@ fn channels_without_a_module_are_named_by_the_names_of_slots_alone() {
     let said = |dimms: Vec<tiermark_model::Dimm>| {
         let root = Root::from_files("test", Synth::default().files());
         let mut machine = Synth::default().machine().unwrap();
-        machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&dimms, 1, None);
+        machine.theoretical_peak = tiermark_machine::dmi::theoretical_peak(&dimms, 0, 1, None);
         machine.dimms = dimms;
         let checks = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[] }).checks;
         let row = checks.into_iter().find(|row| row.name == "memory channels").unwrap();
@@ -295,9 +295,66 @@ fn channels_without_a_module_are_named_by_the_names_of_slots_alone() {
 fn free_huge_pages_that_are_promised_are_named() {
     let pool = "sys/devices/system/node/node0/hugepages/hugepages-2048kB";
     let (nr, free) = (format!("{pool}/nr_hugepages"), format!("{pool}/free_hugepages"));
-    let resv = ("sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", "6");
-    let row = examined(&[(nr.as_str(), "8"), (free.as_str(), "7"), resv], None)["huge pages, reserved"].clone();
-    assert_eq!(row.value, "7 of 8 free of 2 MiB, 6 of them promised to programs");
+    let row = |promised: &str| {
+        let resv = ("sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", promised);
+        examined(&[(nr.as_str(), "8"), (free.as_str(), "7"), resv], None)["huge pages, reserved"].clone()
+    };
+    let some = row("6");
+    assert_eq!(
+        (some.health, some.value.as_str()),
+        (Health::Ok, "7 of 8 free of 2 MiB, 6 of them promised to programs")
+    );
+    for all in ["7", "9"] {
+        let row = row(all);
+        assert_eq!(
+            (row.health, row.value.as_str()),
+            (Health::Note, "7 of 8 free of 2 MiB, all of them promised to programs")
+        );
+        let cure = row.cure.unwrap();
+        assert!(cure.ends_with("echo 16 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"), "{cure}");
+    }
+}
+
+#[test]
+fn a_quota_above_the_smallest_one_that_stops_the_group_is_named() {
+    let quota = |above: &str| {
+        let files = [
+            ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+            ("proc/self/cgroup", "0::/a/b"),
+            ("sys/fs/cgroup/a/b/cpu.max", "200000 100000"),
+            ("sys/fs/cgroup/a/b/cpu.stat", "nr_throttled 3"),
+            ("sys/fs/cgroup/a/cpu.max", "400000 100000"),
+            ("sys/fs/cgroup/a/cpu.stat", above),
+        ];
+        examined(&files, None)["cpu quota"].value.clone()
+    };
+    let own = "2.00 cpus by /sys/fs/cgroup/a/b/cpu.max; stopped 3 times so far";
+    assert_eq!(quota("nr_throttled 2"), own);
+    assert_eq!(
+        quota("nr_throttled 8"),
+        "2.00 cpus by /sys/fs/cgroup/a/b/cpu.max; stopped 8 times so far by /sys/fs/cgroup/a/cpu.max"
+    );
+}
+
+#[test]
+fn memory_that_is_offline_is_named_with_the_command_that_brings_it_back() {
+    let block = |id: u32| format!("sys/devices/system/memory/memory{id}/state");
+    let link = |id: u32| format!("sys/devices/system/node/node1/memory{id}/state");
+    let (one, two, link_one, link_two) = (block(32), block(33), link(32), link(33));
+    let files = |state| {
+        [
+            ("sys/devices/system/memory/block_size_bytes", "80000000"),
+            (one.as_str(), state),
+            (two.as_str(), state),
+            (link_one.as_str(), ""),
+            (link_two.as_str(), ""),
+        ]
+    };
+    let row = examined(&files("offline"), None)["memory offline"].clone();
+    assert_eq!((row.health, row.value.as_str()), (Health::Note, "4 GiB of node 1"));
+    assert_eq!(row.cure.as_deref(), Some("sudo chmem -e 4096M (`lsmem` lists the blocks)"));
+    assert_eq!(examined(&files("online"), None)["memory offline"].value, "none");
+    assert_eq!(examined(&[], None)["memory offline"].health, Health::NotHere);
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! Sockets that a program states no traffic of from some line on, while others go on. What it rounds to 0 may be true.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::Note;
+use tiermark_model::messages::counters as says;
+
+/// Lines of 0 in a row from which a socket is named: a second without traffic is nothing unusual.
+const LINES: usize = 3;
+
+/// The lines of each socket so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Quiet(BTreeMap<u32, Lines>);
+
+#[derive(Debug, Clone, Default)]
+struct Lines {
+    has_moved: bool,
+    /// Seconds since midnight of the first of the lines of 0, and their number.
+    zero: Option<(f64, usize)>,
+}
+
+impl Quiet {
+    /// Takes a line: its time in seconds since midnight, and the bytes of each socket. If no socket moved anything, the
+    /// line says nothing of one.
+    pub(crate) fn take(&mut self, now: f64, moved: &BTreeMap<u32, f64>) {
+        if moved.values().all(|bytes| *bytes == 0.0) {
+            return;
+        }
+        for (socket, bytes) in moved {
+            let lines = self.0.entry(*socket).or_default();
+            if *bytes > 0.0 {
+                (lines.has_moved, lines.zero) = (true, None);
+            } else if lines.has_moved {
+                lines.zero.get_or_insert((now, 0)).1 += 1;
+            }
+        }
+    }
+
+    /// The sockets that stay at 0, with the time from which they do.
+    pub(crate) fn notes(&self, program: &str) -> impl Iterator<Item = Note> {
+        let zero = self.0.iter().filter_map(|(socket, lines)| Some((*socket, lines.zero?)));
+        let long = zero.filter(|(_, (_, lines))| *lines >= LINES);
+        long.map(|(socket, (since, _))| says::socket_reads_zero(program, socket, &of_day(since)))
+    }
+}
+
+/// Seconds since midnight as `03:04:05`.
+fn of_day(seconds: f64) -> String {
+    let seconds = seconds as u64;
+    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(lines: &[[f64; 2]]) -> Vec<String> {
+        let mut quiet = Quiet::default();
+        for (second, [first, other]) in lines.iter().enumerate() {
+            quiet.take(3_725.0 + second as f64, &BTreeMap::from([(0, *first), (1, *other)]));
+        }
+        quiet.notes("pcm").map(|note| note.text).collect()
+    }
+
+    #[test]
+    fn a_socket_that_moved_bytes_and_then_none_is_named_with_the_time() {
+        let (on, off, idle) = ([5.0, 1.0], [5.0, 0.0], [0.0, 0.0]);
+        let notes = said(&[on, off, idle, off, off]);
+        assert_eq!(
+            notes,
+            ["pcm states no traffic of socket 1 since 01:02:06, while other sockets have some: \
+              its counters may have stopped, or the socket is idle"]
+        );
+        assert!(said(&[on, off, off]).is_empty(), "too few lines");
+        assert!(said(&[off, off, off, off]).is_empty(), "it never moved any");
+        assert!(said(&[on, idle, idle, idle]).is_empty(), "the whole machine is idle");
+        assert!(said(&[on, off, off, off, on]).is_empty(), "it goes on");
+    }
+}

@@ -1,0 +1,77 @@
+//! Blocks of memory that are offline: the kernel has them, and counts them in no total.
+
+use tiermark_model::Node;
+
+use crate::nodes::NODE_DIR;
+use crate::reader::Reader;
+
+const DIR: &str = "sys/devices/system/memory";
+/// Blocks whose state is read at most: 4 TiB in the smallest blocks (128 MiB). Servers with more have blocks of 2 GiB.
+const MOST_BLOCKS: usize = 32_768;
+
+/// Sets the bytes of offline blocks of each node; nodes stay without them where the kernel lists no blocks.
+pub(crate) fn read(reader: &Reader<'_>, nodes: &mut [Node]) {
+    let Some(bytes) = block_bytes(reader) else { return };
+    let all = reader.numbered(DIR, "memory");
+    if all.is_empty() || all.len() > MOST_BLOCKS {
+        return;
+    }
+    let is_only = nodes.len() == 1;
+    for node in nodes {
+        let ids = node.kernel_ids();
+        let linked = |id| reader.numbered(&format!("{NODE_DIR}/node{id}"), "memory");
+        let mut own: Vec<u32> = ids.iter().flat_map(linked).collect();
+        if own.is_empty() && is_only {
+            own.clone_from(&all);
+        }
+        let offline = own.into_iter().filter(|block| is_offline(reader, *block)).count() as u64;
+        node.offline_bytes = Some(offline.saturating_mul(bytes));
+    }
+}
+
+/// The bytes of a block, which the kernel writes as a hexadecimal number.
+fn block_bytes(reader: &Reader<'_>) -> Option<u64> {
+    let path = format!("{DIR}/block_size_bytes");
+    let text = reader.word(&path)?;
+    let bytes = u64::from_str_radix(&text, 16).ok().filter(|bytes| (1..1 << 40).contains(bytes));
+    if bytes.is_none() {
+        reader.malformed(&path, &text, "is not the size of a block of memory");
+    }
+    bytes
+}
+
+fn is_offline(reader: &Reader<'_>, block: u32) -> bool {
+    reader.word(&format!("{DIR}/memory{block}/state")).is_some_and(|state| state == "offline")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Root;
+
+    fn offline(files: &[(&str, &str)], mut nodes: Vec<Node>) -> Vec<Option<u64>> {
+        let root = Root::from_files("test", files.iter().copied());
+        read(&Reader::new(&root), &mut nodes);
+        nodes.iter().map(|node| node.offline_bytes).collect()
+    }
+
+    #[test]
+    fn blocks_are_of_the_node_that_links_them() {
+        let node = |id| Node { id, ..Node::default() };
+        let files = [
+            ("sys/devices/system/memory/block_size_bytes", "8000000\n"),
+            ("sys/devices/system/memory/memory0/state", "online\n"),
+            ("sys/devices/system/memory/memory1/state", "offline\n"),
+            ("sys/devices/system/memory/memory2/state", "offline\n"),
+        ];
+        let linked = [
+            ("sys/devices/system/node/node0/memory0/state", ""),
+            ("sys/devices/system/node/node1/memory1/state", ""),
+            ("sys/devices/system/node/node1/memory2/state", ""),
+        ];
+        let two = [files.as_slice(), linked.as_slice()].concat();
+        assert_eq!(offline(&two, vec![node(0), node(1)]), [Some(0), Some(256 << 20)]);
+        assert_eq!(offline(&files, vec![node(0)]), [Some(256 << 20)], "a kernel without nodes");
+        assert_eq!(offline(&files[1..], vec![node(0)]), [None], "of unknown size");
+    }
+}
