@@ -4,7 +4,7 @@ use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{Bytes, CpuId, IdSet, KIB, Machine, NodeId, Note, Refusal, Scope};
 
-use crate::found::{Found, FoundTier, is_declared};
+use crate::found::{Found, FoundTier, half_of, is_declared};
 use crate::reach::{far_nodes, far_unmeasured, local_cpus, memory_name, own_memory};
 use crate::room::{behind_cache_bytes, dram_bytes_over, shares, side_cache_bytes};
 
@@ -135,16 +135,10 @@ fn first_level(tier: &FoundTier, cache_bytes: u64) -> u64 {
     if tier.plateau.is_some_and(|(from, to)| from <= half && half <= to) { half } else { tier.rung }
 }
 
-/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, if its plateau begins before that and the curve does not
-/// contradict the size of the cache (a hypervisor may declare a larger one). The bounds of a size scatter between runs, and a plateau may end early, at
-/// the reach of a TLB: quick surveys of an unchanged 1 MiB found at least 0.36 to 0.93 MiB and at most 0.91 to 1.34 MiB. All runs have to stream over the
-/// same footprint: reads of L2 of a Zen 5 get 47 bytes a cycle in 256 KiB and 62 in 512.
+/// The footprint of a stream in a cache of one core: half of it, beyond the reach of a TLB too, else that of the chain.
+/// Reads of L2 of a Zen 5 get 47 bytes a cycle in 256 KiB and 62 in 512.
 fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
-    let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
-    let (least, most) = tier.size.range();
-    let is_as_large = half <= least + least / 2 && most >= cache_bytes / 4 * 3;
-    let fits = tier.plateau.is_some_and(|(from, _)| from <= half) && is_as_large;
-    if fits { half } else { rung }
+    tier.plateau.and_then(|(from, _)| half_of(cache_bytes, from, tier.size)).unwrap_or(rung)
 }
 
 /// Memory: that of the cpus' own nodes, behind its cache where it has one, and one node of each kind of the others.
@@ -200,27 +194,6 @@ pub(crate) mod tests {
     use super::*;
     use tiermark_model::messages::rules;
     use tiermark_model::{Cache, CacheKind, Cpu, MIB, Node, WhyNot};
-
-    #[test]
-    fn a_stream_takes_half_of_a_cache_only_if_the_cache_is_shown_to_be_as_large() {
-        let tier = |low: u64, from: u64, high: u64| FoundTier {
-            level: 2,
-            plateau: Some((from, 320 * KIB)),
-            ns: 4.0,
-            size: crate::found::Size::NotResolved { low, high, why: WhyNot::Coarse },
-            rung: 128 * KIB,
-        };
-        let of = |low, from| streamed(&tier(low, from, 2 * MIB), MIB, 128 * KIB);
-        assert_eq!(of(640 * KIB, 96 * KIB), 512 * KIB, "the plateau ends at the reach of a TLB");
-        assert_eq!(of(455 * KIB, 96 * KIB), 512 * KIB, "the least size scatters between runs");
-        assert_eq!(of(365 * KIB, 96 * KIB), 512 * KIB, "a quick survey found no more");
-        let short = streamed(&tier(455 * KIB, 96 * KIB, 937 * KIB), MIB, 128 * KIB);
-        assert_eq!(short, 512 * KIB, "the most that a quick survey found of an unchanged cache");
-        let smaller = streamed(&tier(455 * KIB, 96 * KIB, 600 * KIB), MIB, 128 * KIB);
-        assert_eq!(smaller, 128 * KIB, "it is smaller than declared");
-        assert_eq!(of(256 * KIB, 96 * KIB), 128 * KIB, "it may be a part of what is declared");
-        assert_eq!(of(640 * KIB, 600 * KIB), 128 * KIB, "the plateau begins beyond half");
-    }
 
     #[test]
     fn the_first_level_has_one_footprint_whether_or_not_its_size_is_resolved() {

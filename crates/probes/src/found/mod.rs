@@ -24,7 +24,7 @@ mod simulated_luck;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use {memory::still_rises, refine::refine, rungs::is_declared};
+pub(crate) use {memory::still_rises, refine::refine, rungs::half_of, rungs::is_declared};
 
 use tiermark_model::WhyNot;
 
