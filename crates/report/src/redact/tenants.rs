@@ -7,7 +7,7 @@ use tiermark_model::Note;
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 
-use super::{GONE, Scrub};
+use super::{GONE, Scrub, programs};
 
 /// A copy of a capacity run without host name, cgroup path, paths and user names, and without the commands of its user.
 pub fn redact_capacity(run: &Capacity) -> Capacity {
@@ -36,6 +36,9 @@ pub fn redact_load(run: &LoadRun) -> LoadRun {
         addresses.push(address.rsplit_once(':').map_or(address.clone(), |(host, _)| host.to_owned()));
         tenant.fault =
             tenant.fault.take().map(|fault| Note { code: fault.code, text: GONE.to_owned(), ..Note::default() });
+    }
+    for warning in &mut run.warnings {
+        programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
     }
     for word in &mut run.command {
         *word = match addresses.iter().any(|address| word.contains(address.as_str())) {
