@@ -136,13 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_redacted_run_of_load_names_no_server() {
+    fn a_redacted_run_of_load_names_no_server_and_no_program() {
         let text = include_str!("../../../../fuzz/seeds/load.json");
-        let run: LoadRun = serde_json::from_str(text).unwrap();
+        let mut run: LoadRun = serde_json::from_str(text).unwrap();
+        run.warnings.push(tiermark_model::messages::load::load_beside_others(1.6, 2, "payroll 1.6"));
         assert!(text.contains("127.0.0.1:7771") && run.command.iter().any(|word| word.contains("127.0.0.1")));
         let redacted = redact_load(&run);
         let text = serde_json::to_string(&redacted).unwrap();
-        assert!(!text.contains("127.0.0.1"), "{text}");
+        assert!(!text.contains("127.0.0.1") && !text.contains("payroll"), "{text}");
         assert_eq!(redacted.measured.unwrap().all, run.measured.unwrap().all);
     }
 }
