@@ -248,7 +248,7 @@ pub(crate) struct ListArgs {
 /// Arguments of `help`.
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// A command, a page (numbers, runs), a word of the glossary, a tool (mlc) or its option (-X), or a primitive of the operating system
+    /// A command, a page (numbers, runs, counters, json), a word of the glossary, a tool (mlc) or its option (-X), or a primitive of the operating system
     pub(crate) topic: Vec<String>,
     #[command(flatten)]
     pub(crate) view: View,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tiermark_machine::Root;
 use tiermark_model::messages::capacity::machine_busy;
+use tiermark_model::messages::load::load_beside_others;
 use tiermark_model::messages::run as says;
 use tiermark_model::{IdSet, Refusal, Warning};
 use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, CpuSnapshot, STEAL_NOTE, STEAL_PROBLEM};
@@ -23,18 +24,14 @@ impl Watch {
     /// Watches for a moment whether there is room for a run; `None` where the system does not say.
     ///
     /// # Errors
-    /// The [`Refusal`] made of what was seen, when more than half of the cpus are busy and the user did not insist.
-    pub(crate) fn begin(
-        cpus: &IdSet,
-        force: bool,
-        refuse: fn(&Busy, &IdSet) -> Refusal,
-    ) -> Result<Option<Self>, Refusal> {
+    /// The message made of what was seen, when more than half of the cpus are busy and the user did not insist.
+    pub(crate) fn begin<E>(cpus: &IdSet, force: bool, message: fn(&Busy, &IdSet) -> E) -> Result<Option<Self>, E> {
         let root = Root::live();
         let Some(before) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
         thread::sleep(WATCHED);
         let Some(begun) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
         match begun.since(&before).filter(|busy| !force && is_too_busy(busy)) {
-            Some(busy) => Err(refuse(&busy, cpus)),
+            Some(busy) => Err(message(&busy, cpus)),
             None => Ok(Some(Self { cpus: cpus.clone(), begun })),
         }
     }
@@ -69,6 +66,11 @@ pub(crate) fn disturbs_measurement(busy: &Busy, cpus: &IdSet) -> Refusal {
 /// Why a run of tenants is not begun beside this.
 pub(crate) fn disturbs_tenants(busy: &Busy, _cpus: &IdSet) -> Refusal {
     machine_busy(busy.share() * busy.cpus as f64, busy.cpus as u64, &busy.names())
+}
+
+/// What a load suffers beside this. Servers under other load are a use of their own, so that it begins all the same.
+pub(crate) fn disturbs_client(busy: &Busy, _cpus: &IdSet) -> Warning {
+    load_beside_others(busy.share() * busy.cpus as f64, busy.cpus as u64, &busy.names())
 }
 
 fn warnings(busy: &Busy) -> Vec<Warning> {
@@ -107,6 +109,9 @@ mod tests {
             "{refusal}"
         );
         assert!(refusal.options.contains(&"--force".to_owned()), "{refusal}");
+        let warning = disturbs_client(&busy(2.5, 0.0), &cpus);
+        let text = "2.5 of the client's 4 cpus busy when the run began, by rustc 1.6, stress-ng 0.9: ";
+        assert!(warning.text.starts_with(text) && warning.cure.unwrap().contains("--client-cpus"), "{}", warning.text);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The words of `docs/GLOSSARY.md`: what a term means, and which command does what a command of another tool does.
 
 mod line;
+mod values;
 
 use tiermark_report::Equivalent;
 
 pub(crate) use line::line;
+use values::Look;
 
 const PAGE: &str = include_str!("../../../docs/GLOSSARY.md");
 
@@ -78,7 +80,7 @@ pub(crate) fn tools() -> Vec<&'static str> {
 pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
     let first = words.first().filter(|word| word.starts_with('-'));
     let of_option = first.and_then(|option| row_of(option, |row| row.part == TOOLS));
-    of_option.as_ref().map(equivalent).or_else(|| line(words)?.rows.into_iter().next())
+    of_option.map(|row| line::with_option(&row, words)).or_else(|| line(words)?.rows.into_iter().next())
 }
 
 /// The row that a word is about. An option with a number is first looked for as it is: `-W2` and `-W3` differ. `-d100` is
@@ -112,8 +114,9 @@ fn is_short(word: &str) -> bool {
 fn is_named(row: &GlossaryRow, word: &str) -> bool {
     let is_long = |part: &str| part.starts_with("--");
     let long = |text: &str| text.trim_start_matches('-').split('=').next().unwrap_or_default().to_ascii_lowercase();
-    // `-d0` is `-d` with any number, `-b500m` is `-b` with any size, and `-gFILE` is `-g` with any name.
+    // `-d0` is `-d` with any number, `-b500m` is `-b` with any size that has a unit, and `-gFILE` is `-g` with any name.
     let letters = |text: &str| text.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
+    let look = |text: &str| Look::of(&text[letters(text).len()..]);
     // The case of an option's letter is part of it.
     let same = |one: &str| if word.starts_with('-') { one == word } else { one.eq_ignore_ascii_case(word) };
     row_names(row).any(|part| {
@@ -122,7 +125,7 @@ fn is_named(row: &GlossaryRow, word: &str) -> bool {
         let has_value = is_short(part)
             && match part.strip_suffix("FILE") {
                 Some(letter) => word.len() > letter.len() && word.starts_with(letter),
-                None => letters(word) != word && letters(part) == letters(word),
+                None => letters(word) != word && letters(part) == letters(word) && look(part) == look(word),
             };
         !word.is_empty() && (same(part) || same(first) || has_option || has_value)
     })
@@ -175,8 +178,11 @@ mod tests {
             (&["triad"], "--op triad"),
             (&["scale"], "--op scale"),
             (&["idle"], "latency"),
-            (&["lat_mem_rd", "-t", "64"], "--layout stride:128"),
+            (&["lat_mem_rd", "64", "256"], "--sizes 64M --layout stride:256"),
+            (&["lat_mem_rd", "-t"], "--layout random"),
             (&["--stride"], "--layout stride:128"),
+            (&["--stride=64"], "--layout stride:64"),
+            (&["--stride", "64"], "--layout stride:64"),
             (&["--idle_latency"], "latency"),
             (&["idle_latency"], "latency"),
             (&["--latency_matrix"], "matrix"),
@@ -188,18 +194,19 @@ mod tests {
             (&["mlc", "--idle_latency"], "latency"),
             (&["-X"], "--threads cores"),
             (&["-b500m"], "--sizes 500M"),
-            (&["-b1g"], "--sizes 500M"),
+            (&["-b1g"], "--sizes 1g"),
+            (&["-b1000"], "--sizes 1000K"),
             (&["-e"], "latency --quick"),
             (&["-r"], "--layout random"),
-            (&["-l64"], "--layout stride:128"),
+            (&["-l64"], "--layout stride:64"),
             (&["mlc", "-X"], "--threads cores"),
             (&["-W2"], "--mix 1:1"),
             (&["-W3"], "--mix 2:1"),
             (&["-W5"], "--mix 0:1"),
             (&["--idle_latency", "-c0"], "latency --quick"),
-            (&["-c3"], "latency --cpus 0"),
+            (&["-c3"], "latency --cpus 3"),
             (&["-gdelays.txt"], "--delays 0,200"),
-            (&["bw_mem", "1G", "cp"], "--op copy"),
+            (&["bw_mem", "1G", "cp"], "--op copy --sizes 1G"),
             (&["bw_mem", "cp"], "--op copy"),
             (&["dmidecode", "-t", "memory"], "machine"),
             (&["perf", "stat", "-e", "cache-misses"], "watch"),

@@ -9,6 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Parser};
 use tiermark_capacity::scenario::built_in;
 use tiermark_model::parse_size;
+use tiermark_report::Equivalent;
 
 use crate::command_line::{Cli, command};
 use crate::glossary;
@@ -139,12 +140,25 @@ fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 
 /// A command or an option of another tool, as an option of the command at hand if that has it.
 fn elsewhere(words: &[&str], at_hand: &clap::Command) -> Option<String> {
-    let row = glossary::here(words)?;
+    let row = match at_hand.get_name() {
+        "load" => of_a_load_generator(words)?,
+        _ => glossary::here(words)?,
+    };
     let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
     let options = row.here.splitn(3, ' ').nth(2).filter(|options| options.starts_with('-'));
     let own = options.map(|options| format!("tiermark {} {options}", at_hand.get_name()));
     let own = own.filter(|line| words[0].starts_with('-') && Cli::try_parse_from(line.split(' ')).is_ok());
     Some(format!("use `{}`{note}", own.unwrap_or(row.here)))
+}
+
+/// The option of a generator of load for Redis, which `load` is used instead of: its letters mean other things in other
+/// tools.
+fn of_a_load_generator(words: &[&str]) -> Option<Equivalent> {
+    let option = &words[..words.len().min(2)];
+    ["redis-benchmark", "memtier_benchmark"].iter().find_map(|tool| {
+        let line = glossary::line(&[&[*tool], option].concat())?;
+        line.rows.into_iter().next().filter(|_| line.unknown.is_empty())
+    })
 }
 
 /// A layout of the report that is an option of its own.
@@ -201,7 +215,10 @@ mod tests {
             (&["latency", "64M"], "--sizes 64M"),
             (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
             (&["stream"], "`tiermark bandwidth --op copy,scale,add,triad"),
-            (&["lat_mem_rd", "-t"], "`tiermark latency --layout stride:128`"),
+            (&["lat_mem_rd", "-t"], "`tiermark latency --layout random`"),
+            (&["lat_mem_rd", "64", "64"], "`tiermark latency --sizes 64M --layout stride:64`"),
+            (&["bw_mem", "512m", "rd"], "`tiermark bandwidth --op read --sizes 512M`"),
+            (&["latency", "-b1g"], "`tiermark latency --sizes 1g`"),
             (&["--idle_latency"], "`tiermark latency --quick`"),
             (&["mlc", "--idle_latency"], "`tiermark latency --quick`"),
             (&["mlc", "-X"], "`tiermark bandwidth --threads cores`"),
@@ -209,7 +226,7 @@ mod tests {
             (&["latency", "-r"], "`tiermark latency --layout random`"),
             (&["latency", "-l128"], "`tiermark latency --layout stride:128`"),
             (&["latency", "-e"], "`tiermark latency --quick`"),
-            (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
+            (&["latency", "--stride", "64"], "`tiermark latency --layout stride:64`"),
             (&["latency", "-d0"], "`tiermark loaded-latency --delays 0`"),
             // The first option of a line says what the line is about.
             (&["--bandwidth_matrix", "-W2"], "`tiermark matrix`"),
@@ -228,6 +245,13 @@ mod tests {
             (&["load", "-t", "h:1", "--seconds", "3"], "--duration SECONDS"),
             (&["load", "-t", "h:1", "--records", "9"], "--keys N"),
             (&["load", "--host", "h"], "--target HOST:PORT"),
+            // Options of generators of load, not those of other tools with the same letter.
+            (&["load", "-t", "h:1", "-r", "5000"], "`tiermark load --target 127.0.0.1:6379 -k 5000 "),
+            (&["load", "-t", "h:1", "-p", "7000"], "`tiermark load --target 10.0.0.1:7000`"),
+            (&["load", "-s", "/run/redis.sock"], "`tiermark load --target /run/redis.sock`"),
+            (&["load", "-t", "h:1", "--csv"], "--json=out.json`"),
+            (&["load", "-t", "h:1", "--clients=20"], "-c 20`"),
+            (&["load", "-t", "h:1", "--test-time", "60"], "--duration 60`"),
             (
                 &["capacity", "--scenario", "mini", "--maxmemory", "48M"],
                 "a key of the scenario file in its table [tenant]",
@@ -242,7 +266,8 @@ mod tests {
             let said = said(arguments);
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
         }
-        for arguments in [&["latency", "-t", "2"][..], &["survey", "-d"]] {
+        let loads = [&["load", "-t", "h:1", "-e"][..], &["load", "-t", "h:1", "-l"]];
+        for arguments in [&["latency", "-t", "2"][..], &["survey", "-d"]].into_iter().chain(loads) {
             assert!(!said(arguments).contains("tip: use `tiermark"), "{arguments:?}");
         }
         for arguments in [&["latency", "out.json"][..], &["survey", "64M"], &["latency", "--frob"], &["frob"]] {

@@ -163,6 +163,17 @@ fn others() -> Result<Vec<(RunKind, Entry)>, Failure> {
     Ok(all)
 }
 
+/// Says that a newer run than this newest one of probes is of tenants or of load.
+fn tell_of_servers(used: &Run) -> Result<(), Failure> {
+    let of_probes = shell::store().list()?;
+    let is_newer = |own: &Entry| of_probes.last().is_none_or(|newest| newest.order() < own.order());
+    if let Some((kind, newest)) = others()?.pop().filter(|(_, own)| is_newer(own)) {
+        let what = if kind == RunKind::Load { "load" } else { "capacity" };
+        tell(format_args!("tiermark: note: {}", says::newest_is_of_servers(&newest.id, what, &used.id)));
+    }
+    Ok(())
+}
+
 /// All saved runs, newest first.
 ///
 /// # Errors
@@ -180,7 +191,9 @@ pub(crate) fn all() -> Result<Vec<(RunKind, Entry)>, Failure> {
 /// A [`Failure`] of usage for what is no such run.
 pub(crate) fn run_of_probes(name: &str) -> Result<Run, Failure> {
     if name == "last" {
-        return SavedDocument::of_probes(name).map(|run| *run);
+        let run = SavedDocument::of_probes(name)?;
+        tell_of_servers(&run)?;
+        return Ok(*run);
     }
     match SavedDocument::load(name)? {
         SavedDocument::Run(run) => Ok(*run),

@@ -338,6 +338,8 @@ fn what_cannot_be_loaded_is_refused_with_a_cure() {
     let nobody = free_port();
     let refused = user.run(&["load", "-t", &nobody, "--duration", "1"]).expect(4);
     assert!(refused.err.contains(&nobody) && refused.out.is_empty(), "{}", refused.err);
+    let refused = user.run(&["load", "-t", &nobody, "--threads", "4"]).expect(4);
+    assert!(refused.err.contains("--threads 4 has no effect beyond 1, with 1 server: "), "{}", refused.err);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let refused = user.run(&["load", "-t", &address, "--timeout", "0.2"]).expect(4);

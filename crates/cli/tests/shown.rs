@@ -330,6 +330,26 @@ fn runs_of_all_kinds_are_listed_and_found() {
     }
 }
 
+/// Commands about memory use an older run then.
+#[test]
+fn last_of_memory_names_a_newer_run_of_tenants() {
+    let user = with_other_kinds();
+    user.run(&["latency", "--sizes=16K", "--quick", "--simulate", GUEST, "-q"]).expect(0);
+    let commands = [(&["show", "last", "--why"][..], 0), (&["check", "last"], 5), (&["compare", "last", "last"], 0)];
+    for (arguments, code) in commands {
+        assert!(!user.run(arguments).expect(code).err.contains("the newest run"), "{arguments:?}");
+    }
+    let newest = "20991104T000000-000004";
+    let document = user.path(&format!("capacity/{TENANTS}.json"));
+    std::fs::copy(document, user.path(&format!("capacity/{newest}.json"))).unwrap();
+    for (arguments, code) in commands {
+        let told = user.run(arguments).expect(code).err;
+        for said in [&format!("the newest run, {newest}, is of capacity"), &format!("`tiermark show {newest} -v`")] {
+            assert!(told.contains(said.as_str()), "{arguments:?}: {told}");
+        }
+    }
+}
+
 #[test]
 fn any_run_has_a_report_in_markdown() {
     let user = with_other_kinds();

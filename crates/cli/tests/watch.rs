@@ -259,6 +259,24 @@ fn counts_that_no_stream_was_compared_with_are_said_to_be() {
     assert!(user.run(&["watch", "--help"]).expect(0).out.contains("5 an alert was never judged"));
 }
 
+/// Where the screen has a page for it, lines have a note, once and before them.
+#[test]
+fn lines_without_traffic_say_why() {
+    let user = User::new();
+    let watch = |more: &[&str]| {
+        let once = ["watch", "--simulate=synth:cores=2", "--interval=0.1", "--samples=2"];
+        user.run(&[&once[..], more].concat()).expect(0).err
+    };
+    let note = "there is no column of memory traffic, because no source of counters opened: ";
+    for columns in [&[][..], &["--text"], &["--csv"]] {
+        let said = watch(columns);
+        assert!(said.matches(note).count() == 1 && said.contains("`tiermark list counters`"), "{columns:?}: {said}");
+    }
+    for none in [&["--json"][..], &["--quiet"], &["--counters=off"]] {
+        assert!(!watch(none).contains(note), "{none:?}");
+    }
+}
+
 #[test]
 fn counters_that_are_required_and_do_not_open_end_the_command() {
     let user = User::new();

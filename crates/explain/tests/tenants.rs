@@ -333,6 +333,7 @@ fn load(pacing: LoadLoop) -> LoadRun {
         command: Vec::new(),
         started: "2026-11-21T19:14:48Z".into(),
         complete: true,
+        warnings: Vec::new(),
         workload,
         client: LoadClient {
             threads: 1,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::refusal::Note;
+use crate::refusal::{Note, Warning};
 use crate::run::Tool;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -25,6 +25,9 @@ pub struct LoadRun {
     pub started: String,
     /// Whether it ran to its end; otherwise a signal ended it.
     pub complete: bool,
+    /// Warnings of before the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// The workload of every tenant.
     pub workload: LoadWorkload,
     /// How the client worked.

@@ -245,7 +245,7 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Client")]
 pub(crate) struct ClientArgs {
-    /// Threads of the client, which share the tenants
+    /// Threads of the client, which share the tenants: at most one for each
     ///
     /// Default: one for each of --client-cpus, else 1.
     #[arg(long, value_name = "N", value_parser = above_zero)]

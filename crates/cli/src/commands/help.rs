@@ -1,6 +1,7 @@
 //! `tiermark help`: method pages of probes and of primitives of the operating system, the help of commands, words and other tools.
 
 mod options;
+mod pages;
 mod scenario;
 
 use tiermark_model::{Exit, PrimitiveInfo};
@@ -11,14 +12,13 @@ use crate::args::{HelpArgs, Simulation};
 use crate::command_line;
 use crate::output::{Failure, print, style};
 use crate::{glossary, names};
+pub(super) use pages::page;
 
 /// Runs the command.
 pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let mut command = command_line::command();
-    // Names of primitives have spaces; quotes are not required. The case of an option's letter is part of it.
-    let words = args.topic.iter().flat_map(|quoted| quoted.split_whitespace());
-    let words = words.map(|word| if word.starts_with('-') { word.to_owned() } else { word.to_lowercase() });
-    let topic = words.collect::<Vec<_>>().join(" ");
+    // Names of primitives have spaces; quotes are not required.
+    let topic = args.topic.iter().flat_map(|quoted| quoted.split_whitespace()).collect::<Vec<_>>().join(" ");
     if topic.is_empty() {
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
     }
@@ -40,6 +40,9 @@ fn texts(
     if let Some(line) = line_of_another_tool(topic, command, style) {
         return Ok(line);
     }
+    // The case of an option's letter is part of it, as is that of a value of another tool.
+    let in_lower_case = |word: &str| if word.starts_with('-') { word.to_owned() } else { word.to_lowercase() };
+    let topic = &topic.split(' ').map(in_lower_case).collect::<Vec<_>>().join(" ");
     let several = options::several(topic);
     if !several.is_empty() {
         let each: Result<Vec<_>, _> = several.iter().map(|one| texts(one, command, simulation, style)).collect();
@@ -102,11 +105,12 @@ fn of_another_tool(topic: &str, commands_too: bool, style: &Style) -> Option<Str
     (!found.is_empty()).then(|| terminal(&tiermark_report::equivalents(&found, style), style))
 }
 
-/// The rows of a command line of another tool, with its options; `None` if the words are no such command line.
+/// The rows of a command line of another tool, with its options and numbers; `None` if the words are no such command line.
 fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> Option<Vec<String>> {
     let words: Vec<&str> = topic.split(' ').collect();
-    let tool = words.first().filter(|word| command.find_subcommand(word).is_none())?;
-    words.iter().find(|word| word.starts_with('-'))?;
+    let tool = words.first().filter(|word| command.find_subcommand(word.to_lowercase()).is_none())?;
+    let is_of_a_line = |word: &&str| word.starts_with('-') || word.contains(|c: char| c.is_ascii_digit());
+    words[1..].iter().find(|word| is_of_a_line(word))?;
     let line = glossary::line(&words)?;
     let mut texts = vec![terminal(&tiermark_report::equivalents(&line.rows, style), style)];
     if !line.unknown.is_empty() {
@@ -120,10 +124,9 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
 /// Topics near to an unknown one, and all topics.
 fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
-    let pages = PAGES.iter().map(|(name, _)| *name).chain([scenario::TOPIC]);
     let words = glossary::tools().into_iter().chain(glossary::names());
-    let mut all: Vec<&str> = commands.chain(pages).chain(words).collect();
-    for name in names::all_of_the_system() {
+    let mut all: Vec<&str> = commands.collect();
+    for name in pages::names().chain(words).chain(names::all_of_the_system()) {
         all.push(name);
     }
     let own = options::all(command);
@@ -133,39 +136,10 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let near = names::nearest(topic, &all);
     let near = if near.is_empty() { "." } else { &near };
     Failure::usage(format!(
-        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario), tools ({}), primitives of the \
+        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario, counters, json, plans, security, exit codes), tools ({}), primitives of the \
          operating system (`tiermark list primitives`) and words of the glossary; `tiermark tune` explains settings of the system",
         glossary::tools().join(", ")
     ))
-}
-
-/// Pages of topics that are not probes.
-const PAGES: [(&str, &str); 15] = [
-    // A baseline is for comparisons.
-    ("baseline", include_str!("../../../../docs/methods/compare.md")),
-    ("capacity", include_str!("../../../../docs/methods/capacity.md")),
-    ("check", include_str!("../../../../docs/methods/check.md")),
-    ("compare", include_str!("../../../../docs/methods/compare.md")),
-    ("doctor", include_str!("../../../../docs/methods/doctor.md")),
-    ("explain", include_str!("../../../../docs/methods/explain.md")),
-    ("history", include_str!("../../../../docs/methods/history.md")),
-    ("watch", include_str!("../../../../docs/methods/watch.md")),
-    ("load", include_str!("../../../../docs/methods/load.md")),
-    ("machine", include_str!("../../../../docs/methods/machine.md")),
-    ("numbers", include_str!("../../../../docs/methods/numbers.md")),
-    ("report", include_str!("../../../../docs/methods/report.md")),
-    ("runs", include_str!("../../../../docs/methods/runs.md")),
-    ("selftest", include_str!("../../../../docs/methods/selftest.md")),
-    ("tune", include_str!("../../../../docs/methods/tune.md")),
-];
-
-/// The page of a method.
-pub(super) fn page(topic: &str, command: &clap::Command) -> Option<String> {
-    let of_probe = tiermark_probes::find(topic)
-        .map(|probe| format!("{}\n\nMethod version {}.", probe.about().page.trim_end(), probe.about().method));
-    let of_file = || (topic == scenario::TOPIC).then(|| scenario::page(command));
-    let of_topic = || PAGES.iter().find(|(name, _)| *name == topic).map(|(_, text)| (*text).to_owned());
-    of_probe.or_else(of_topic).or_else(of_file)
 }
 
 #[cfg(test)]
@@ -199,6 +173,10 @@ mod tests {
             ("-X", "tiermark bandwidth --threads cores"),
             ("-b500m", "tiermark latency --sizes 500M"),
             ("mlc -e", "tiermark latency --quick"),
+            ("lat_mem_rd 64 64", "tiermark latency --sizes 64M --layout stride:64"),
+            ("bw_mem 512m rd", "tiermark bandwidth --op read --sizes 512M"),
+            ("MLC -b2G", "tiermark latency --sizes 2G"),
+            ("redis-benchmark -a PassWord", "--password PassWord"),
             ("--loaded_latency", "tiermark loaded-latency"),
             ("idle", "idle latency, idle"),
             ("peak", "peak injection bandwidth"),
@@ -212,6 +190,17 @@ mod tests {
             ("residency", "keeps a touched line"),
             ("fleet", "tiermark compare host1.json host2.json"),
             ("loaded", "latency"),
+            // Words that users bring along.
+            ("json", "--format json-rows"),
+            ("CSV", "--format csv"),
+            ("prometheus", "textfile collector"),
+            ("counters", "--counters-from"),
+            ("exit-codes", "130  interrupted"),
+            ("exit code", "130  interrupted"),
+            ("plans", "plan check"),
+            ("security", "runs as root"),
+            ("docker", "control group"),
+            ("slurm", "control group"),
             ("scenario", "`maxmemory-policy` (\"noeviction\""),
             ("scenario", "`settle` (seconds, or as \"2m\", 0 to 86400; default 120.0; --settle)"),
             // Options of this program, with the commands that have them.

@@ -12,15 +12,16 @@ use tiermark_engine::admit::Fresh;
 use tiermark_history::SavedPlace;
 use tiermark_lines::{Appender, Survives};
 use tiermark_load::{
-    ClientSetup, Latencies, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape, Watch,
-    Workload, client_bytes, fill, run as load,
+    ClientSetup, Latencies, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult, ValueShape,
+    Watch as Watcher, Workload, client_bytes, fill, run as load,
 };
 use tiermark_model::load::LoadRun;
 use tiermark_model::messages::load as says;
-use tiermark_model::{Bytes, Exit, Refusal};
+use tiermark_model::{Bytes, Exit, Machine, Refusal, Warning};
 use tiermark_page::terminal;
 
 use crate::args::{LoadArgs, Pacing};
+use crate::busy::{Watch, disturbs_client};
 use crate::output::{self, Destination, Failure, print, style, tell};
 use crate::signals::Stop;
 use crate::sinks::line_that_moves;
@@ -41,6 +42,8 @@ struct Done<'a> {
     measured: Option<Outcome>,
     /// Whether a signal ended it.
     stopped: Option<Exit>,
+    /// Warnings of before the run.
+    warnings: Vec<Warning>,
 }
 
 /// Runs the command.
@@ -57,9 +60,12 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         number: None,
     };
     let targets: Vec<Target> = args.targets.iter().map(target).collect();
-    let mut done = Done { args, workload, client, started, id, filled: None, measured: None, stopped: None };
-    let free = target::this_machine().map(|machine| Fresh::discovered(&machine)).unwrap_or_default();
-    admit(&done, &free)?;
+    let mut done =
+        Done { args, workload, client, started, id, filled: None, measured: None, stopped: None, warnings: Vec::new() };
+    let machine = target::this_machine().ok();
+    admit(&done, &machine.as_ref().map(Fresh::discovered).unwrap_or_default())?;
+    done.warnings.extend(beside(args, machine.as_ref()));
+    tell_before(&done);
     // Until it is saved: a run that is killed is listed as one without an end.
     let _begun = Begun::note(&done);
     match carry_out(&mut done, &targets, &stop) {
@@ -179,6 +185,24 @@ fn admit(done: &Done<'_>, free: &Fresh) -> Result<(), Refusal> {
     }
 }
 
+/// Other work on the client's cpus; `None` where it leaves room, or nothing is measured.
+fn beside(args: &LoadArgs, machine: Option<&Machine>) -> Option<Warning> {
+    let cpus = args.client.client_cpus.as_ref().or(machine.map(|machine| &machine.allowed_cpus))?;
+    if args.asked.fill_only { None } else { Watch::begin(cpus, false, disturbs_client).err() }
+}
+
+/// Says what a user can still change before the run has taken its time.
+fn tell_before(done: &Done<'_>) {
+    if done.args.quiet {
+        return;
+    }
+    let (threads, servers) = (done.args.client.threads.unwrap_or(1) as u64, done.args.targets.len() as u64);
+    if threads > servers {
+        tell(format_args!("tiermark: note: {}", says::client_threads_idle(threads, servers)));
+    }
+    done.warnings.iter().for_each(|warning| tell(format_args!("tiermark: warning: {}", shown::with_cure(warning))));
+}
+
 /// Fills, warms up and measures, as far as was asked and nothing stops it.
 fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(), Failure> {
     let flag = stop.flag();
@@ -189,7 +213,7 @@ fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(),
     if asked.fill || asked.fill_only {
         let all = workload.keys as f64 * targets.len() as f64;
         let mut told = |snapshot: &Snapshot| bar.tell("filling", snapshot, Some(snapshot.done() as f64 / all));
-        let mut watch = Watch { stop: &flag, each_second: &mut told };
+        let mut watch = Watcher { stop: &flag, each_second: &mut told };
         let filled = fill(targets, workload, client, &mut watch)?;
         let lost = filled.tenants.iter().all(|tenant| tenant.fault.is_some());
         done.filled = Some(filled);
@@ -204,7 +228,7 @@ fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(),
         let length = Length::Time(Duration::from_secs_f64(done.args.pace.warmup));
         let warming = Workload { length, ..workload.clone() };
         let mut told = |snapshot: &Snapshot| bar.tell("warming up", snapshot, None);
-        let mut watch = Watch { stop: &flag, each_second: &mut told };
+        let mut watch = Watcher { stop: &flag, each_second: &mut told };
         load(targets, &warming, Phase::WarmUp(0), client, &mut watch)?;
     }
     if going() {
@@ -213,7 +237,7 @@ fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(),
             Length::Requests(requests) => snapshot.done() as f64 / (requests as f64 * targets.len() as f64),
         };
         let mut told = |snapshot: &Snapshot| bar.tell("measuring", snapshot, Some(share(snapshot)));
-        let mut watch = Watch { stop: &flag, each_second: &mut told };
+        let mut watch = Watcher { stop: &flag, each_second: &mut told };
         done.measured = Some(load(targets, workload, Phase::Measure(0), client, &mut watch)?);
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use tiermark_report::Equivalent;
 
+use super::values::{Exchange, Look, exchanged};
 use super::{GlossaryRow, LOOSE, TOOLS, equivalent, row_names, row_of, rows};
 
 /// What the glossary has on a command line of another tool.
@@ -52,6 +53,14 @@ impl<'a> Given<'a> {
     }
 }
 
+impl Given<'static> {
+    /// The value of a line beside that of the row.
+    fn exchanged<'g>(&self, given: &Given<'g>) -> Option<Exchange<'g>> {
+        let example = self.value.filter(|example| *example != ANY)?;
+        Exchange::of(example, given.value?)
+    }
+}
+
 /// An option without the value that is joined to it: `-d0`, `-gFILE`, `--ratio=1:10`.
 fn split(word: &str) -> (&str, Option<&str>) {
     if let Some((key, value)) = word.split_once('=') {
@@ -79,6 +88,8 @@ struct Form {
     options: Vec<Given<'static>>,
     /// Words that a line must have, as `memory` and `run` of `sysbench memory run`.
     operands: Vec<&'static str>,
+    /// Examples among the words, as `512m` of `bw_mem 512m rd`.
+    examples: Vec<&'static str>,
     /// Whether it begins with the command.
     has_command: bool,
 }
@@ -90,10 +101,21 @@ impl Form {
         if !has_command && !words[0].starts_with('-') {
             return None;
         }
-        let (options, mut operands) = Given::all(&words[usize::from(has_command)..]);
-        let is_value = |word: &&str| options.iter().any(|option| option.value == Some(word));
-        operands.retain(|word| !is_value(word) && !is_example(Some(word)));
-        Some(Self { row, options, operands, has_command })
+        let (options, mut words) = Given::all(&words[usize::from(has_command)..]);
+        words.retain(|word| !options.iter().any(|option| option.value == Some(word)));
+        let (examples, operands) = words.into_iter().partition(|word| is_example(Some(word)));
+        Some(Self { row, options, operands, examples, has_command })
+    }
+
+    /// The examples beside the values that a line has in their places.
+    fn exchanged<'a>(&self, values: &[&'a str]) -> Vec<Exchange<'a>> {
+        self.examples.iter().zip(values).filter_map(|(example, given)| Exchange::of(example, given)).collect()
+    }
+
+    /// How well a line without options fits: by its words, then by the look of its values.
+    fn fit(&self, values: &[&str]) -> (usize, usize) {
+        let alike = self.exchanged(values).into_iter().filter(|of| Look::of(of.example) == Look::of(of.given));
+        (self.operands.len(), alike.count())
     }
 }
 
@@ -116,18 +138,22 @@ pub(crate) fn line<'a>(words: &[&'a str]) -> Option<Line<'a>> {
     let has = |word: &&str| operands.iter().any(|operand| operand.eq_ignore_ascii_case(word));
     let mut forms: Vec<Form> = names.filter_map(|(at, name)| Form::of(at, name, &commands)).collect();
     forms.retain(|form| form.operands.iter().all(&has) && (form.has_command || own.section != LOOSE));
-    let job = forms.iter().filter(|form| form.options.is_empty() && !form.operands.is_empty());
-    let mut found: Vec<usize> = job.max_by_key(|form| form.operands.len()).map(|form| form.row).into_iter().collect();
+    let mut found = Found::default();
+    let values = values_of(&options, operands, &forms);
+    let job = forms.iter().filter(|form| form.options.is_empty() && form.fit(&values) > (0, 0));
+    if let Some(form) = job.max_by_key(|form| form.fit(&values)) {
+        found.add(form.row, form.exchanged(&values));
+    }
     let mut unknown = Vec::new();
     for option in &options {
         let rows = rows_of(option, &forms);
         if rows.is_empty() && !unknown.contains(&option.word) {
             unknown.push(option.word);
         }
-        found.extend(rows);
+        rows.into_iter().for_each(|(row, there)| found.add(row, there.exchanged(option)));
     }
     let mut rows: Vec<Equivalent> = Vec::new();
-    for row in found.iter().map(|at| equivalent(&section[*at])) {
+    for row in found.0.iter().map(|(at, exchanges)| with_values(&section[*at], exchanges)) {
         if !rows.contains(&row) {
             rows.push(row);
         }
@@ -138,15 +164,62 @@ pub(crate) fn line<'a>(words: &[&'a str]) -> Option<Line<'a>> {
     Some(Line { rows, unknown })
 }
 
-/// The rows of an option: those with its value, else those with a value for example, else all.
-fn rows_of(option: &Given<'_>, forms: &[Form]) -> Vec<usize> {
+/// A row with the values of a line. Where the command here has another number than the one there, the row stays an
+/// example.
+fn with_values(row: &GlossaryRow, exchanges: &[Exchange<'_>]) -> Equivalent {
+    let row = equivalent(row);
+    let used: Vec<Exchange<'_>> = exchanges.iter().copied().filter(|exchange| exchange.is_in(&row.here)).collect();
+    Equivalent { there: exchanged(&row.there, &used), here: exchanged(&row.here, &used), note: row.note }
+}
+
+/// A row with the value of an option of it, the first of these words.
+pub(super) fn with_option(row: &GlossaryRow, words: &[&str]) -> Equivalent {
+    let (options, _) = Given::all(words);
+    let names = row_names(row).map(|name| Given::all(&name.split(' ').collect::<Vec<&'static str>>()).0);
+    let there: Vec<Given<'static>> = names.flatten().collect();
+    let of = |option: &Given<'_>| there.iter().find(|there| option.is(there) && there.value.is_some());
+    let exchange = options.first().and_then(|option| of(option)?.exchanged(option));
+    with_values(row, exchange.as_slice())
+}
+
+/// The rows of a line, each once, with the values that the line has instead of those of the row.
+#[derive(Default)]
+struct Found<'a>(Vec<(usize, Vec<Exchange<'a>>)>);
+
+impl<'a> Found<'a> {
+    fn add(&mut self, row: usize, exchanges: impl IntoIterator<Item = Exchange<'a>>) {
+        match self.0.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, all)) => all.extend(exchanges),
+            None => self.0.push((row, exchanges.into_iter().collect())),
+        }
+    }
+}
+
+/// The words of a line that are values and belong to no option: a number behind an option that no row has is its value.
+fn values_of<'a>(options: &[Given<'a>], operands: Vec<&'a str>, forms: &[Form]) -> Vec<&'a str> {
+    let takes = |option: &Given<'_>| {
+        let rows = rows_of(option, forms);
+        rows.is_empty() || rows.iter().any(|(_, there)| there.value.is_some())
+    };
+    let taken: Vec<&str> = options.iter().filter(|option| takes(option)).filter_map(|option| option.value).collect();
+    // A word is looked at where it is, not by its letters: `bw_mem -P 4 4 rd`.
+    let is_taken = |word: &&str| taken.iter().any(|value| std::ptr::eq(*value, *word));
+    operands.into_iter().filter(|word| is_example(Some(word)) && !is_taken(word)).collect()
+}
+
+/// The rows of an option: those with its value, else those with a value of its look, else those with a value for
+/// example, else all.
+fn rows_of<'f>(option: &Given<'_>, forms: &'f [Form]) -> Vec<(usize, &'f Given<'static>)> {
     let all = || forms.iter().flat_map(|form| form.options.iter().map(|there| (form.row, there)));
     let all: Vec<(usize, &Given<'_>)> = all().filter(|(_, there)| option.is(there)).collect();
-    let those = |fits: &dyn Fn(&Given<'_>) -> bool| {
-        all.iter().filter(|(_, there)| fits(there)).map(|(row, _)| *row).collect::<Vec<_>>()
-    };
-    let fitting =
-        [those(&|there| option.has_value_of(there)), those(&|there| is_example(there.value)), those(&|_| true)];
+    let those = |fits: &dyn Fn(&Given<'_>) -> bool| all.iter().copied().filter(|(_, there)| fits(there)).collect();
+    let is_alike = |there: &Given<'_>| option.value.map(Look::of) == there.value.map(Look::of);
+    let fitting: [Vec<_>; 4] = [
+        those(&|there| option.has_value_of(there)),
+        those(&|there| is_example(there.value) && is_alike(there)),
+        those(&|there| is_example(there.value)),
+        those(&|_| true),
+    ];
     fitting.into_iter().find(|rows| !rows.is_empty()).unwrap_or_default()
 }
 
@@ -167,33 +240,48 @@ mod tests {
         for (text, parts) in [
             (
                 "redis-benchmark -h 10.0.0.1 -p 6379 -c 50 -n 100000 -d 100 -P 16",
-                &["--target 10.0.0.1:6379", "-c 50", "-n 100000 -P 16", "--key-digits 12"][..],
+                &["--target 10.0.0.1:6379", "-c 50", "-n 100000 -P 16", "-k 100000 -d 100 --key-prefix key:"][..],
             ),
-            ("valkey-benchmark -n100000 -P16 --csv", &["-n 100000 -P 16", "--json"]),
+            ("valkey-benchmark -n500 -P8 --csv -p 7000", &["-n 500 -P 8", "--json", "10.0.0.1:7000"]),
+            (
+                "redis-benchmark -h db.Example -s /run/redis.sock",
+                &["--target db.Example:6379", "--target /run/redis.sock"],
+            ),
             ("redis-benchmark -tset", &["--gets 50"]),
             ("memtier_benchmark --ratio 1:10 -t 4", &["--gets 91", "-c 200"]),
             ("memtier_benchmark --ratio=1:1 --data-size-list=64:80,1024:20", &["--gets 91", "-d 64:80,1024:20"]),
             ("memtier -n allkeys", &["--fill-only"]),
-            ("memtier -n 10000", &["-n 10000"]),
+            ("memtier -n 700", &["-n 700"]),
+            ("memtier_benchmark --key-minimum=5 --key-maximum=900", &["--keys 5-900"]),
+            ("memtier_benchmark --threads=8 --clients=20", &["-c 200", "-c 20"]),
             ("memtier_benchmark --key-pattern G:G", &["normal:1000"]),
             ("memtier_benchmark --key-pattern=R:R", &["sequential", "normal:1000", "zipf"]),
-            ("sysbench memory --memory-block-size=1K run", &["--op read,write"]),
+            ("sysbench memory --memory-block-size=8M run", &["--op read,write", "--op read,write --sizes 8M"]),
+            ("sysbench memory --memory-oper=write run", &["--op read,write", "--op write"]),
             (
                 "sysbench --threads=4 memory run --memory-scope=global",
                 &["--op read,write", "--threads 4", "--buffer shared"],
             ),
             ("sysbench memory --memory-access-mode rnd run", &["--op read,write", "granularity"]),
-            ("mlc --idle_latency -c0", &["latency --quick", "--cpus 0"]),
-            ("mlc -gdelays.txt -d 100", &["--delays 0,200", "--delays 0"]),
+            ("mlc --idle_latency -c3 -j 2", &["latency --quick", "--cpus 3", "--mem-node 2"]),
+            ("mlc -gdelays.txt -d 100", &["--delays 0,200", "--delays 100"]),
+            ("mlc -b1g", &["--sizes 1g"]),
+            ("mlc -b200000 -l64", &["--sizes 200000K", "stride:64"]),
             ("mlc -W3", &["--mix 2:1"]),
-            ("lat_mem_rd -P 1 64M", &["latency"]),
-            ("lat_mem_rd -t 64 128", &["latency"]),
-            ("lmbench bw_mem -P 4 1G cp", &["--op copy", "--threads 4"]),
-            ("multichase -m 1g -s 256", &["--sizes 1G", "--layout stride:256"]),
-            ("stream -DSTREAM_ARRAY_SIZE=1000", &["--array-elements"]),
-            ("pcm-memory 1 -csv", &["watch"]),
+            ("lat_mem_rd 64 64", &["--sizes 64M --layout stride:64"]),
+            ("lat_mem_rd -P 1 256M", &["--sizes 256M --layout stride:64", "latency"]),
+            ("lat_mem_rd -t -N 3 64 128", &["--sizes 64M --layout stride:128", "random", "latency"]),
+            ("bw_mem 1g rd", &["--op read --sizes 1g"]),
+            ("bw_mem -W 5 -P 6 6 bzero", &["--op write --data zeros --sizes 6", "bandwidth", "--threads 6"]),
+            ("lmbench bw_mem -P 8 1G cp", &["--op copy --sizes 1G", "--threads 8"]),
+            ("multichase -m 512m -s 64", &["--sizes 512m", "--layout stride:64"]),
+            ("numactl --membind=3", &["latency --mem-node 3"]),
+            ("numactl -C 4-7 -m 1", &["--cpus 4-7", "--mem-node 1"]),
+            ("stream -DSTREAM_ARRAY_SIZE=1000", &["--array-elements 1000"]),
+            ("pcm-memory 5 -csv", &["watch --interval 5", "watch"]),
+            ("vmstat 3", &["watch --interval 3"]),
             ("likwid-bench -t load -w S0:1GB", &["--op read", "--traffic"]),
-            ("wrk2 -R 100 -c 9 -d 3s --latency", &["--rps 2000 -c 100", "--hgrm"]),
+            ("wrk2 -R 100 -c 9 -d 3s --latency", &["--rps 100 -c 9 --duration 3s", "--hgrm"]),
         ] {
             let (here, unknown) = of(text);
             assert_eq!(unknown, [""; 0], "{text}: {here:?}");
@@ -202,6 +290,18 @@ mod tests {
                 assert!(here.contains(part), "{text}: {part}: {here}");
             }
         }
+    }
+
+    /// Both sides of a row have the user's value, or neither.
+    #[test]
+    fn both_sides_of_a_row_have_the_value() {
+        let of = |text: &str| {
+            let words: Vec<&str> = text.split(' ').collect();
+            line(&words).map(|line| line.rows[0].there.clone()).unwrap_or_default()
+        };
+        assert_eq!(of("multichase -m 64k"), "multichase -m 64k");
+        assert_eq!(of("mlc -b2g"), "-b2g");
+        assert!(of("memtier_benchmark --threads=8").starts_with("--threads=4"));
     }
 
     #[test]

@@ -128,6 +128,10 @@ messages! {
     Refusal counts_of_another_program(source: &str, named: &str, found: &str):
         "{source}", "it has no counts in the form of {named}; it looks like the output of {found}", "`--counters-from {found}={source}`";
 
+    /// Samples without traffic, and why the first source does not open.
+    Note watch_without_traffic(why: &str):
+        "there is no column of memory traffic, because no source of counters opened: {why}; `tiermark list counters` shows all sources";
+
     /// Counters that a user requires and that never counted.
     Refusal nothing_came(source: &str, cause: &str):
         "counters of memory traffic", "{source} counted nothing during the watch: {cause}",

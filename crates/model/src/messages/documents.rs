@@ -115,6 +115,11 @@ messages! {
     /// A run of tenants or of load (`what`) of another process that goes on.
     Note newest_run_under_way(id: &str, what: &str): "the newest run, {id} ({what}), goes on and has no document yet";
 
+    /// `last` of a command about runs of probes, where the newest run is one of tenants or of load (`what`); `used`: the
+    /// newest run of probes.
+    Note newest_is_of_servers(id: &str, what: &str, used: &str):
+        "the newest run, {id}, is of {what} and has no figures of memory: this is {used}. `tiermark show {id} -v` shows the newest run, with its reasons";
+
     /// The journal of a run of load that goes on, or was killed, where a document is wanted.
     Refusal load_run_unfinished(path: &str):
         "{path}", "this run of load is still running, or was killed: it has no results",

@@ -1,7 +1,7 @@
 //! The load generator, its servers, and where results are kept.
 
 use super::rows::messages;
-use crate::Bytes;
+use crate::{Bytes, count_of};
 
 const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 
@@ -41,6 +41,25 @@ messages! {
         "a client of {connections} connections to each of {tenants} servers, for values of {value}",
         "it needs {needed} of memory while servers answer; {available} are available",
         "use fewer connections (-c) or targets, smaller values (-d), a smaller --pipeline-depth, or leave out --verify";
+
+    /// Other work on the client's cpus when the run begins.
+    Warning load_beside_others(busy: f64, cpus: u64, programs: &str):
+        {
+            let programs = if programs.is_empty() { String::new() } else { format!(", by {programs}") };
+            format!("{busy:.1} of the client's {} busy when the run began{programs}", count_of(cpus, "cpu"))
+        },
+        "it waits for cpus, sends requests and reads answers late, and the latencies contain that",
+        "stop that work, or name idle cpus with --client-cpus; `tiermark doctor` shows what is running";
+
+    /// More threads of the client than servers.
+    Note client_threads_idle(threads: u64, servers: u64):
+        {
+            format!(
+                "--threads {threads} has no effect beyond {servers}, with {}: a server is served by one thread. For more load on one \
+                 server start `tiermark load` several times, each with a --key-prefix of its own",
+                count_of(servers, "server")
+            )
+        };
 
     /// A thread of the client that the system does not start.
     Refusal client_thread_refused(error: &str):

@@ -116,6 +116,20 @@ fn names_are_those_of_other_reports() {
     assert_eq!(named(Quantity::Other("residency.edge_of".into()), labels("x")), "residency edge of L1 x");
 }
 
+/// Of `one` and `all` threads the span is shared by machines; of others only their number says how many they are.
+#[test]
+fn rows_of_scaling_between_machines_name_their_threads() {
+    let named = |span: &str| {
+        let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::SPAN, span).whole(Labels::THREADS, 4);
+        let made = figure("DRAM", [1e9, 1e9], ChangeVerdict::Same);
+        whole_name(&ComparedFigure { metric: Quantity::BandwidthScaling, labels, ..made }, &Style::default())
+    };
+    assert_eq!(
+        ["all", "some", "cores"].map(named),
+        ["scaling DRAM all", "scaling DRAM 4 threads", "scaling DRAM 4 threads"]
+    );
+}
+
 /// What one core gets is shown where it is judged; the other tables have the whole.
 #[test]
 fn numbers_judged_by_core_are_shown_by_core() {

@@ -31,9 +31,10 @@ pub(super) fn whole_name(figure: &ComparedFigure, style: &Style) -> String {
     without.extend([Labels::KERNEL].iter().filter(|_| is_named(Labels::OP)));
     without.extend([Labels::SIZE].iter().filter(|_| is_named(Labels::TIER)));
     without.extend([Labels::STATISTIC].iter().filter(|_| figure.metric == Quantity::TierSize));
-    // Machines have different numbers of threads: there it is all of them.
+    // Machines have different numbers of threads: of `one` or `all` it is the span that they share.
     let is_of_machines = figure.first.as_ref().is_some_and(|number| number.per_core.is_some());
-    let (said, kept) = if is_of_machines { (Labels::THREADS, Labels::SPAN) } else { (Labels::SPAN, Labels::THREADS) };
+    let is_of_span = is_of_machines && ["one", "all"].iter().any(|span| labels.is(Labels::SPAN, span));
+    let (said, kept) = if is_of_span { (Labels::THREADS, Labels::SPAN) } else { (Labels::SPAN, Labels::THREADS) };
     without.extend([said].iter().filter(|_| is_named(kept)));
     let mut shown = labels.clone();
     shown.0.retain(|key, label| style.verbose || !is_usual(key, label));

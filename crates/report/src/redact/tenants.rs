@@ -7,7 +7,7 @@ use tiermark_model::Note;
 use tiermark_model::capacity::Capacity;
 use tiermark_model::load::LoadRun;
 
-use super::{GONE, Scrub};
+use super::{GONE, Scrub, programs};
 
 /// A copy of a capacity run without host name, cgroup path, paths and user names, and without the commands of its user.
 pub fn redact_capacity(run: &Capacity) -> Capacity {
@@ -36,6 +36,9 @@ pub fn redact_load(run: &LoadRun) -> LoadRun {
         addresses.push(address.rsplit_once(':').map_or(address.clone(), |(host, _)| host.to_owned()));
         tenant.fault =
             tenant.fault.take().map(|fault| Note { code: fault.code, text: GONE.to_owned(), ..Note::default() });
+    }
+    for warning in &mut run.warnings {
+        programs(&mut warning.data, [&mut warning.state, &mut warning.text]);
     }
     for word in &mut run.command {
         *word = match addresses.iter().any(|address| word.contains(address.as_str())) {
@@ -133,13 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_redacted_run_of_load_names_no_server() {
+    fn a_redacted_run_of_load_names_no_server_and_no_program() {
         let text = include_str!("../../../../fuzz/seeds/load.json");
-        let run: LoadRun = serde_json::from_str(text).unwrap();
+        let mut run: LoadRun = serde_json::from_str(text).unwrap();
+        run.warnings.push(tiermark_model::messages::load::load_beside_others(1.6, 2, "payroll 1.6"));
         assert!(text.contains("127.0.0.1:7771") && run.command.iter().any(|word| word.contains("127.0.0.1")));
         let redacted = redact_load(&run);
         let text = serde_json::to_string(&redacted).unwrap();
-        assert!(!text.contains("127.0.0.1"), "{text}");
+        assert!(!text.contains("127.0.0.1") && !text.contains("payroll"), "{text}");
         assert_eq!(redacted.measured.unwrap().all, run.measured.unwrap().all);
     }
 }

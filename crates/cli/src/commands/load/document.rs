@@ -35,6 +35,7 @@ pub(super) fn of(done: &Done<'_>) -> LoadRun {
         command: command(std::env::args()),
         started: done.started.clone(),
         complete: done.stopped.is_none(),
+        warnings: done.warnings.clone(),
         client: LoadClient {
             threads: done.client.threads,
             cpus: done.client.cpus.clone(),

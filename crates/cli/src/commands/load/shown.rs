@@ -1,5 +1,6 @@
 //! The report of a load, with warnings about its numbers.
 
+use tiermark_model::Warning;
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant, PUNCTUAL};
 use tiermark_report::{LoadLine, LoadView};
 
@@ -17,7 +18,7 @@ pub(crate) fn view(run: &LoadRun) -> LoadView {
             _ => line("all", &part.all, run),
         }),
         facts: facts(run),
-        warnings: warnings(run),
+        warnings: run.warnings.iter().map(with_cure).chain(warnings(run)).collect(),
         is_paced: run.workload.pacing == LoadLoop::Paced,
     }
 }
@@ -129,7 +130,12 @@ fn facts(run: &LoadRun) -> Vec<String> {
     facts
 }
 
-/// Warnings for the reader.
+/// A warning with what helps.
+pub(super) fn with_cure(warning: &Warning) -> String {
+    warning.cure.iter().fold(warning.text.clone(), |text, cure| format!("{text}; {cure}"))
+}
+
+/// What the results themselves show to be wrong.
 pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
     let mut warnings = Vec::new();
     let parts = [("filling ", &run.fill), ("", &run.measured)];
@@ -151,6 +157,11 @@ pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
         warnings.push("the run was stopped before its end".into());
     }
     warnings
+}
+
+/// The options that give the client more cpu time: a further thread needs a server of its own.
+fn of_more_cpu(part: &LoadPart, run: &LoadRun) -> &'static str {
+    if run.client.threads < part.tenants.len() { "--threads, --client-cpus" } else { "--client-cpus" }
 }
 
 fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
@@ -197,15 +208,16 @@ fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
             "the client sent {:.1} % of the requests more than {us:.0} µs late: {}",
             late * 100.0,
             match all.starved {
-                0 => "the client or its cpu is too busy (--threads, --client-cpus)",
-                _ => "requests to slow servers held its memory (fewer --connections, smaller values, or load the servers apart)",
+                0 => format!("the client or its cpu is too busy ({})", of_more_cpu(part, run)),
+                _ => "requests to slow servers held its memory (fewer --connections, smaller values, or load the servers apart)".to_owned(),
             }
         ));
     }
     if let Some(lain) = all.late_answers_share().filter(|lain| *lain > PUNCTUAL) {
         warnings.push(format!(
-            "the client may have read {:.1} % of the answers more than {us:.0} µs late, which adds to their times (--threads, --client-cpus)",
-            lain * 100.0
+            "the client may have read {:.1} % of the answers more than {us:.0} µs late, which adds to their times ({})",
+            lain * 100.0,
+            of_more_cpu(part, run)
         ));
     }
     if let Some(held) = of_due(all.held, all).filter(|held| *held > PUNCTUAL) {
@@ -237,5 +249,32 @@ mod tests {
         let view = view(&run);
         assert!(view.title.contains("stopped after 3.0 s of 8 s"), "{}", view.title);
         assert!(view.warnings.iter().any(|text| text.ends_with(": no answers after 3.0 s: it closed the connection")));
+    }
+
+    #[test]
+    fn threads_are_advised_where_further_servers_have_none() {
+        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
+        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        run.workload.pacing = LoadLoop::Open;
+        let part = run.measured.as_mut().unwrap();
+        (part.all.scheduled, part.all.late, part.all.starved) = (1000, 500, 0);
+        part.tenants.truncate(1);
+        let late = |run: &LoadRun| warnings(run).into_iter().find(|text| text.contains("too busy")).unwrap();
+        assert!(late(&run).ends_with("too busy (--client-cpus)"), "{}", late(&run));
+        let part = run.measured.as_mut().unwrap();
+        part.tenants.push(part.tenants[0].clone());
+        assert!(late(&run).ends_with("too busy (--threads, --client-cpus)"), "{}", late(&run));
+        run.client.threads = 2;
+        assert!(late(&run).ends_with("too busy (--client-cpus)"), "{}", late(&run));
+    }
+
+    #[test]
+    fn other_work_of_before_the_run_comes_first_with_its_cure() {
+        let path = format!("{}/../../fuzz/seeds/load.json", env!("CARGO_MANIFEST_DIR"));
+        let mut run: LoadRun = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        run.warnings.push(says::load_beside_others(1.6, 2, "rustc 1.6"));
+        let first = view(&run).warnings.remove(0);
+        assert!(first.starts_with("1.6 of the client's 2 cpus busy when the run began, by rustc 1.6: "), "{first}");
+        assert!(first.contains("; stop that work, or name idle cpus with --client-cpus; "), "{first}");
     }
 }

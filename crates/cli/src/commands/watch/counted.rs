@@ -64,6 +64,12 @@ impl Counting {
         self.refused.iter().map(ToString::to_string).chain(notes.map(|note| note.to_string())).collect()
     }
 
+    /// The note that nothing is counted, with the reason of the source that comes first; `None` if one opened, or none
+    /// was to be opened.
+    pub(super) fn missing(&self) -> Option<Note> {
+        self.refused.first().map(|refusal| counters::watch_without_traffic(&refusal.to_string()))
+    }
+
     /// The note that no stream of known bytes runs beside a watch; `None` without counts.
     pub(super) fn unchecked(&self) -> Option<Note> {
         self.counted.as_ref().map(|_| says::watch_counts_unchecked())

@@ -60,9 +60,10 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     let stop = if to_the_end { Stop::listen_to_the_end() } else { Stop::listen() }.map_err(Failure::tool)?;
     let mut counting = Counting::open(args, &root, simulation)?;
     let about_counters = counting.sentences();
-    let read_by_people = args.text && io::stdout().is_terminal();
-    if let Some(why) = about_counters.first().filter(|_| read_by_people && counting.counted.is_none()) {
-        tell(format_args!("tiermark: note: memory traffic is not counted: {why}"));
+    // The screen and the summary of a command have the reasons themselves.
+    let has_columns = args.command.is_empty() && !on_screen && !(args.json || args.quiet);
+    if let Some(note) = counting.missing().filter(|_| has_columns) {
+        tell(format_args!("tiermark: note: {note}"));
     }
     let unchecked = counting.unchecked();
     let on_curve = OnCurve::open(args, &root, simulation, &mut counting)?;
@@ -79,9 +80,7 @@ pub(crate) fn run(args: &WatchArgs, simulation: &Simulation) -> Result<Exit, Fai
     if !on_screen {
         counting.tell_notes();
     }
-    // Of a command, the summary has it.
-    let is_read = args.command.is_empty() && !on_screen && !(args.json || args.csv || args.quiet);
-    if let Some(note) = unchecked.as_ref().filter(|_| is_read) {
+    if let Some(note) = unchecked.as_ref().filter(|_| has_columns && !args.csv) {
         tell(format_args!("tiermark: note: {note}"));
     }
     let mut taker = Taker { feed, alarms, sinks, left: args.samples, about_counters };

@@ -1,0 +1,65 @@
+//! The pages of topics: methods, and what users look for by another word.
+
+use tiermark_model::Exit;
+
+use super::scenario;
+
+/// A page by all its names.
+struct TopicPage {
+    names: &'static [&'static str],
+    text: &'static str,
+}
+
+macro_rules! pages {
+    ($($($name:literal),+ => $file:literal;)+) => {
+        &[$(TopicPage { names: &[$($name),+], text: include_str!(concat!("../../../../../docs/", $file)) }),+]
+    };
+}
+
+/// Pages of topics that are not probes.
+const PAGES: &[TopicPage] = pages! {
+    "capacity" => "methods/capacity.md";
+    "check" => "methods/check.md";
+    // A baseline is for comparisons.
+    "compare", "baseline" => "methods/compare.md";
+    "doctor" => "methods/doctor.md";
+    "explain" => "methods/explain.md";
+    "history" => "methods/history.md";
+    "watch" => "methods/watch.md";
+    "load" => "methods/load.md";
+    "machine" => "methods/machine.md";
+    "numbers" => "methods/numbers.md";
+    "report", "html" => "methods/report.md";
+    "runs" => "methods/runs.md";
+    "selftest" => "methods/selftest.md";
+    "tune" => "methods/tune.md";
+    "counters" => "COUNTERS.md";
+    "analysis", "csv", "json", "json-rows", "openmetrics", "prometheus", "grafana", "pandas", "jq" => "ANALYSE.md";
+    "plans" => "PLANS.md";
+    "security" => "SECURITY.md";
+};
+
+const EXITS: [&str; 4] = ["exit codes", "exit-codes", "exit code", "exit"];
+
+/// The name of each page.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().flat_map(|page| page.names.iter().copied()).chain([scenario::TOPIC, EXITS[0]])
+}
+
+/// The page of a method or of another topic.
+pub(in crate::commands) fn page(topic: &str, command: &clap::Command) -> Option<String> {
+    let of_probe = tiermark_probes::find(topic)
+        .map(|probe| format!("{}\n\nMethod version {}.", probe.about().page.trim_end(), probe.about().method));
+    let of_file = || PAGES.iter().find(|page| page.names.contains(&topic)).map(|page| page.text.to_owned());
+    let made = || match topic {
+        scenario::TOPIC => Some(scenario::page(command)),
+        _ => EXITS.contains(&topic).then(exits),
+    };
+    of_probe.or_else(of_file).or_else(made)
+}
+
+/// The exit codes.
+fn exits() -> String {
+    let rows: String = Exit::ALL.iter().map(|exit| format!("| {} | {} |\n", exit.code(), exit.meaning())).collect();
+    format!("# Exit codes\n\n| code | meaning |\n|---:|---|\n{rows}")
+}
