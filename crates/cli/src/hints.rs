@@ -188,6 +188,10 @@ fn stray(word: &str, arguments: &[&str], cli: &clap::Command) -> Option<String> 
     if let Some(name) = before.strip_prefix("--").filter(|name| option(name).is_some_and(takes_with_equals)) {
         return Some(format!("the file follows an equals sign: --{name}={word}"));
     }
+    let is_scenario = built_in().iter().any(|(name, _)| *name == word) && option("scenario").is_some();
+    if is_scenario {
+        return Some(format!("scenarios have an option: --scenario {word}"));
+    }
     let sizes = word.split(',').all(|size| parse_size(size).is_ok());
     (sizes && option("sizes").is_some()).then(|| format!("sizes have an option: --sizes {word}"))
 }
@@ -213,6 +217,8 @@ mod tests {
             (&["latency", "--json", "out.json"], "--json=out.json"),
             (&["survey", "--quick", "--jsonl", "events"], "--jsonl=events"),
             (&["latency", "64M"], "--sizes 64M"),
+            (&["capacity", "cache"], "--scenario cache"),
+            (&["capacity", "--limit", "p99 < 1ms"], "--level 'p99 < 10ms'"),
             (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
             (&["stream"], "`tiermark bandwidth --op copy,scale,add,triad"),
             (&["lat_mem_rd", "-t"], "`tiermark latency --layout random`"),

@@ -12,9 +12,10 @@ const OUTPUT: [&str; 4] = ["-o", "--output", "--out", "--file"];
 const FILES: [&str; 3] = ["json", "html", "record"];
 
 /// Names that other programs have for an option, the option, and what it does: the first one that a command has is its tip.
-const OTHER_NAMES: [(&[&str], &str, &str); 7] = [
+const OTHER_NAMES: [(&[&str], &str, &str); 8] = [
     (&["-n"], "interval", "--interval TIME is the time between samples; --samples COUNT ends it after so many"),
     (&["--records"], "keys", "--keys N is the number of records of each server"),
+    (&LIMIT, "level", "--level 'p99 < 10ms' is a limit that tenants keep (repeatable)"),
     (&SERVER, "target", "--target HOST:PORT names the server"),
     (&TIME, "duration", "--duration SECONDS is the length of the measurement"),
     (&TIME, "max-time", "--max-time SECONDS limits the time of the run"),
@@ -23,6 +24,7 @@ const OTHER_NAMES: [(&[&str], &str, &str); 7] = [
 ];
 const TIME: [&str; 5] = ["--duration", "--time", "--runtime", "--timeout", "--seconds"];
 const COUNT: [&str; 2] = ["--count", "--iterations"];
+const LIMIT: [&str; 6] = ["--limit", "--limits", "--slo", "--sla", "--latency", "--p99"];
 const SERVER: [&str; 5] = ["--host", "--hostname", "--server", "--port", "--socket"];
 
 /// The command that the arguments name: the innermost one.
